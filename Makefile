@@ -1,0 +1,57 @@
+# Everything here works on a bare machine with Python 3.11 or newer and make.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+# One lock for users' commands, one for developers'; both are hashed and hold no addresses.
+RUN_READY := $(VENV)/.run-ready
+DEV_READY := $(VENV)/.dev-ready
+
+.PHONY: demo test lint unit test-long bench docs lock clean
+
+demo: $(RUN_READY)
+	$(BIN)/coinhaze demo -o coinhaze-demo
+
+test: lint unit
+
+lint: $(DEV_READY)
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+unit: $(DEV_READY)
+	$(BIN)/pytest -n 2 -m "not long"
+
+test-long: $(DEV_READY)
+	$(BIN)/pytest -m long
+
+bench: $(DEV_READY)
+	$(BIN)/python -m benchmarks.side_by_side
+
+docs: $(DEV_READY)
+	$(BIN)/sphinx-build -W -q -b html docs docs/_build
+
+$(BIN)/uv: requirements/bootstrap.txt
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "coinhaze needs Python 3.11 or newer: make PYTHON=python3.12 $(MAKECMDGOALS)")'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install -q --require-hashes -r requirements/bootstrap.txt
+	touch $@
+
+$(RUN_READY): $(BIN)/uv requirements/run.txt pyproject.toml
+	test -e $(DEV_READY) || $(BIN)/uv pip install -q --python $(BIN)/python --require-hashes -r requirements/run.txt
+	$(BIN)/uv pip install -q --python $(BIN)/python --no-deps --no-build-isolation -e .
+	touch $@
+
+$(DEV_READY): $(BIN)/uv requirements/dev.txt pyproject.toml
+	$(BIN)/uv pip sync -q --python $(BIN)/python --require-hashes requirements/dev.txt
+	$(BIN)/uv pip install -q --python $(BIN)/python --no-deps --no-build-isolation -e .
+	touch $@ $(RUN_READY)
+
+COMPILE := $(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header
+lock: $(BIN)/uv
+	$(COMPILE) requirements/bootstrap.in -o requirements/bootstrap.txt
+	$(COMPILE) --extra figures pyproject.toml requirements/run.in -o requirements/run.txt
+	$(COMPILE) --extra figures pyproject.toml requirements/dev.in -o requirements/dev.txt
+
+clean:
+	rm -rf $(VENV) coinhaze-demo docs/_build .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,88 @@
+"""Every exception coinhaze raises on purpose.
+
+```
+CoinhazeError
+├── UsageError            settings that do not go together                       exit 2
+├── InputError            what was given breaks a rule                           exit 3
+│   ├── LedgerError       a ledger: names file and line or transaction, value, rule
+│   ├── OpeningError      a table of opening balances below what was spent
+│   ├── UnknownName       a node, payment or account that is not in the ledger
+│   └── PolicyError       a user's policy whose rows are no probabilities
+├── SourceUnreachable     a node or file server that does not answer             exit 4
+├── AccuracyError         the asked accuracy was not reached; says what was      exit 5
+└── ResourceError         a limit of time or memory was met                      exit 6
+```
+
+A message says what, where, the value seen, and what to do. Anything else that escapes is a bug.
+"""
+
+from __future__ import annotations
+
+
+class CoinhazeError(Exception):
+    """Base of all errors a caller may want to catch."""
+
+    exit_code = 1
+
+
+class UsageError(CoinhazeError):
+    """Settings that do not go together."""
+
+    exit_code = 2
+
+
+class InputError(CoinhazeError):
+    """What was given breaks a rule."""
+
+    exit_code = 3
+
+
+class LedgerError(InputError):
+    """A ledger that breaks a rule; `where` names file and line, or transaction."""
+
+    def __init__(self, where: str, what: str, *, value: object = None, fix: str = "") -> None:
+        seen = "" if value is None else f": {shorten(value)}"
+        super().__init__(f"{where}: {what}{seen}" + (f" ({fix})" if fix else ""))
+        self.where = where
+        self.what = what
+        self.value = value
+
+
+class OpeningError(InputError):
+    """A table of opening balances below what its accounts spent."""
+
+
+class UnknownName(InputError):
+    """A node, payment or account that is not in the ledger."""
+
+
+class PolicyError(InputError):
+    """A user's policy whose rows are no probabilities."""
+
+
+class SourceUnreachable(CoinhazeError):
+    """A source of data that does not answer."""
+
+    exit_code = 4
+
+
+class AccuracyError(CoinhazeError):
+    """The asked accuracy was not reached; the message says what was."""
+
+    exit_code = 5
+
+
+class ResourceError(CoinhazeError):
+    """A limit of time or memory was met."""
+
+    exit_code = 6
+
+
+def shorten(value: object, most: int = 120) -> str:
+    """Show a value as text of bounded length, escaped, for error messages.
+
+    >>> shorten("1.5")
+    "'1.5'"
+    """
+    text = repr(value)
+    return text if len(text) <= most else text[: most - 3] + "..."

@@ -1,0 +1,54 @@
+"""Account ledgers -> flows: accounts hold money, mints and burns are nodes of their own."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from coinhaze.graph.clusters import Clusters, merge_owners
+from coinhaze.graph.flows import Flows
+from coinhaze.graph.graph import Kind
+from coinhaze.ledger import AccountLedger, Amounts
+
+
+def account_flows(ledger: AccountLedger, *, mint: str, clusters: Clusters | None) -> Flows:
+    """Take each transfer as one step; with `mint` "each" the zero address is no party."""
+    merged = merge_owners(ledger.accounts, clusters)
+    zero = ledger.is_zero_address() & (mint == "each")
+    made, burnt = zero[ledger.sender], zero[ledger.receiver]
+    dropped = made & burnt
+    ids = ledger.transfer_ids()
+    n = len(merged.names)
+    made_rows, burnt_rows = np.flatnonzero(made), np.flatnonzero(burnt)
+    tail, head = merged.number[ledger.sender], merged.number[ledger.receiver]
+    tail[made_rows] = n + np.arange(len(made_rows))
+    head[burnt_rows] = n + len(made_rows) + np.arange(len(burnt_rows))
+    head[dropped] = tail[dropped]
+    counts = (n, len(made_rows), len(burnt_rows))
+    parties = sum(counts)
+    lost = Amounts.zeros(parties)
+    if ledger.fees is not None:
+        lost = ledger.fees.total_by(merged.number[ledger.sender], parties)
+    kinds = np.repeat(np.array([Kind.account, Kind.mint, Kind.burn], dtype=np.int8), counts)
+    return Flows(
+        names=pa.concat_arrays(
+            [merged.names, _named("mint", ids, made_rows), _named("burn", ids, burnt_rows)]
+        ),
+        kinds=kinds,
+        holds=kinds == Kind.account,
+        can_sink=kinds != Kind.mint,
+        step=np.arange(len(ledger)),
+        tail=tail,
+        head=head,
+        amounts=ledger.amounts,
+        payment_flow=np.arange(len(ledger)),
+        ledger=ledger,
+        lost=lost,
+        others=merged.others,
+        other_party=merged.other_party,
+    )
+
+
+def _named(prefix: str, ids: pa.StringArray, rows: np.typing.NDArray[np.int64]) -> pa.StringArray:
+    return pc.binary_join_element_wise(prefix, ids.take(pa.array(rows)), ":")

@@ -1,0 +1,128 @@
+"""Ledger -> transaction graph: every row of the table of views."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import numpy as np
+import pyarrow as pa
+
+from coinhaze.errors import UsageError
+from coinhaze.graph.accounts import account_flows
+from coinhaze.graph.clusters import Clusters, common_input_clusters
+from coinhaze.graph.coins import coin_flows
+from coinhaze.graph.flows import Flows, stationary, temporal
+from coinhaze.graph.graph import Kind, TransactionGraph
+from coinhaze.graph.opening import Opening
+from coinhaze.ledger import AccountLedger, CoinLedger, Ledger
+
+View = Literal["coin", "address", "account"]
+Time = Literal["stationary", "temporal"]
+
+
+def transaction_graph(
+    ledger: Ledger,
+    *,
+    view: View | None = None,
+    time: Time | None = None,
+    opening: Literal["surplus", "observed"] | Mapping[str, int] = "surplus",
+    top_up: bool = False,
+    mint: Literal["each", "one"] = "each",
+    pools: Literal["each", "merged"] = "each",
+    clusters: Clusters | Literal["common-input"] | None = None,
+    sinks: Literal["balance", "paper"] = "balance",
+) -> TransactionGraph:
+    """Build the graph of one view of a ledger.
+
+    `view` is `coin` (default) or `address` for coins, `account` for transfers; `time` is `stationary` (default)
+    or `temporal`, and not for the coin view, which has its own time. `opening` is the least that explains
+    what was spent (`surplus`), what earlier coins were worth (`observed`), or a table of balances. `sinks="paper"`
+    counts every node that took in more than it paid out, fees kept by transactions too.
+
+    >>> from coinhaze.ledger import AccountLedger
+    >>> transaction_graph(AccountLedger.from_transfers([("a", "b", 5), ("b", "c", 3)]))
+    TransactionGraph(3 nodes, 2 edges, 1 sources, 2 sinks)
+    """
+    if not isinstance(ledger, AccountLedger | CoinLedger):
+        raise UsageError(f"not a ledger: {type(ledger).__name__}")
+    coins = isinstance(ledger, CoinLedger)
+    view = view or ("coin" if coins else "account")
+    _check_settings(ledger, view, time, opening, clusters)
+    time = time or ("temporal" if view == "coin" else "stationary")
+    if isinstance(ledger, CoinLedger):
+        table = common_input_clusters(ledger) if clusters == "common-input" else clusters
+        by_owner = view == "address"
+        flows = coin_flows(
+            ledger, by_owner=by_owner, pools=pools, clusters=table if by_owner else None
+        )
+    else:
+        flows = account_flows(ledger, mint=mint, clusters=_table(clusters))
+    build = temporal if time == "temporal" else stationary
+    rule = _opening(flows, opening, top_up=top_up, pools=pools)
+    graph = build(flows, rule, paper_sinks=sinks == "paper")
+    settings: dict[str, Any] = {"view": view, "time": time if view != "coin" else None}
+    settings |= {"opening": opening if isinstance(opening, str) else "table", "top_up": top_up}
+    settings |= {"pools": pools} if coins else {"mint": mint}
+    settings |= {"clusters": _cluster_words(clusters), "sinks": sinks}
+    graph.settings.update(settings)
+    return graph
+
+
+def _table(clusters: Clusters | str | None) -> Clusters | None:
+    return None if clusters is None or isinstance(clusters, str) else clusters
+
+
+def _cluster_words(clusters: Clusters | str | None) -> str | None:
+    return clusters if clusters is None or isinstance(clusters, str) else f"{len(clusters)} rows"
+
+
+def _check_settings(
+    ledger: Ledger,
+    view: str,
+    time: str | None,
+    opening: str | Mapping[str, int],
+    clusters: Clusters | str | None,
+) -> None:
+    coins = isinstance(ledger, CoinLedger)
+    views = ("coin", "address") if coins else ("account",)
+    if view not in views:
+        raise UsageError(f"view {view!r} does not fit this ledger: one of {', '.join(views)}")
+    if time not in (None, "stationary", "temporal"):
+        raise UsageError(f"time is stationary or temporal, not {time!r}")
+    if view == "coin" and time is not None:
+        raise UsageError("the coin view has its own time: leave `time` out, or view by address")
+    if isinstance(opening, str) and opening not in ("surplus", "observed"):
+        raise UsageError(f"opening is surplus, observed or a table, not {opening!r}")
+    if opening == "observed" and not coins:
+        raise UsageError("opening=observed needs coins: accounts show no earlier coins")
+    if clusters is not None and view == "coin":
+        raise UsageError("clusters merge addresses: use view=address")
+    if isinstance(clusters, str) and (clusters != "common-input" or not coins):
+        raise UsageError("clusters is a table, or common-input for a ledger of coins")
+    if isinstance(ledger, CoinLedger) and ledger.output_value is None and view != "coin":
+        raise UsageError("this ledger hides amounts, so balances of addresses are unknown: view=coin")
+
+
+def _opening(
+    flows: Flows, opening: str | Mapping[str, int], *, top_up: bool, pools: str
+) -> Opening:
+    """Turn the setting into a rule; pools take the surplus unless a value is given for them."""
+    if not isinstance(opening, str):
+        pool_names = flows.names.filter(pa.array(flows.kinds == Kind.pool)).to_pylist()
+        rest = {name: 0 for name in pool_names if name not in opening}
+        del rest
+        return Opening(table=opening, top_up=top_up)
+    if opening == "surplus" or flows.observed is None:
+        return Opening()
+    ledger = flows.ledger
+    assert isinstance(ledger, CoinLedger)
+    addresses = np.flatnonzero(flows.kinds == Kind.address)
+    names = flows.names.take(pa.array(addresses)).to_pylist()
+    table = dict(zip(names, flows.observed.take(addresses).ints(), strict=True))
+    values = ledger.pool_values
+    if values and pools == "merged":
+        table["pool:shielded"] = sum(values.values())
+    else:
+        table |= {f"pool:{pool}": value for pool, value in values.items()}
+    return Opening(table=table, strict=False)

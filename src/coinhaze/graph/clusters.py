@@ -1,0 +1,64 @@
+"""Clusters: addresses an observer knows to be one entity."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import scipy.sparse
+import scipy.sparse.csgraph
+
+from coinhaze.ledger import CoinLedger
+from coinhaze.ledger.amounts import Ints
+
+Clusters = Mapping[str, str]
+
+
+@dataclass(frozen=True, eq=False)
+class Merged:
+    """Owners after merging: their names, the number each old owner now has, and old names."""
+
+    names: pa.StringArray
+    number: Ints
+    others: pa.StringArray
+    other_party: Ints
+
+
+def merge_owners(owners: pa.StringArray, clusters: Clusters | None) -> Merged:
+    """Merge owners by a table address -> cluster; those not in it stay as they are."""
+    if not clusters:
+        number = np.arange(len(owners))
+        return Merged(owners, number, pa.array([], pa.string()), np.zeros(0, dtype=np.int64))
+    old = owners.to_pylist()
+    encoded = pa.array([clusters.get(o, o) for o in old], pa.string()).dictionary_encode()
+    number = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+    moved = [k for k, o in enumerate(old) if clusters.get(o, o) != o]
+    return Merged(
+        names=encoded.dictionary,
+        number=number,
+        others=owners.take(pa.array(moved, pa.int64())),
+        other_party=number[np.array(moved, dtype=np.int64)],
+    )
+
+
+def common_input_clusters(ledger: CoinLedger) -> Clusters:
+    """Take all owners of one transaction's inputs for one entity, named by its first address.
+
+    >>> from coinhaze.ledger import CoinLedger
+    >>> common_input_clusters(CoinLedger.from_transactions([{"txid": "t", "inputs": [
+    ...     {"txid": "x", "vout": 0, "value": 1, "address": "a"},
+    ...     {"txid": "y", "vout": 0, "value": 1, "address": "b"}], "outputs": []}]))
+    {'b': 'a'}
+    """
+    owner = ledger.output_owner[ledger.input_output]
+    n, m = len(ledger.owners), len(ledger.txids)
+    links = scipy.sparse.coo_array(
+        (np.ones(len(owner), dtype=np.int8), (owner, n + ledger.input_tx)), shape=(n + m, n + m)
+    )
+    _, label = scipy.sparse.csgraph.connected_components(links, directed=False)
+    _, first, inverse = np.unique(label[:n], return_index=True, return_inverse=True)
+    head = first[inverse]
+    names = ledger.owners.to_pylist()
+    return {names[k]: names[head[k]] for k in np.flatnonzero(head != np.arange(n))}

@@ -1,0 +1,170 @@
+"""The transaction graph: who paid whom, and with what."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import IntEnum
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from coinhaze.errors import UnknownName
+from coinhaze.ledger import Amounts, Ledger
+from coinhaze.ledger.amounts import Bools, Floats, Ints
+
+NO_SNAPSHOT = -1
+
+Kinds = npt.NDArray[np.int8]
+
+
+class Kind(IntEnum):
+    """What a node stands for."""
+
+    coin = 0
+    transaction = 1
+    address = 2
+    account = 3
+    pool = 4
+    ring = 5
+    mint = 6
+    burn = 7
+
+
+@dataclass(frozen=True, eq=False)
+class Names:
+    """How nodes are called: a party's name, with `:i` for its earlier snapshots."""
+
+    parties: pa.StringArray
+    party: Ints
+    snapshot: Ints
+    newest: Ints  # for each party its newest node, -1 if it has none
+    others: pa.StringArray  # further names: owners of coins, members of clusters ...
+    other_party: Ints  # ... and the party each of them means
+
+    def of(self, nodes: Ints) -> pa.StringArray:
+        """Name nodes; an account's newest snapshot goes by the account's own name."""
+        numbered = (self.snapshot[nodes] != NO_SNAPSHOT) & (self.newest[self.party[nodes]] != nodes)
+        return self._join(nodes, numbered)
+
+    def of_sources(self, nodes: Ints) -> pa.StringArray:
+        """Name nodes as sources; an account's opening is always `name:0` where it has snapshots."""
+        return self._join(nodes, self.snapshot[nodes] != NO_SNAPSHOT)
+
+    def _join(self, nodes: Ints, numbered: Bools) -> pa.StringArray:
+        base = self.parties.take(pa.array(self.party[nodes]))
+        number = pc.cast(pa.array(self.snapshot[nodes]), pa.string())
+        return pc.if_else(
+            pa.array(numbered), pc.binary_join_element_wise(base, number, ":"), base
+        )
+
+    def node(self, name: str) -> int:
+        """Find one node by name."""
+        found = self._named_nodes(name)
+        if len(found) == 0:
+            raise UnknownName(f"no node {name!r} in the graph")
+        if len(found) > 1:
+            raise UnknownName(
+                f"{name!r} names {len(found)} nodes, such as {self.of(found[:3]).to_pylist()}; "
+                "name one of them"
+            )
+        return int(found[0])
+
+    def nodes(self, name: str) -> Ints:
+        """Find all nodes a name stands for: a node, a party's snapshots, an owner's coins."""
+        party = self._parties_named(name)
+        if len(party) == 0:
+            return self._named_nodes(name)
+        return np.flatnonzero(np.isin(self.party, party))
+
+    def _parties_named(self, name: str) -> Ints:
+        own = pc.index(self.parties, name).as_py()
+        if own >= 0:
+            return np.array([own])
+        return self.other_party[np.asarray(pc.equal(self.others, name), dtype=np.bool_)]
+
+    def _named_nodes(self, name: str) -> Ints:
+        party = self._parties_named(name)
+        if len(party):
+            newest = self.newest[party]
+            return newest[newest >= 0]
+        base, _, number = name.rpartition(":")
+        if not (number.isascii() and number.isdigit()):
+            return np.zeros(0, dtype=np.int64)
+        party = self._parties_named(base)
+        return np.flatnonzero(np.isin(self.party, party) & (self.snapshot == int(number)))
+
+
+@dataclass(frozen=True, eq=False)
+class TransactionGraph:
+    """Nodes, weighted edges, opening and closing balances; valid once built.
+
+    Edge k moves `amounts[k]` from node `tail[k]` to node `head[k]`; parallel transfers are merged. In a ledger that
+    hides amounts, `amounts`, `opening` and `closing` are None.
+    """
+
+    names: Names
+    kinds: Kinds
+    tail: Ints
+    head: Ints
+    amounts: Amounts | None
+    weights: Floats | None
+    opening: Amounts | None
+    sources: Bools
+    closing: Amounts | None
+    sinks: Bools
+    payment_edge: Ints
+    payment_amount: Amounts | None
+    ledger: Ledger
+    settings: dict[str, object] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.kinds)
+
+    def __repr__(self) -> str:
+        return (
+            f"TransactionGraph({len(self)} nodes, {len(self.tail)} edges, "
+            f"{int(self.sources.sum())} sources, {int(self.sinks.sum())} sinks)"
+        )
+
+    @cached_property
+    def incoming(self) -> tuple[Ints, Ints]:
+        """Edges grouped by receiver: (start of each node's edges, edge numbers)."""
+        order = np.argsort(self.head, kind="stable")
+        return np.searchsorted(self.head[order], np.arange(len(self) + 1)), order
+
+    def to_arrow(self) -> dict[str, pa.Table]:
+        """Give nodes and edges as Arrow tables."""
+        every = np.arange(len(self))
+        names = self.names.of(every)
+        hidden = pa.nulls(len(self), pa.string())
+        return {
+            "nodes": pa.table(
+                {
+                    "node": names,
+                    "kind": kind_names(self.kinds),
+                    "opening": hidden if self.opening is None else self.opening.text(),
+                    "balance": hidden if self.closing is None else self.closing.text(),
+                    "source": self.sources,
+                    "sink": self.sinks,
+                }
+            ),
+            "edges": pa.table(
+                {
+                    "from": names.take(pa.array(self.tail)),
+                    "to": names.take(pa.array(self.head)),
+                    "amount": pa.nulls(len(self.tail), pa.string())
+                    if self.amounts is None
+                    else self.amounts.text(),
+                }
+            ),
+        }
+
+
+def kind_names(kinds: Kinds) -> pa.StringArray:
+    """Spell kinds out."""
+    return pa.array([k.name for k in Kind]).take(pa.array(kinds))
+

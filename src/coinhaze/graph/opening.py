@@ -1,0 +1,85 @@
+"""Opening balances: the money that was there before the window."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from coinhaze.errors import OpeningError
+from coinhaze.ledger import Amounts
+from coinhaze.ledger.amounts import Bools, Ints
+from coinhaze.ledger.checks import exact_amount
+
+Others = tuple[pa.StringArray, Ints] | None
+
+
+@dataclass(frozen=True, eq=False)
+class Opening:
+    """How opening balances of holders are found.
+
+    No table: the least that lets every payment happen. A table: its entries, for the parties it covers. `strict` parties
+    missing from the table count as zero; otherwise they take the least.
+    """
+
+    table: Mapping[str, int] | None = None
+    strict: bool = True
+    top_up: bool = False
+
+    def entries(self, names: pa.StringArray, others: Others) -> tuple[dict[int, int], list[str]]:
+        """Resolve the table to parties; the rest are entries that name none of them."""
+        found: dict[int, int] = {}
+        missing: list[str] = []
+        if self.table is None:
+            return found, missing
+        number = {name: k for k, name in enumerate(names.to_pylist())}
+        if others is not None:
+            for name, party in zip(others[0].to_pylist(), others[1].tolist(), strict=True):
+                number.setdefault(name, party)
+        for name, value in self.table.items():
+            amount = exact_amount(value, lambda _, n=name: f"opening of {n}", 0, field="amount")
+            if name in number:
+                party = number[name]
+                found[party] = found.get(party, 0) + amount
+            else:
+                missing.append(name)
+        return found, missing
+
+    def notes(self, names: pa.StringArray, others: Others) -> tuple[str, ...]:
+        """Say which entries of the table were ignored."""
+        _, missing = self.entries(names, others)
+        if not missing:
+            return ()
+        shown = ", ".join(missing[:3]) + (", ..." if len(missing) > 3 else "")
+        return (f"{len(missing)} opening balances name no account of the ledger: {shown}",)
+
+
+def opening_balances(
+    names: pa.StringArray, holds: Bools, least: Amounts, opening: Opening, *, others: Others
+) -> Amounts:
+    """Give every party its opening balance: at least what its payments need.
+
+    Parties that only pass money on (coinbases, mints, earlier coins) open with just what they pay.
+    """
+    if opening.table is None:
+        return least
+    found, _ = opening.entries(names, others)
+    rows = np.array([p for p in found if holds[p]], dtype=np.int64)
+    covered = holds.copy() if opening.strict else np.zeros(len(holds), dtype=np.bool_)
+    covered[rows] = True
+    given = Amounts.of([found[p] for p in rows.tolist()]).total_by(rows, len(holds))
+    balance = Amounts.concat([least, given]).take(np.arange(len(holds)) + len(holds) * covered)
+    if opening.top_up:
+        return balance.maximum(least)
+    short = (least - balance).positive()
+    if short.any():
+        party = int(np.flatnonzero(short)[0])
+        raise OpeningError(
+            f"opening balance of {names[party].as_py()} is {balance[party]}, but its payments need "
+            f"{least[party]}: {least[party] - balance[party]} short"
+            + (f" ({int(short.sum()) - 1} more accounts too)" if short.sum() > 1 else "")
+            + "; complete the table, or raise it to what was spent with top_up"
+        )
+    return balance

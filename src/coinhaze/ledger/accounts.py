@@ -1,0 +1,123 @@
+"""The ledger of accounts: transfers in order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from coinhaze.errors import UnknownName
+from coinhaze.ledger.amounts import Amounts, Ints
+from coinhaze.ledger.checks import Place, check_names, exact_amounts, rows_of
+
+ZERO_ADDRESSES = ("0x" + "0" * 40, "0" * 40)
+
+
+@dataclass(frozen=True, eq=False)
+class AccountLedger:
+    """Transfers between accounts, in the order the ledger has them.
+
+    >>> ledger = AccountLedger.from_transfers([("alice", "bob", 5), ("bob", "carol", 3)])
+    >>> len(ledger), ledger.accounts.to_pylist()
+    (2, ['alice', 'bob', 'carol'])
+    """
+
+    accounts: pa.StringArray
+    sender: Ints
+    receiver: Ints
+    amounts: Amounts
+    ids: pa.StringArray | None = None
+    times: pa.Array | None = None
+    fees: Amounts | None = None
+
+    @classmethod
+    def from_transfers(cls, transfers: Iterable[tuple[str, str, int | str]]) -> AccountLedger:
+        """Build from (from, to, amount) in ledger order."""
+        rows = list(transfers)
+        senders, receivers, amounts = zip(*rows, strict=True) if rows else ((), (), ())
+        return cls.from_columns(senders, receivers, amounts)
+
+    @classmethod
+    def from_columns(
+        cls,
+        senders: pa.Array | Sequence[str],
+        receivers: pa.Array | Sequence[str],
+        amounts: pa.Array | Sequence[object],
+        *,
+        ids: pa.Array | Sequence[str] | None = None,
+        times: pa.Array | None = None,
+        fees: pa.Array | Sequence[object] | None = None,
+        place: Place | None = None,
+    ) -> AccountLedger:
+        """Build from columns of equal length; `place` says where a row was read, for errors.
+
+        `ids` name the transfers (`txid:logindex`; else they go by their row number), `fees` are what the
+        sender paid beside the amount.
+        """
+        place = place or rows_of(len(senders))
+        names = pa.chunked_array(
+            [
+                check_names(_strings(senders), place, field="from"),
+                check_names(_strings(receivers), place, field="to"),
+            ]
+        )
+        encoded = names.combine_chunks().dictionary_encode()
+        codes = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+        half = len(codes) // 2
+        return cls(
+            accounts=encoded.dictionary,
+            sender=codes[:half],
+            receiver=codes[half:],
+            amounts=exact_amounts(amounts, place, field="amount"),
+            ids=None if ids is None else check_names(_strings(ids), place, field="id"),
+            times=times,
+            fees=None if fees is None else exact_amounts(fees, place, field="fee"),
+        )
+
+    def __len__(self) -> int:
+        return len(self.sender)
+
+    def is_zero_address(self) -> np.typing.NDArray[np.bool_]:
+        """Tell which accounts are the zero address, where money is made and burnt."""
+        zero = pc.is_in(self.accounts, value_set=pa.array(ZERO_ADDRESSES))
+        return np.asarray(zero.to_numpy(zero_copy_only=False), dtype=np.bool_)
+
+    def transfer_ids(self) -> pa.StringArray:
+        """Name the transfers: their ids, or their rows counted from 0."""
+        if self.ids is not None:
+            return self.ids
+        return pc.cast(pa.array(np.arange(len(self))), pa.string())
+
+    def payment_rows(self, names: Sequence[str]) -> Ints:
+        """Find transfers by id or row number."""
+        rows = pc.index_in(pa.array(names, pa.string()), value_set=self.transfer_ids())
+        for name, row in zip(names, rows.to_pylist(), strict=True):
+            if row is None:
+                raise UnknownName(
+                    f"no transfer {name!r} in the ledger: name it by its row, counted from 0"
+                )
+        return np.asarray(rows.to_numpy(zero_copy_only=False), dtype=np.int64)
+
+    def tables(self) -> dict[str, pa.Table]:
+        """Give the ledger as Arrow tables, described in the data model."""
+        columns = {
+            "from": self.accounts.take(pa.array(self.sender)),
+            "to": self.accounts.take(pa.array(self.receiver)),
+            "amount": self.amounts.to_arrow(),
+        }
+        if self.ids is not None:
+            columns["id"] = self.ids
+        if self.times is not None:
+            columns["time"] = self.times
+        if self.fees is not None:
+            columns["fee"] = self.fees.to_arrow()
+        return {"transfers": pa.table(columns)}
+
+
+def _strings(column: pa.Array | pa.ChunkedArray | Sequence[str]) -> pa.Array:
+    if isinstance(column, pa.ChunkedArray):
+        column = column.combine_chunks()
+    return column if isinstance(column, pa.Array) else pa.array(column, pa.string())

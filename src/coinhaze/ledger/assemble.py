@@ -1,0 +1,282 @@
+"""Transactions as readers give them -> the columns of a coin ledger, every rule checked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from coinhaze.errors import LedgerError
+from coinhaze.ledger.amounts import Amounts
+from coinhaze.ledger.checks import check_names, exact_amount
+from coinhaze.ledger.coins import POOLS, CoinLedger, Input, Transaction
+
+# The two coinbase ids that were used twice (BIP30): txid -> heights of the lost and the later one.
+DUPLICATE_COINBASES = {
+    "e3bf3d07d4b0375638d5f1db5255fe07ba2c4cb067cd81b84ee974b6585fb468": (91722, 91880),
+    "d5d27987d2a3dfc724e359870c6644b40e497bdc0589a033220fe15429d88599": (91812, 91842),
+}
+
+
+def assemble(
+    records: Iterable[Transaction | Mapping[str, Any]],
+    *,
+    complete: bool,
+    pool_values: Mapping[str, int],
+) -> CoinLedger:
+    """Build a coin ledger from transactions in ledger order."""
+    transactions = _merge_identical(
+        r if isinstance(r, Transaction) else Transaction.of(r) for r in records
+    )
+    columns = _Columns(transactions, complete=complete)
+    for row, transaction in enumerate(transactions):
+        columns.add(row, transaction)
+    for pool, value in pool_values.items():
+        _pool_number(pool, "pool values")
+        exact_amount(value, lambda _: f"pool {pool}", 0, field="value")
+    return columns.ledger(pool_values)
+
+
+def place_of(transaction: Transaction) -> str:
+    """Say where a transaction stands, for error messages."""
+    name = f"transaction {transaction.txid}"
+    return f"{transaction.where}: {name}" if transaction.where else name
+
+
+def _merge_identical(records: Iterable[Transaction]) -> list[Transaction]:
+    kept: dict[str, Transaction] = {}
+    for transaction in records:
+        earlier = kept.get(transaction.txid)
+        if earlier is None:
+            kept[transaction.txid] = transaction
+        elif earlier != transaction:
+            lost, later = DUPLICATE_COINBASES.get(transaction.txid, (None, None))
+            pair = {earlier.height: earlier, transaction.height: transaction}
+            if lost is None or pair.keys() != {lost, later}:
+                raise LedgerError(
+                    place_of(transaction),
+                    "one id with two contents",
+                    value=_difference(earlier, transaction),
+                    fix=f"first seen at {earlier.where or 'an earlier row'}; keep the right one",
+                )
+            # The later one owns the id; the lost one goes by id and height (see `_txid`).
+            kept[transaction.txid] = pair[later]
+            kept[f"{transaction.txid}@{lost}"] = pair[lost]
+    if any(t.txid in DUPLICATE_COINBASES for t in kept.values()):
+        # The pair's places in the dictionary say nothing about their order in the ledger.
+        return sorted(kept.values(), key=lambda t: -1 if t.height is None else t.height)
+    return list(kept.values())
+
+
+def _is_lost(t: Transaction) -> bool:
+    return t.txid in DUPLICATE_COINBASES and t.height == DUPLICATE_COINBASES[t.txid][0]
+
+
+def _difference(a: Transaction, b: Transaction) -> str:
+    for name in Transaction.__dataclass_fields__:
+        if name != "where" and getattr(a, name) != getattr(b, name):
+            return f"{name} {getattr(a, name)} and {getattr(b, name)}"
+    return ""
+
+
+def _pool_number(pool: str, where: str) -> int:
+    if pool not in POOLS:
+        raise LedgerError(where, "unknown pool", value=pool, fix=f"one of {', '.join(POOLS)}")
+    return POOLS.index(pool)
+
+
+class _Columns:
+    """Growing columns of one ledger."""
+
+    def __init__(self, transactions: list[Transaction], *, complete: bool) -> None:
+        self.transactions = transactions
+        self.complete = complete
+        self.rows = {self._txid(t): row for row, t in enumerate(transactions)}
+        self.hidden = any(o.value is None for t in transactions for o in t.outputs)
+        self.rings = any(t.rings for t in transactions)
+        self.owners: dict[str, int] = {}
+        self.output_rows: dict[tuple[str, int], int] = {}
+        self.spent_by: dict[int, str] = {}
+        self.earlier: dict[str, int] = {}
+        self.outputs: list[tuple[int, int, int, int, bool]] = []
+        self.coinbase = [False] * len(transactions)
+        self.inputs: list[tuple[int, int]] = []
+        self.flows: list[tuple[int, int, int]] = []
+        self.ring_members: list[tuple[int, int, int, float]] = []
+
+    @staticmethod
+    def _txid(t: Transaction) -> str:
+        return f"{t.txid}@{t.height}" if _is_lost(t) else t.txid
+
+    def add(self, row: int, t: Transaction) -> None:
+        """Add one transaction: what it spends first, then what it makes."""
+        place = place_of(t)
+        value_in = sum(self._spend(row, vin, i, place) for vin, i in enumerate(t.inputs))
+        for vin, ring in enumerate(t.rings):
+            self._add_ring(row, vin, ring, t, place)
+        value_out = self._make(row, t, place)
+        from_pools = 0
+        for pool, into in t.pools:
+            number = _pool_number(pool, place)
+            if isinstance(into, bool) or not isinstance(into, int):
+                raise LedgerError(place, "pool flow is not a whole number", value=into)
+            exact_amount(abs(into), lambda _: place, 0, field="pool flow")
+            if into:
+                self.flows.append((row, number, into))
+            value_in += max(-into, 0)
+            value_out += max(into, 0)
+            from_pools += max(-into, 0)
+        is_coinbase = not (t.inputs or t.rings or from_pools)
+        if t.coinbase and not is_coinbase:
+            raise LedgerError(place, "a coinbase that spends", fix="a coinbase has no inputs")
+        if t.coinbase is False and is_coinbase and value_out > 0:
+            raise LedgerError(
+                place, "outputs above inputs", value=f"{value_out} out, 0 in", fix="no inputs given"
+            )
+        self.coinbase[row] = is_coinbase
+        if not (is_coinbase or self.hidden or t.rings) and value_out > value_in:
+            raise LedgerError(
+                place, "outputs above inputs", value=f"{value_out} out, {value_in} in"
+            )
+
+    def _make(self, row: int, t: Transaction, place: str) -> int:
+        total = 0
+        lost = _is_lost(t)
+        for position, output in enumerate(t.outputs):
+            vout = position if output.vout is None else output.vout
+            if isinstance(vout, bool) or not isinstance(vout, int) or not 0 <= vout < 2**32:
+                raise LedgerError(place, "output number out of range", value=vout)
+            if (self._txid(t), vout) in self.output_rows:
+                raise LedgerError(place, "two outputs with one number", value=vout)
+            value = 0
+            if output.value is not None:
+                here = f"{place}, output {vout}"
+                value = exact_amount(output.value, lambda _, h=here: h, 0, field="value")
+            total += value
+            self._add_output(
+                row, self._txid(t), vout, value, output.address, output.spendable and not lost
+            )
+        return total
+
+    def _add_output(
+        self, row: int, txid: str, vout: int, value: int, address: str | None, spendable: bool
+    ) -> int:
+        owner = self.owners.setdefault(address or f"{txid}:{vout}", len(self.owners))
+        self.outputs.append((row, vout, value, owner, spendable))
+        self.output_rows[txid, vout] = len(self.outputs) - 1
+        return len(self.outputs) - 1
+
+    def _spend(self, row: int, vin: int, spent: Input, place: str) -> int:
+        output = self._coin(row, spent, f"{place}, input {vin}")
+        name = f"{spent.txid}:{spent.vout}"
+        if output in self.spent_by:
+            raise LedgerError(
+                place, "a coin spent twice", value=name, fix=f"also by {self.spent_by[output]}"
+            )
+        if not self.outputs[output][4]:
+            raise LedgerError(place, "spends a coin that can never be spent", value=name)
+        self.spent_by[output] = self.transactions[row].txid
+        self.inputs.append((row, output))
+        return self.outputs[output][2]
+
+    def _add_ring(
+        self, row: int, vin: int, ring: tuple[Input, ...], t: Transaction, place: str
+    ) -> None:
+        here = f"{place}, ring {vin}"
+        if not ring:
+            raise LedgerError(here, "a ring with no member")
+        chances = t.posteriors[vin] if t.posteriors else (1 / len(ring),) * len(ring)
+        if len(chances) != len(ring) or min(chances) < 0 or abs(sum(chances) - 1) > 1e-9:
+            raise LedgerError(here, "a posterior that is no distribution", value=chances)
+        for member, chance in zip(ring, chances, strict=True):
+            self.ring_members.append((row, vin, self._coin(row, member, here), chance))
+
+    def _coin(self, row: int, spent: Input, place: str) -> int:
+        """Find the row of a spent coin, taking it up as an earlier one if the window allows."""
+        name = f"{spent.txid}:{spent.vout}"
+        output = self.output_rows.get((spent.txid, spent.vout))
+        if output is not None:
+            known = self.outputs[output][2]
+            given = spent.value
+            if given is not None and given != known and not self.hidden:
+                raise LedgerError(
+                    place, f"{name} with two values", value=f"{given} here, {known} where made"
+                )
+            return output
+        made = self.rows.get(spent.txid)
+        if made == row:
+            raise LedgerError(place, "a transaction that spends its own output", value=name)
+        if made is not None and made > row:
+            raise LedgerError(
+                place, "a coin spent before it is made", value=name, fix="check the order"
+            )
+        if made is not None:
+            raise LedgerError(place, "spends an output its transaction does not have", value=name)
+        if self.complete:
+            raise LedgerError(
+                place, "an unknown coin in a complete ledger", value=name, fix="drop `complete`?"
+            )
+        if isinstance(spent.vout, bool) or not isinstance(spent.vout, int) or spent.vout < 0:
+            raise LedgerError(place, "output number out of range", value=spent.vout)
+        value = 0
+        if spent.value is None and not (self.hidden or self.rings):
+            raise LedgerError(
+                place,
+                "an earlier coin without a value",
+                value=name,
+                fix="enrich the export so that inputs carry values",
+            )
+        if spent.value is not None:
+            value = exact_amount(spent.value, lambda _: place, 0, field="value")
+        number = self.earlier.setdefault(spent.txid, -1 - len(self.earlier))
+        return self._add_output(number, spent.txid, spent.vout, value, spent.address, True)
+
+    def ledger(self, pool_values: Mapping[str, int]) -> CoinLedger:
+        """Give the finished ledger: earlier transactions first, then the window's in order."""
+        before = len(self.earlier)
+        txids = [*self.earlier, *(self._txid(t) for t in self.transactions)]
+        places = [*self.earlier, *(place_of(t) for t in self.transactions)]
+        inside = np.arange(len(txids)) >= before
+        output_tx, vouts, values, owners, spendable = _ints(self.outputs, 5)
+        # Earlier transactions were numbered -1, -2, ... in the order met.
+        output_tx = np.where(output_tx < 0, -1 - output_tx, output_tx + before)
+        input_tx, input_output = _ints(self.inputs, 2)
+        flow_tx, flow_pool, _ = _ints([(r, p, 0) for r, p, _ in self.flows], 3)
+        ring_tx, ring_vin, ring_output = _ints([m[:3] for m in self.ring_members], 3)
+        given = any(t.posteriors for t in self.transactions)
+        return CoinLedger(
+            txids=check_names(pa.array(txids, pa.string()), places.__getitem__, field="txid"),
+            inside=inside,
+            coinbase=np.array([False] * before + self.coinbase, dtype=np.bool_),
+            heights=pa.array([None] * before + [t.height for t in self.transactions], pa.int64()),
+            times=pa.array([None] * before + [t.time for t in self.transactions], pa.int64()),
+            owners=check_names(
+                pa.array(list(self.owners), pa.string()), "owner {}".format, field="address"
+            ),
+            output_tx=output_tx,
+            output_vout=vouts,
+            output_value=None
+            if self.hidden or self.rings
+            else Amounts.of([o[2] for o in self.outputs]),
+            output_owner=owners,
+            output_spendable=spendable.astype(np.bool_),
+            input_tx=input_tx + before,
+            input_output=input_output,
+            flow_tx=flow_tx + before,
+            flow_pool=flow_pool,
+            flow_into=Amounts.of([f[2] for f in self.flows]),
+            ring_tx=ring_tx + before,
+            ring_vin=ring_vin,
+            ring_output=ring_output,
+            ring_probability=np.array([m[3] for m in self.ring_members]) if given else None,
+            complete=self.complete,
+            pool_values=dict(pool_values),
+        )
+
+
+def _ints(rows: list[Any], width: int) -> list[np.typing.NDArray[np.int64]]:
+    # Amounts travel apart: they may not fit 64 bits.
+    table = [[int(v) if abs(v) < 2**62 else 0 for v in column] for column in zip(*rows, strict=True)]
+    return [np.array(c, dtype=np.int64) for c in (table or [[]] * width)]

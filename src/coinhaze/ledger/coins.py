@@ -1,0 +1,202 @@
+"""The ledger of coins: transactions that spend outputs and make new ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from coinhaze.errors import UnknownName
+from coinhaze.ledger.amounts import Amounts, Bools, Ints
+
+POOLS = ("sprout", "sapling", "orchard", "ironwood", "shielded")
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """A coin a transaction spends; value and address may be left to the output that made it."""
+
+    txid: str
+    vout: int
+    value: int | None = None
+    address: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """A coin a transaction makes; no address: it is its own owner; no value: it is hidden."""
+
+    value: int | None
+    address: str | None = None
+    vout: int | None = None
+    spendable: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Transaction:
+    """One transaction as readers give it; `where` is for error messages only."""
+
+    txid: str
+    inputs: tuple[Input, ...] = ()
+    outputs: tuple[Output, ...] = ()
+    pools: tuple[tuple[str, int], ...] = ()
+    rings: tuple[tuple[Input, ...], ...] = ()
+    posteriors: tuple[tuple[float, ...], ...] = ()
+    coinbase: bool | None = None
+    height: int | None = None
+    time: int | None = None
+    where: str = field(default="", compare=False)
+
+    @classmethod
+    def of(cls, record: Mapping[str, Any]) -> Transaction:
+        """Build from a plain mapping with txid, inputs, outputs, pools, rings.
+
+        A ring is a list of `txid:vout`; hidden outputs may be given as their number.
+
+        >>> Transaction.of({"txid": "t", "inputs": [], "outputs": [{"value": 5}]}).outputs[0].value
+        5
+        """
+        outputs = record.get("outputs", ())
+        if isinstance(outputs, int):
+            outputs = [{"value": None}] * outputs
+        rings = record.get("rings", ())
+        return cls(
+            txid=record["txid"],
+            inputs=tuple(Input(**i) for i in record.get("inputs", ())),
+            outputs=tuple(Output(**o) for o in outputs),
+            pools=tuple(record.get("pools", {}).items()),
+            rings=tuple(tuple(_member(m) for m in ring) for ring in rings),
+            posteriors=tuple(tuple(p) for p in record.get("posteriors", ())),
+            coinbase=record.get("coinbase"),
+            height=record.get("height"),
+            time=record.get("time"),
+        )
+
+
+def _member(name: str) -> Input:
+    txid, _, vout = name.rpartition(":")
+    return Input(txid, int(vout))
+
+
+@dataclass(frozen=True, eq=False)
+class CoinLedger:
+    """Transactions in ledger order, the coins they spend and make, pool flows and rings.
+
+    Rows refer to each other by index. Transactions with `inside` false were made before the window: of
+    them only the outputs spent in the window are known.
+
+    >>> ledger = CoinLedger.from_transactions([
+    ...     {"txid": "a", "inputs": [], "outputs": [{"value": 50, "address": "miner"}]},
+    ...     {"txid": "b", "inputs": [{"txid": "a", "vout": 0}],
+    ...      "outputs": [{"value": 20, "address": "shop"}, {"value": 30, "address": "miner"}]},
+    ... ])
+    >>> ledger.output_names().to_pylist()
+    ['a:0', 'b:0', 'b:1']
+    """
+
+    txids: pa.StringArray
+    inside: Bools
+    coinbase: Bools
+    heights: pa.Int64Array
+    times: pa.Int64Array
+    owners: pa.StringArray
+    output_tx: Ints
+    output_vout: Ints
+    output_value: Amounts | None
+    output_owner: Ints
+    output_spendable: Bools
+    input_tx: Ints
+    input_output: Ints
+    flow_tx: Ints
+    flow_pool: Ints
+    flow_into: Amounts
+    ring_tx: Ints
+    ring_vin: Ints
+    ring_output: Ints
+    ring_probability: np.typing.NDArray[np.float64] | None = None
+    complete: bool = False
+    pool_values: Mapping[str, int] = field(default_factory=dict)
+
+    @classmethod
+    def from_transactions(
+        cls,
+        transactions: Iterable[Transaction | Mapping[str, Any]],
+        *,
+        complete: bool = False,
+        pool_values: Mapping[str, int] | None = None,
+    ) -> CoinLedger:
+        """Build from transactions in ledger order, checking every rule of the data model.
+
+        `complete`: the ledger begins with the chain, so an unknown coin is an error, not a source.
+        `pool_values`: what the chain says each pool held when the window began.
+        """
+        from coinhaze.ledger.assemble import assemble
+
+        return assemble(transactions, complete=complete, pool_values=pool_values or {})
+
+    def __len__(self) -> int:
+        return int(self.inside.sum())
+
+    @property
+    def has_rings(self) -> bool:
+        """Tell whether inputs are rings of possible coins."""
+        return len(self.ring_tx) > 0
+
+    def output_names(self) -> pa.StringArray:
+        """Name every output `txid:vout`."""
+        txids = self.txids.take(pa.array(self.output_tx))
+        vouts = pc.cast(pa.array(self.output_vout), pa.string())
+        return pc.binary_join_element_wise(txids, vouts, ":")
+
+    def payment_rows(self, names: Sequence[str]) -> Ints:
+        """Find outputs by `txid:vout`."""
+        rows = pc.index_in(pa.array(names, pa.string()), value_set=self.output_names())
+        for name, row in zip(names, rows.to_pylist(), strict=True):
+            if row is None or not self.inside[self.output_tx[row]]:
+                raise UnknownName(f"no output {name!r} made in the ledger: name it txid:vout")
+        return np.asarray(rows.to_numpy(zero_copy_only=False), dtype=np.int64)
+
+    def tables(self) -> dict[str, pa.Table]:
+        """Give the ledger as Arrow tables, described in the data model."""
+        hidden = pa.nulls(len(self.output_tx), pa.int64())
+        return {
+            "transactions": pa.table(
+                {
+                    "txid": self.txids,
+                    "inside": self.inside,
+                    "coinbase": self.coinbase,
+                    "height": self.heights,
+                    "time": self.times,
+                }
+            ),
+            "owners": pa.table({"name": self.owners}),
+            "outputs": pa.table(
+                {
+                    "tx": self.output_tx,
+                    "vout": self.output_vout,
+                    "value": self.output_value.to_arrow() if self.output_value else hidden,
+                    "owner": self.output_owner,
+                    "spendable": self.output_spendable,
+                }
+            ),
+            "inputs": pa.table({"tx": self.input_tx, "output": self.input_output}),
+            "pool_flows": pa.table(
+                {
+                    "tx": self.flow_tx,
+                    "pool": pa.array(POOLS).take(pa.array(self.flow_pool)),
+                    "into_pool": self.flow_into.to_arrow(),
+                }
+            ),
+            "rings": pa.table(
+                {"tx": self.ring_tx, "vin": self.ring_vin, "output": self.ring_output}
+                | (
+                    {}
+                    if self.ring_probability is None
+                    else {"probability": self.ring_probability}
+                )
+            ),
+        }

@@ -1,0 +1,71 @@
+"""Files -> ledgers, one format a file. The format is found by content, or forced by name."""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Sequence
+from pathlib import Path
+from types import ModuleType
+
+from coinhaze.errors import InputError, UsageError
+from coinhaze.ledger.accounts import AccountLedger
+from coinhaze.ledger.coins import CoinLedger
+from coinhaze.ledger.readers import bitcoin_etl, transfers
+
+FORMATS: dict[str, ModuleType] = {
+    "transfers": transfers,
+    "bitcoin-etl": bitcoin_etl,
+}
+
+Ledger = CoinLedger | AccountLedger
+
+
+def read(
+    sources: str | Path | Sequence[str | Path],
+    *,
+    format: str | None = None,
+    complete: bool = False,
+) -> Ledger:
+    """Read one ledger from one or several files of one format, in the order given.
+
+    `complete` says that the ledger begins with its chain, so that an unknown coin is an error.
+    """
+    paths = [Path(s) for s in ([sources] if isinstance(sources, str | Path) else sources)]
+    if not paths:
+        raise UsageError("no file given: name at least one")
+    names = {format_of(path) for path in paths} if format is None else {format}
+    if len(names) > 1:
+        raise UsageError(f"files of several formats cannot be one ledger: {', '.join(names)}")
+    name = names.pop()
+    if name not in FORMATS:
+        raise UsageError(f"unknown format {name!r}: one of {', '.join(FORMATS)}")
+    if complete and name == "transfers":
+        raise UsageError("`complete` is for coins: transfers carry no list of known coins")
+    ledger: Ledger = FORMATS[name].read(paths, complete=complete)
+    return ledger
+
+
+def format_of(path: Path) -> str:
+    """Name the format of a file by its first bytes."""
+    head = _head(path)
+    for name, reader in FORMATS.items():
+        if reader.recognises(head):
+            return name
+    raise InputError(
+        f"{path}: no known format: begins {head[:40]!r}; "
+        "transfers begin with a header from,to,amount; bitcoin-etl with {"
+    )
+
+
+def _head(path: Path) -> bytes:
+    try:
+        with open(path, "rb") as file:
+            head = file.read(4096)
+        if head[:2] == b"\x1f\x8b":
+            with gzip.open(path) as unpacked:
+                head = unpacked.read(4096)
+    except FileNotFoundError:
+        raise InputError(f"{path}: no such file") from None
+    except (OSError, EOFError) as error:
+        raise InputError(f"{path}: cannot be read: {error}") from None
+    return head.removeprefix(b"\xef\xbb\xbf")

@@ -1,0 +1,105 @@
+"""transfers.csv: a header with from, to, amount and an optional time; rows in ledger order."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv as csv
+
+from coinhaze.errors import InputError, LedgerError
+from coinhaze.ledger.accounts import AccountLedger
+from coinhaze.ledger.checks import Place
+
+COLUMNS = ("from", "to", "amount")
+
+
+def recognises(head: bytes) -> bool:
+    """Tell whether the first line is a header with the three columns."""
+    lines = head.splitlines()
+    names = [n.strip().strip(b'"') for n in lines[0].split(b",")] if lines else []
+    return all(column.encode() in names for column in COLUMNS)
+
+
+def read(paths: list[Path], *, complete: bool = False) -> AccountLedger:
+    """Read the files one after the other as one ledger."""
+    tables = [_read_table(path) for path in paths]
+    place = _places(paths, [len(t) for t in tables])
+    have_time = all("time" in t.column_names for t in tables)
+    columns = [*COLUMNS, *(["time"] if have_time else [])]
+    table = pa.concat_tables([t.select(columns) for t in tables]).combine_chunks()
+    return AccountLedger.from_columns(
+        table["from"],
+        table["to"],
+        table["amount"],
+        times=_times(table["time"], place) if have_time else None,
+        place=place,
+    )
+
+
+def _read_table(path: Path) -> pa.Table:
+    def refuse(row: csv.InvalidRow) -> str:
+        bad.append(row)
+        return "skip"
+
+    bad: list[csv.InvalidRow] = []
+    try:
+        with pa.input_stream(str(path), compression="detect") as stream:
+            table = csv.read_csv(
+                stream,
+                read_options=csv.ReadOptions(use_threads=False),
+                parse_options=csv.ParseOptions(
+                    invalid_row_handler=refuse, ignore_empty_lines=False
+                ),
+                convert_options=csv.ConvertOptions(
+                    column_types=dict.fromkeys([*COLUMNS, "time"], pa.string()),
+                    strings_can_be_null=False,
+                ),
+            )
+    except (pa.ArrowInvalid, OSError) as error:
+        raise InputError(f"{path}: cannot be read as CSV: {error}") from None
+    if bad:
+        row = bad[0]
+        raise LedgerError(
+            f"{path}:{row.number}",
+            f"a row of {row.actual_columns} fields where the header has {row.expected_columns}",
+            value=row.text,
+        )
+    for column in COLUMNS:
+        if table.column_names.count(column) != 1:
+            raise LedgerError(
+                f"{path}:1", f"no column {column!r}", value=table.column_names, fix="from,to,amount"
+            )
+    return table
+
+
+def _places(paths: list[Path], lengths: list[int]) -> Place:
+    starts = [sum(lengths[:k]) for k in range(len(lengths))]
+
+    def place(row: int) -> str:
+        k = bisect_right(starts, row) - 1
+        return f"{paths[k]}:{row - starts[k] + 2}"
+
+    return place
+
+
+def _times(column: pa.ChunkedArray, place: Place) -> pa.Array:
+    """Read seconds since 1970 or ISO 8601; empty is unknown."""
+    text = pc.if_else(pc.equal(column, ""), None, column).combine_chunks()
+    seconds = pc.match_substring_regex(text, "^[0-9]{1,11}$")
+    if pc.all(seconds).as_py() is not False:
+        return pc.cast(pc.cast(text, pa.int64()), pa.timestamp("s", "UTC"))
+    try:
+        return pc.cast(pc.cast(text, pa.timestamp("us", "UTC")), pa.timestamp("s", "UTC"), safe=False)
+    except pa.ArrowInvalid:
+        pass
+    for row, value in enumerate(text.to_pylist()):
+        try:
+            if value is not None:
+                pc.cast(pa.scalar(value), pa.timestamp("us", "UTC"))
+        except pa.ArrowInvalid:
+            fix = "seconds since 1970, or all rows like 2021-02-01T12:00:00Z"
+            raise LedgerError(place(row), "time is neither", value=value, fix=fix) from None
+    raise LedgerError(place(0), "times of two kinds", fix="seconds or ISO 8601, not both")
