@@ -1,1 +1,70 @@
+"""How many bits an observer of a public ledger lacks to tell where a coin's money came from.
+
+```python
+import coinhaze
+scores = coinhaze.score("transfers.csv", time="temporal")
+print(scores.summary().line())
+```
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from coinhaze.chain import AbsorbingChain, absorbing_chain
+    from coinhaze.errors import CoinhazeError
+    from coinhaze.graph import TransactionGraph, transaction_graph
+    from coinhaze.ledger import AccountLedger, CoinLedger, read
+    from coinhaze.measure import Origins, Scores
+    from coinhaze.solve import eliminate, origins, score, series, sweep
+
 __version__ = "0.1.0"
+
+__all__ = [
+    "AbsorbingChain",
+    "AccountLedger",
+    "CoinLedger",
+    "CoinhazeError",
+    "Origins",
+    "Scores",
+    "TransactionGraph",
+    "absorbing_chain",
+    "eliminate",
+    "origins",
+    "read",
+    "score",
+    "series",
+    "sweep",
+    "transaction_graph",
+]
+
+# Names are imported when first used, so that light commands start without numpy and numba.
+_HOME = {
+    "AbsorbingChain": "chain",
+    "AccountLedger": "ledger",
+    "CoinLedger": "ledger",
+    "CoinhazeError": "errors",
+    "Origins": "measure",
+    "Scores": "measure",
+    "TransactionGraph": "graph",
+    "absorbing_chain": "chain",
+    "eliminate": "solve",
+    "origins": "solve",
+    "read": "ledger",
+    "score": "solve",
+    "series": "solve",
+    "sweep": "solve",
+    "transaction_graph": "graph",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOME:
+        raise AttributeError(f"module 'coinhaze' has no attribute {name!r}")
+    return getattr(import_module(f"coinhaze.{_HOME[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

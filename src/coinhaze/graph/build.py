@@ -109,9 +109,6 @@ def _opening(
 ) -> Opening:
     """Turn the setting into a rule; pools take the surplus unless a value is given for them."""
     if not isinstance(opening, str):
-        pool_names = flows.names.filter(pa.array(flows.kinds == Kind.pool)).to_pylist()
-        rest = {name: 0 for name in pool_names if name not in opening}
-        del rest
         return Opening(table=opening, top_up=top_up)
     if opening == "surplus" or flows.observed is None:
         return Opening()

@@ -10,7 +10,7 @@ from coinhaze.graph.clusters import Clusters, merge_owners
 from coinhaze.graph.flows import Flows
 from coinhaze.graph.graph import Kind
 from coinhaze.ledger import Amounts, CoinLedger
-from coinhaze.ledger.amounts import Ints
+from coinhaze.ledger.amounts import Bools, Ints
 from coinhaze.ledger.coins import POOLS
 
 # A transaction is three steps: members enter rings, inputs enter the transaction, it pays out.
@@ -85,6 +85,9 @@ def coin_flows(
         ),
         (holders, n_tx, len(pool_names), len(ring_names)),
     )
+    if by_owner:
+        # An output without an address owns itself: a coin, which has no snapshots.
+        kinds[np.flatnonzero(_lone_coins(ledger, merged.number, holders))] = Kind.coin
     can_sink = (kinds != Kind.transaction) & (kinds != Kind.ring)
     if not by_owner:
         made_here = ledger.inside[ledger.output_tx] | (value is not None)
@@ -113,6 +116,13 @@ def coin_flows(
         others=merged.others if by_owner else ledger.owners.take(pa.array(owner)),
         other_party=merged.other_party if by_owner else np.arange(holders),
     )
+
+
+def _lone_coins(ledger: CoinLedger, number: Ints, parties: int) -> Bools:
+    """Tell which parties are a single output without an address."""
+    members = np.bincount(number, minlength=parties)
+    unowned = np.bincount(number, weights=ledger.owner_is_coin, minlength=parties)
+    return (members == 1) & (unowned == 1)
 
 
 def _pool_flows(

@@ -167,17 +167,18 @@ def _graph(
     is_newest = newest[nodes.party] == np.arange(n)
     lost = Amounts(np.where(is_newest[:, None], flows.lost.digits[nodes.party], 0))
     closing = (nodes.opening + incoming - outgoing - lost).where_positive()
+    sources = nodes.opening.positive()
     kinds = flows.kinds[nodes.party]
     hidden = flows.amounts is None
     if hidden:
         spent = np.zeros(n, dtype=np.bool_)
         spent[tail] = True
         sinks = flows.can_sink[nodes.party] & (_is_ring_ledger(flows) | ~spent)
+        sources = ~incoming.positive()
     elif paper_sinks:
         sinks = (incoming - outgoing).positive()
     else:
         sinks = closing.positive() & incoming.positive() & flows.can_sink[nodes.party]
-    sources = nodes.opening.positive()
     flow_edge = np.full(len(kept), -1)
     flow_edge[kept] = edge[: len(nodes.flow_tail)]
     payment = flows.payment_flow

@@ -97,6 +97,7 @@ class _Columns:
         self.hidden = any(o.value is None for t in transactions for o in t.outputs)
         self.rings = any(t.rings for t in transactions)
         self.owners: dict[str, int] = {}
+        self.unowned: set[str] = set()
         self.output_rows: dict[tuple[str, int], int] = {}
         self.spent_by: dict[int, str] = {}
         self.earlier: dict[str, int] = {}
@@ -163,7 +164,10 @@ class _Columns:
     def _add_output(
         self, row: int, txid: str, vout: int, value: int, address: str | None, spendable: bool
     ) -> int:
-        owner = self.owners.setdefault(address or f"{txid}:{vout}", len(self.owners))
+        if not address:
+            address = f"{txid}:{vout}"
+            self.unowned.add(address)
+        owner = self.owners.setdefault(address, len(self.owners))
         self.outputs.append((row, vout, value, owner, spendable))
         self.output_rows[txid, vout] = len(self.outputs) - 1
         return len(self.outputs) - 1
@@ -255,6 +259,7 @@ class _Columns:
             owners=check_names(
                 pa.array(list(self.owners), pa.string()), "owner {}".format, field="address"
             ),
+            owner_is_coin=np.array([o in self.unowned for o in self.owners], dtype=np.bool_),
             output_tx=output_tx,
             output_vout=vouts,
             output_value=None

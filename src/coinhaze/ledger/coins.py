@@ -104,6 +104,7 @@ class CoinLedger:
     heights: pa.Int64Array
     times: pa.Int64Array
     owners: pa.StringArray
+    owner_is_coin: Bools  # outputs without an address, which own themselves
     output_tx: Ints
     output_vout: Ints
     output_value: Amounts | None
@@ -173,7 +174,7 @@ class CoinLedger:
                     "time": self.times,
                 }
             ),
-            "owners": pa.table({"name": self.owners}),
+            "owners": pa.table({"name": self.owners, "is_coin": self.owner_is_coin}),
             "outputs": pa.table(
                 {
                     "tx": self.output_tx,

@@ -1,0 +1,69 @@
+"""The absorbing chain: what an observer believes about where each node's money was before.
+
+The paper's P = [[Q, R], [0, I]]. Every node goes to at most one absorber, so R is a column number and a probability
+for each node.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import scipy.sparse
+
+from coinhaze.graph import TransactionGraph
+from coinhaze.ledger.amounts import Bools, Floats, Ints
+
+NO_COLUMN = -1
+ELSEWHERE = "elsewhere"
+
+
+@dataclass(frozen=True, eq=False)
+class Walk:
+    """Backward walk probabilities: Q from node to predecessor, and to the node's own absorber."""
+
+    q: scipy.sparse.csr_array
+    own: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class AbsorbingChain:
+    """A walk on a graph with the outcomes it can end in; valid once built."""
+
+    graph: TransactionGraph
+    walk: Walk
+    column: Ints  # for each node the outcome its absorber counts as
+    outcomes: pa.StringArray
+    elsewhere: int = NO_COLUMN  # the outcome that lumps all sources not listed
+    listed: bool = False
+    clean: Bools | None = None  # nodes that poison never reached
+    history: dict[int, npt.NDArray[np.float64]] = field(default_factory=dict)
+    conserves: bool = False  # whether x^T B = b must hold
+    settings: dict[str, object] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.graph)
+
+    def __repr__(self) -> str:
+        return (
+            f"AbsorbingChain({len(self)} nodes, {self.walk.q.nnz} moves, "
+            f"{len(self.outcomes)} outcomes)"
+        )
+
+    @property
+    def Q(self) -> scipy.sparse.csr_array:
+        """Probabilities from each node to its predecessors."""
+        return self.walk.q
+
+    @cached_property
+    def R(self) -> scipy.sparse.csr_array:
+        """Probabilities from each node to the outcomes."""
+        rows = np.flatnonzero(self.column != NO_COLUMN)
+        return scipy.sparse.csr_array(
+            (self.walk.own[rows], (rows, self.column[rows])),
+            shape=(len(self), len(self.outcomes)),
+        )

@@ -1,0 +1,47 @@
+"""Proven intervals: what is known about an entropy when the distribution is known roughly."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from coinhaze.ledger.amounts import Floats
+
+LOG2_E = 1.4426950408889634
+
+
+def surprise(p: Floats) -> Floats:
+    """Give -p log2 p, 0 at 0."""
+    return np.where(p > 0, -p * np.log2(np.where(p > 0, p, 1.0)), 0.0)
+
+
+def slack_from_total(error: Floats, sources: Floats) -> Floats:
+    """Bound the change of entropy when probabilities change by `error` in total (Audenaert).
+
+    Two distributions over n outcomes whose probabilities differ by 2T in all differ by at most T log2(n-1) + h(T) bits.
+    """
+    t = np.minimum(error / 2, 0.5)
+    return t * np.log2(np.maximum(sources - 1, 1)) + surprise(t) + surprise(1 - t)
+
+
+def slack_from_each(error: float, bits: Floats) -> Floats:
+    """Bound the change of entropy when each probability changes by at most this relative error.
+
+    The derivative of -p log2 p is -(log2 p + log2 e), so p times it adds up to at most H + log2 e.
+    """
+    grown = error / max(1.0 - error, 0.5)
+    return grown * (bits + LOG2_E) * (1 + grown)
+
+
+def from_missing_mass(
+    entropy: Floats, missing: Floats, largest: Floats, sources: Floats
+) -> tuple[Floats, Floats]:
+    """Bound the entropy of a row of which only part of the probability was found.
+
+    `entropy` is the sum of -p log2 p over what was found, `largest` its largest entry, `sources` how many sources (each history counted
+    in full) the row can reach at all. Least: all that is missing belongs to the largest entry. Most: it is spread over
+    all sources, none of it where anything was found.
+    """
+    m = np.clip(missing, 0.0, 1.0)
+    low = entropy - surprise(largest) + surprise(np.minimum(largest + m, 1.0))
+    high = entropy + surprise(m) + m * np.log2(np.maximum(sources, 1))
+    return low, high

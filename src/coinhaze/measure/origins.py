@@ -1,0 +1,96 @@
+"""Origins: where one coin's money came from, and which way."""
+
+from __future__ import annotations
+
+import html
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from coinhaze.chain import AbsorbingChain
+from coinhaze.ledger.amounts import Floats, Ints
+
+
+@dataclass(frozen=True, eq=False)
+class Origins:
+    """The distribution over sources of one node, largest first, and the flow along the way."""
+
+    chain: AbsorbingChain
+    node: int
+    bits: float
+    bits_low: float
+    bits_high: float
+    steps: float
+    outcomes: Ints
+    probability: Floats
+    flow_from: Ints  # predecessor ...
+    flow_to: Ints  # ... and node of each move that carried some of the money
+    flow_share: Floats  # expected number of times a walk back makes that move
+    ways: tuple[tuple[int, ...], ...]  # the likeliest way to each outcome, from the node back
+
+    @property
+    def name(self) -> str:
+        """The node's name."""
+        return self._names(np.array([self.node]))[0]
+
+    def sources(self) -> pa.Table:
+        """Give sources and probabilities, largest first."""
+        return pa.table(
+            {
+                "source": self.chain.outcomes.take(pa.array(self.outcomes)),
+                "probability": self.probability,
+            }
+        )
+
+    def flow(self) -> pa.Table:
+        """Give the moves of money that led here, largest share first.
+
+        A share is the expected number of times a walk back from the node takes that move; on a graph without cycles it
+        is the part of the node's money that came along it.
+        """
+        return pa.table(
+            {
+                "from": self._names(self.flow_from),
+                "to": self._names(self.flow_to),
+                "share": self.flow_share,
+            }
+        )
+
+    def way(self, rank: int) -> list[str]:
+        """Name the likeliest way from the source of that rank (0 is the largest) to the node."""
+        return self._names(np.array(self.ways[rank][::-1]))
+
+    def to_arrow(self) -> pa.Table:
+        """Give the same as `sources`."""
+        return self.sources()
+
+    def as_dict(self, *, most: int | None = None) -> dict[str, object]:
+        """Give everything as plain values, for JSON."""
+        names = self.sources().slice(0, most).to_pylist()
+        return {
+            "node": self.name,
+            "bits": self.bits,
+            "bits_low": self.bits_low,
+            "bits_high": self.bits_high,
+            "steps": self.steps,
+            "sources": [row | {"way": self.way(k)} for k, row in enumerate(names)],
+            "flow": self.flow().slice(0, most).to_pylist(),
+        }
+
+    def __repr__(self) -> str:
+        return f"Origins({self.name}: {self.bits:.4f} bits over {len(self.outcomes)} sources)"
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f"<tr><td>{html.escape(r['source'][:80])}</td><td>{r['probability']:.4%}</td></tr>"
+            for r in self.sources().slice(0, 20).to_pylist()
+        )
+        more = len(self.outcomes) - 20
+        rest = f"<p>and {more} more</p>" if more > 0 else ""
+        title = f"{html.escape(self.name[:80])}: {self.bits:.4f} bits"
+        return f"<p>{title}</p><table><tr><th>source</th><th>share</th></tr>{rows}</table>{rest}"
+
+    def _names(self, nodes: Ints) -> list[str]:
+        names: list[str] = self.chain.graph.names.of(nodes.astype(np.int64)).to_pylist()
+        return names

@@ -1,0 +1,146 @@
+"""Scores: bits with their interval, steps and all else, one row a node."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+
+from coinhaze.chain import AbsorbingChain
+from coinhaze.graph.graph import Kind, kind_names
+from coinhaze.ledger.amounts import Floats, Ints
+from coinhaze.measure import entropy
+from coinhaze.measure.summary import Summary, summarise
+
+
+@dataclass(frozen=True, eq=False)
+class Scores:
+    """How uncertain the origin of each node's money is.
+
+    Not a number (null in tables) where there is no answer: absorption is not certain, or poison never arrived.
+    """
+
+    chain: AbsorbingChain
+    nodes: Ints
+    bits: Floats
+    bits_low: Floats
+    bits_high: Floats
+    steps: Floats
+    mass: Floats  # what each row of B sums to; 1 for a proven answer
+    sources: Floats  # how many sources are possible, counted on the graph
+    top: Ints  # the likeliest outcome's number
+    top_probability: Floats
+    method: str
+    exposure: Floats | None = None
+    conditional_bits: Floats | None = None
+    bits_unmodified: Floats | None = None
+    renyi: Mapping[float, Floats] = field(default_factory=dict)
+    conservation: float | None = None  # largest relative error of x^T B = b, where it applies
+
+    def __len__(self) -> int:
+        return len(self.nodes)
+
+    def __repr__(self) -> str:
+        return f"Scores({self.summary().line()})"
+
+    @property
+    def min_entropy(self) -> Floats:
+        """Bits of the likeliest source alone."""
+        return 0.0 - np.log2(self.top_probability)
+
+    @property
+    def hartley(self) -> Floats:
+        """Bits if all possible sources were equally likely."""
+        return np.log2(self.sources)
+
+    @property
+    def effective_sources(self) -> Floats:
+        """The number of equally likely sources that would be as uncertain."""
+        return entropy.effective_number(self.bits)
+
+    @property
+    def degree(self) -> Floats:
+        """Bits as a share of `hartley`; NaN where one source is possible."""
+        return entropy.degree_of_anonymity(self.bits, self.sources)
+
+    @property
+    def width(self) -> float:
+        """The widest interval."""
+        widths = (self.bits_high - self.bits_low)[~np.isnan(self.bits)]
+        return float(widths.max(initial=0.0))
+
+    def to_arrow(self) -> pa.Table:
+        """Give a table, a row a node; the balance in digits of the smallest unit."""
+        graph = self.chain.graph
+        closing = graph.closing
+        balance = pa.nulls(len(self), pa.string()) if closing is None else None
+        columns: dict[str, pa.Array] = {
+            "node": graph.names.of(self.nodes),
+            "kind": kind_names(graph.kinds[self.nodes]),
+            "balance": balance if closing is None else closing.take(self.nodes).text(),
+            "bits": _nullable(self.bits),
+            "bits_low": _nullable(self.bits_low),
+            "bits_high": _nullable(self.bits_high),
+            "steps": _nullable(self.steps),
+            "sources": pa.array(self.sources, mask=np.isnan(self.bits)).cast(pa.int64()),
+            "top_source": self.chain.outcomes.take(pa.array(self.top, mask=self.top < 0)),
+            "top_probability": _nullable(self.top_probability),
+        }
+        for name in ("exposure", "conditional_bits", "bits_unmodified"):
+            values = getattr(self, name)
+            if values is not None:
+                columns[name] = _nullable(values)
+        for order, values in self.renyi.items():
+            columns[f"renyi_{order:g}"] = _nullable(values)
+        return pa.table(columns)
+
+    def to_pandas(self) -> object:
+        """Give a pandas frame, where pandas is installed."""
+        return self.to_arrow().to_pandas()
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self.to_arrow().__arrow_c_stream__(requested_schema)
+
+    def summary(self) -> Summary:
+        """Give the row the paper's tables have: sizes, bits, steps."""
+        graph = self.chain.graph
+        weights = None if graph.closing is None else graph.closing.take(self.nodes).floats()
+        return summarise(
+            self.bits,
+            self.steps,
+            weights,
+            nodes=len(graph),
+            edges=len(graph.tail),
+            burnt=graph.kinds[self.nodes] == Kind.burn,
+            width=self.width,
+            method=self.method,
+        )
+
+    def order(self) -> Ints:
+        """Give row numbers from most to least bits, nulls left out."""
+        rows = np.flatnonzero(~np.isnan(self.bits))
+        return rows[np.argsort(-self.bits[rows], kind="stable")]
+
+    def _repr_html_(self) -> str:
+        table = self.to_arrow()
+        rows = self.order()
+        shown = np.concatenate([rows[:5], rows[5:][-5:]])
+        head = "".join(f"<th>{html.escape(c)}</th>" for c in table.column_names)
+        body = "".join(
+            "<tr>" + "".join(f"<td>{html.escape(_cell(v))}</td>" for v in row.values()) + "</tr>"
+            for row in table.take(pa.array(shown)).to_pylist()
+        )
+        line = html.escape(self.summary().line())
+        return f"<p>{line}</p><table><tr>{head}</tr>{body}</table>"
+
+
+def _nullable(values: Floats) -> pa.Array:
+    return pa.array(values, mask=np.isnan(values))
+
+
+def _cell(value: object) -> str:
+    text = "" if value is None else f"{value:.6g}" if isinstance(value, float) else str(value)
+    return text if len(text) <= 80 else text[:77] + "..."

@@ -1,0 +1,89 @@
+"""Summaries over sinks, as the paper's tables have them."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+
+import numpy as np
+
+from coinhaze.ledger.amounts import Bools, Floats
+
+
+@dataclass(frozen=True)
+class Summary:
+    """Sizes, and how bits and steps are distributed over sinks; variance is the population's.
+
+    Burnt money lies in sinks too, but nobody holds it: burns are counted apart and enter no other figure.
+    """
+
+    nodes: int
+    edges: int
+    scored: int
+    nulls: int
+    burns: int
+    burns_bits_mean: float
+    bits_mean: float
+    bits_median: float
+    bits_variance: float
+    bits_max: float
+    bits_weighted_mean: float
+    steps_mean: float
+    steps_median: float
+    steps_variance: float
+    widest_interval: float
+    method: str
+
+    def line(self) -> str:
+        """Say it in one line."""
+        if self.scored == 0:
+            return f"no scored node of {self.nodes}; {self.nulls} without an answer"
+        return (
+            f"{self.scored} of {self.nodes} nodes scored: bits mean {self.bits_mean:.4g}, "
+            f"median {self.bits_median:.4g}, max {self.bits_max:.4g}; "
+            f"intervals within {self.widest_interval:.1e}; {self.method}"
+        )
+
+    def as_dict(self) -> dict[str, object]:
+        """Give all fields, not-a-number as None."""
+        return {
+            k: None if isinstance(v, float) and np.isnan(v) else v for k, v in asdict(self).items()
+        }
+
+
+def summarise(
+    bits: Floats,
+    steps: Floats,
+    weights: Floats | None,
+    *,
+    nodes: int,
+    edges: int,
+    burnt: Bools,
+    width: float,
+    method: str,
+) -> Summary:
+    """Sum up scored rows; nulls are counted apart, weighted means use closing balances."""
+    answered = ~np.isnan(bits)
+    known = answered & ~burnt
+    b, t = bits[known], steps[known]
+    weighted = np.nan
+    if weights is not None and weights[known].sum() > 0:
+        weighted = float(np.average(b, weights=weights[known]))
+    some = len(b) > 0
+    return Summary(
+        nodes=nodes,
+        edges=edges,
+        scored=len(b),
+        nulls=int((~answered).sum()),
+        burns=int(burnt.sum()),
+        burns_bits_mean=float(bits[burnt].mean()) if burnt.any() else np.nan,
+        bits_mean=float(b.mean()) if some else np.nan,
+        bits_median=float(np.median(b)) if some else np.nan,
+        bits_variance=float(b.var()) if some else np.nan,
+        bits_max=float(b.max()) if some else np.nan,
+        bits_weighted_mean=weighted,
+        steps_mean=float(t.mean()) if some else np.nan,
+        steps_median=float(np.median(t)) if some else np.nan,
+        steps_variance=float(t.var()) if some else np.nan,
+        widest_interval=width,
+        method=method,
+    )

@@ -1,0 +1,132 @@
+"""A reduced chain as factors that any number of right-hand sides can be solved with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from coinhaze.ledger.amounts import Floats, Ints
+from coinhaze.solve.factor_kernels import eliminate_block, solve_transposed, solve_vector
+from coinhaze.solve.reduce import Reduced
+
+ROUNDING = 2.0**-53
+# Beyond this share of possible moves a block is eliminated as a dense matrix.
+DENSE_SHARE = 0.25
+
+
+@dataclass(frozen=True, eq=False)
+class Factor:
+    """N = (I - Q)^-1 as two sparse triangles; `place` maps states to the order used here.
+
+    In an acyclic chain every block is one state: the lower triangle is Q itself, the upper one is empty.
+    """
+
+    place: Ints
+    lower: Ints
+    lower_at: Ints
+    lower_v: Floats
+    upper: Ints
+    upper_at: Ints
+    upper_v: Floats
+    pivot: Floats
+    block_start: Ints
+    own: Floats
+    column: Ints
+    cost: Floats
+    row_error: Floats  # bound on each row's relative rounding error, times 2^53
+
+    def __len__(self) -> int:
+        return len(self.pivot)
+
+    def arrays(self) -> tuple[Ints | Floats, ...]:
+        """Give what the kernels need, in their order."""
+        return (
+            self.lower,
+            self.lower_at,
+            self.lower_v,
+            self.upper,
+            self.upper_at,
+            self.upper_v,
+            self.pivot,
+            self.block_start,
+        )
+
+    def solve(self, x: Floats) -> Floats:
+        """Give N x."""
+        result = x.copy()
+        solve_vector(*self.arrays(), result)
+        return result
+
+    def visits(self, start: int) -> Floats:
+        """Give the expected visits to every state of a walk from one state."""
+        result = np.zeros(len(self))
+        result[start] = 1.0
+        solve_transposed(*self.arrays(), result)
+        return result
+
+
+def factorise(reduced: Reduced) -> Factor:
+    """Eliminate inside every strong component; between components nothing needs to be done."""
+    n = len(reduced)
+    rows = np.repeat(np.arange(n), np.diff(reduced.indptr))
+    sizes = np.diff(reduced.block_start)
+    block = np.repeat(np.arange(len(sizes)), sizes)
+    inner = block[rows] == block[reduced.indices]
+    place = np.arange(n)
+    pivot = np.ones(n)
+    row_error = np.full(n, 4.0)
+    outside = reduced.own + np.bincount(rows[~inner], reduced.data[~inner], minlength=n)
+    # A plain sum of k terms errs by at most k roundings.
+    outside_error = 4.0 + np.bincount(rows[~inner], minlength=n)
+    lowers = [(rows[~inner], reduced.indices[~inner], reduced.data[~inner])]
+    uppers: list[tuple[Ints, Ints, Floats]] = []
+    looping = np.unique(rows[inner])
+    for b in np.unique(block[looping]):
+        start, end = int(reduced.block_start[b]), int(reduced.block_start[b + 1])
+        part = slice(reduced.indptr[start], reduced.indptr[end])
+        within = inner[part]
+        local_rows = rows[part][within] - start
+        order, s, errors, *triples = eliminate_block(
+            np.searchsorted(local_rows, np.arange(end - start + 1)),
+            reduced.indices[part][within] - start,
+            reduced.data[part][within],
+            outside[start:end],
+            outside_error[start:end].astype(np.float32),
+            DENSE_SHARE,
+        )
+        place[start + order] = start + np.arange(end - start)
+        pivot[start:end] = s
+        row_error[start:end] = errors
+        lowers.append((start + triples[0], start + triples[1], triples[2]))
+        uppers.append((start + triples[3], start + triples[4], triples[5]))
+    lower, lower_at, lower_v = _rows(lowers, place)
+    upper, upper_at, upper_v = _rows(uppers, place)
+    back = np.argsort(place)
+    return Factor(
+        place=place,
+        lower=lower,
+        lower_at=lower_at,
+        lower_v=lower_v,
+        upper=upper,
+        upper_at=upper_at,
+        upper_v=upper_v,
+        pivot=pivot,
+        block_start=reduced.block_start,
+        own=reduced.own[back],
+        column=reduced.column[back],
+        cost=reduced.cost[back],
+        row_error=row_error,
+    )
+
+
+def _rows(parts: list[tuple[Ints, Ints, Floats]], place: Ints) -> tuple[Ints, Ints, Floats]:
+    """Gather triples into rows, in the order the states are solved."""
+    if not parts:
+        empty = np.zeros(0, dtype=np.int64)
+        return np.zeros(len(place) + 1, dtype=np.int64), empty, np.zeros(0)
+    i, j, v = (np.concatenate(column) for column in zip(*parts, strict=True))
+    i, j = place[i], place[j]
+    order = np.lexsort((j, i))
+    i, j, v = i[order], j[order], v[order]
+    return np.searchsorted(i, np.arange(len(place) + 1)), j, v

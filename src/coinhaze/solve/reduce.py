@@ -1,0 +1,123 @@
+"""Chain -> the states a solve must visit, in an order where each comes after all it reaches.
+
+Dropped: nodes no asked row leads back to, and nodes whose absorption is not certain (they have no answer). Merged: a node with one
+predecessor and no absorber has its predecessor's distribution, one step further (alias).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse
+
+from coinhaze.chain import AbsorbingChain
+from coinhaze.chain.chain import NO_COLUMN
+from coinhaze.ledger import Amounts
+from coinhaze.ledger.amounts import Bools, Floats, Ints
+from coinhaze.solve.structure_kernels import reachable, strong_components
+
+NO_STATE = -1
+
+
+@dataclass(frozen=True, eq=False)
+class Reduced:
+    """A chain cut down to what the asked rows need.
+
+    States are numbered so that moves between blocks (strong components) lead to lower numbers.
+    """
+
+    rows: Ints  # the nodes asked for
+    kept: Bools  # the nodes that any asked row leads back to and that have an answer
+    state: Ints  # for each node its state, NO_STATE if it has none
+    extra_steps: Floats  # for each node the steps to its state
+    indptr: Ints
+    indices: Ints
+    data: Floats
+    own: Floats
+    column: Ints
+    cost: Floats  # expected steps of one move
+    block_start: Ints
+
+    def __len__(self) -> int:
+        return len(self.own)
+
+    @property
+    def acyclic(self) -> bool:
+        """Tell whether no state can come back to itself."""
+        return len(self.block_start) - 1 == len(self) and not self.loops
+
+    @property
+    def loops(self) -> bool:
+        """Tell whether some state moves straight to itself."""
+        rows = np.repeat(np.arange(len(self)), np.diff(self.indptr))
+        return bool(np.any(rows == self.indices))
+
+
+def certain_nodes(chain: AbsorbingChain) -> Bools:
+    """Tell which nodes are absorbed with certainty: all they can reach can reach an absorber."""
+    q = chain.Q
+    back = scipy.sparse.csr_array(q.T)
+    ends = reachable(back.indptr, back.indices, (chain.column != NO_COLUMN) & (chain.walk.own > 0))
+    return ~np.asarray(reachable(back.indptr, back.indices, ~ends), dtype=np.bool_)
+
+
+def reduce_chain(chain: AbsorbingChain, rows: Ints) -> Reduced:
+    """Keep what the given rows need; merge aliases; order by strong components."""
+    n = len(chain)
+    q = chain.Q
+    certain = certain_nodes(chain)
+    asked = np.zeros(n, dtype=np.bool_)
+    asked[rows] = True
+    kept = np.asarray(reachable(q.indptr, q.indices, asked & certain), dtype=np.bool_)
+    degree = np.diff(q.indptr)
+    alias = kept & (degree == 1) & (chain.column == NO_COLUMN)
+    target = np.arange(n)
+    target[alias] = q.indices[q.indptr[:-1][alias]]
+    extra = alias.astype(np.float64)
+    # Follow chains of aliases by doubling; a chain that never ends has no absorber and is not kept.
+    while np.any(alias[target]):
+        extra, target = extra + extra[target], target[target]
+    states = np.flatnonzero(kept & ~alias)
+    number = np.full(n, NO_STATE)
+    number[states] = np.arange(len(states))
+    moves = q[states]
+    cost = 1.0 + moves @ extra
+    small = scipy.sparse.csr_array(
+        (moves.data, number[target[moves.indices]], moves.indptr),
+        shape=(len(states), len(states)),
+    )
+    small.sum_duplicates()
+    blocks, component = strong_components(small.indptr, small.indices)
+    order = np.argsort(component, kind="stable")
+    place = np.empty(len(order), dtype=np.int64)
+    place[order] = np.arange(len(order))
+    ordered = small[order]
+    indices = place[ordered.indices]
+    final = np.full(n, NO_STATE)
+    final[kept] = place[number[target[kept]]]
+    return Reduced(
+        rows=rows,
+        kept=kept,
+        state=final,
+        extra_steps=extra,
+        indptr=ordered.indptr.astype(np.int64),
+        indices=indices.astype(np.int64),
+        data=ordered.data,
+        own=np.where(chain.column == NO_COLUMN, 0.0, chain.walk.own)[states][order],
+        column=chain.column[states][order],
+        cost=cost[order],
+        block_start=np.searchsorted(component[order], np.arange(blocks + 1)),
+    )
+
+
+def kept_excess(chain: AbsorbingChain, kept: Bools) -> Floats:
+    """Give x of the law x^T B = b: what each kept node took in and did not pass to kept nodes."""
+    graph = chain.graph
+    assert graph.amounts is not None
+    assert graph.opening is not None
+    n = len(graph)
+    flow = kept[graph.head]
+    out = graph.amounts.take(flow).total_by(graph.tail[flow], n)
+    excess: Amounts = graph.opening + graph.amounts.total_by(graph.head, n) - out
+    return np.where(kept, excess.where_positive().floats(), 0.0)

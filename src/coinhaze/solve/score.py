@@ -1,0 +1,135 @@
+"""The one call: a file, ledger, graph or chain goes in, scores come out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from coinhaze.chain import AbsorbingChain, absorbing_chain
+from coinhaze.errors import UsageError
+from coinhaze.graph import TransactionGraph, transaction_graph
+from coinhaze.ledger import AccountLedger, CoinLedger, Ledger, read
+from coinhaze.ledger.amounts import Ints
+from coinhaze.measure import Scores
+from coinhaze.solve.eliminate import eliminate
+from coinhaze.solve.progress import Progress, silent
+from coinhaze.solve.reduce import reduce_chain
+from coinhaze.solve.series import series
+from coinhaze.solve.stream import EXACT_WIDTH, score_exactly
+
+READ_SETTINGS = frozenset({"format", "complete"})
+GRAPH_SETTINGS = frozenset(
+    {"view", "time", "opening", "top_up", "mint", "pools", "clusters", "sinks"}
+)
+CHAIN_SETTINGS = frozenset({"policy", "listed", "links", "history"})
+# The published conventions: the zero address is an account, tables are topped up, fees kept by
+# transactions count as unspent, and the series stops at 0.001.
+PRESETS: dict[str, dict[str, Any]] = {
+    "paper": {"mint": "one", "top_up": True, "sinks": "paper", "method": "published"}
+}
+
+Source = str | Path | Sequence[str | Path] | Ledger | TransactionGraph | AbsorbingChain
+
+
+def chain_of(source: Source, **settings: Any) -> AbsorbingChain:
+    """Go from whatever is given to a chain, each setting used at its own step."""
+    known = READ_SETTINGS | GRAPH_SETTINGS | CHAIN_SETTINGS
+    unknown = settings.keys() - known
+    if unknown:
+        raise UsageError(f"unknown setting {sorted(unknown)[0]!r}: one of {', '.join(sorted(known))}")
+    thing: Any = source
+    if isinstance(thing, AbsorbingChain):
+        _refuse(settings, "a chain is given")
+        return thing
+    if not isinstance(thing, TransactionGraph):
+        if not isinstance(thing, AccountLedger | CoinLedger):
+            thing = read(thing, **_only(settings, READ_SETTINGS))
+        else:
+            _refuse(_only(settings, READ_SETTINGS), "a ledger is given")
+        thing = transaction_graph(thing, **_only(settings, GRAPH_SETTINGS))
+    else:
+        _refuse(_only(settings, READ_SETTINGS | GRAPH_SETTINGS), "a graph is given")
+    return absorbing_chain(thing, **_only(settings, CHAIN_SETTINGS))
+
+
+def score(
+    source: Source,
+    *,
+    nodes: Literal["sinks", "all"] | Iterable[str] = "sinks",
+    accuracy: Literal["exact"] | float = "exact",
+    method: Literal["auto", "sweep", "eliminate", "series", "published"] = "auto",
+    preset: Literal["paper"] | None = None,
+    renyi: Sequence[float] = (),
+    threads: int | None = None,
+    progress: Progress = silent,
+    **settings: Any,
+) -> Scores:
+    """Score the sinks of a ledger: how many bits an observer lacks to tell where money came from.
+
+    `source` is a path or several, a ledger, a graph or a chain; further settings are those of `read`, `transaction_graph` and
+    `absorbing_chain`. `nodes` may be "all" or names. `accuracy` is the widest interval allowed, in bits; "exact" is
+    1e-9. `method` is chosen by the chain's shape unless given. `renyi` asks for entropies of further orders.
+
+    >>> import coinhaze
+    >>> ledger = coinhaze.AccountLedger.from_transfers([("a", "c", 1), ("b", "c", 1)])
+    >>> coinhaze.score(ledger).bits
+    array([1.])
+    """
+    if preset is not None:
+        if preset not in PRESETS:
+            raise UsageError(f"unknown preset {preset!r}: one of {', '.join(PRESETS)}")
+        given = {"method": method} if method != "auto" else {}
+        settings = PRESETS[preset] | settings | given
+        if isinstance(source, AccountLedger | CoinLedger):
+            settings = {k: v for k, v in settings.items() if k not in READ_SETTINGS}
+        method = settings.pop("method")
+    chain = chain_of(source, **settings)
+    rows = _rows(chain, nodes)
+    if accuracy != "exact" and not (isinstance(accuracy, int | float) and accuracy > 0):
+        raise UsageError(f"accuracy is exact or a width in bits, not {accuracy!r}")
+    width = EXACT_WIDTH if accuracy == "exact" else float(accuracy)
+    if method == "published":
+        return series(chain, rows, rule="published", progress=progress)
+    if method == "series":
+        return series(chain, rows, rule="mass", tolerance=width / 1e3, progress=progress)
+    if method == "eliminate":
+        return eliminate(
+            chain, rows, width=width, renyi=renyi, threads=threads, progress=progress
+        )
+    if method not in ("auto", "sweep"):
+        raise UsageError(f"unknown method {method!r}: auto, sweep, eliminate, series, published")
+    reduced = reduce_chain(chain, rows)
+    if method == "sweep" and not reduced.acyclic:
+        raise UsageError("this chain has cycles: use method=eliminate")
+    return score_exactly(
+        chain,
+        rows,
+        method="sweep" if reduced.acyclic else "eliminate",
+        width=width,
+        renyi=renyi,
+        threads=threads,
+        progress=progress,
+        reduced=reduced,
+    )
+
+
+def _rows(chain: AbsorbingChain, nodes: str | Iterable[str]) -> Ints:
+    if isinstance(nodes, str):
+        if nodes == "sinks":
+            return np.flatnonzero(chain.graph.sinks)
+        if nodes == "all":
+            return np.arange(len(chain))
+        raise UsageError(f"nodes is sinks, all or a list of names, not {nodes!r}")
+    return np.array([chain.graph.names.node(name) for name in nodes], dtype=np.int64)
+
+
+def _only(settings: dict[str, Any], names: frozenset[str]) -> dict[str, Any]:
+    return {k: v for k, v in settings.items() if k in names}
+
+
+def _refuse(settings: dict[str, Any], why: str) -> None:
+    if settings:
+        raise UsageError(f"{', '.join(sorted(settings))} cannot be set any more: {why}")

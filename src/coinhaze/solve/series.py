@@ -1,0 +1,138 @@
+"""The paper's method: B as the sum of Q^k R, in slices of columns.
+
+`published` stops a slice when no entry of Q^k R exceeds a threshold, as the paper does: mass is lost, and how much depends on
+the slicing. `mass` stops when the worst row's missing mass is below a tolerance: what is missing from a row of B is known,
+since every row sums to 1, and bounds the error. Both report an interval that counts what is missing.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+import scipy.sparse
+
+from coinhaze.chain import AbsorbingChain
+from coinhaze.chain.chain import NO_COLUMN
+from coinhaze.errors import AccuracyError, UsageError
+from coinhaze.ledger.amounts import Floats, Ints
+from coinhaze.measure import Scores
+from coinhaze.measure.intervals import from_missing_mass, surprise
+from coinhaze.solve.factor import ROUNDING
+from coinhaze.solve.progress import Progress, silent
+from coinhaze.solve.reduce import certain_nodes
+from coinhaze.solve.structure_kernels import count_outcomes, strong_components
+
+THRESHOLD = 0.001
+SLICE = 16
+
+
+def series(
+    chain: AbsorbingChain,
+    rows: Ints,
+    *,
+    rule: Literal["published", "mass"] = "mass",
+    threshold: float = THRESHOLD,
+    columns: int = SLICE,
+    tolerance: float = 1e-12,
+    most_steps: int = 100_000,
+    progress: Progress = silent,
+) -> Scores:
+    """Score rows by the series, as published or to a missing mass of at most `tolerance`."""
+    if chain.history:
+        raise UsageError("the series is the paper's baseline and takes no history")
+    certain = certain_nodes(chain)
+    q, r = chain.Q, chain.R
+    steps, alive, needed = _alive(q, certain, rows, tolerance if rule == "mass" else 0.0, most_steps)
+    n = len(rows)
+    entropy, mass, top, elsewhere = (np.zeros(n) for _ in range(4))
+    top_column = np.full(n, NO_COLUMN)
+    slices = range(0, len(chain.outcomes), columns)
+    for first in slices:
+        part = r[:, first : first + columns].toarray()
+        b = _sum_slice(q, part, needed if rule == "mass" else None, threshold, most_steps)[rows]
+        k = chain.elsewhere - first
+        if 0 <= k < b.shape[1]:
+            elsewhere += b[:, k]
+        best = b.max(axis=1)
+        top_column = np.where(best > top, first + b.argmax(axis=1), top_column)
+        top = np.maximum(top, best)
+        entropy += surprise(b).sum(axis=1)
+        mass += b.sum(axis=1)
+        progress((first + columns) / len(chain.outcomes))
+    sources = _count(chain)[rows]
+    low, high = from_missing_mass(entropy, 1 - mass, top, sources)
+    slack = 64 * ROUNDING * (needed + len(slices)) * (entropy + 2)
+    null = np.where(certain[rows], 0.0, np.nan)
+    listed = mass - elsewhere
+    with np.errstate(divide="ignore", invalid="ignore"):
+        inside = entropy - surprise(elsewhere)
+        conditional = np.where(listed > 0, inside / listed + np.log2(listed), np.nan)
+    exposure = listed + null
+    if chain.clean is not None:
+        exposure = np.where(chain.clean[rows], 0.0, exposure)
+    return Scores(
+        chain=chain,
+        nodes=rows,
+        bits=entropy + null,
+        bits_low=np.maximum(low - slack, 0.0) + null,
+        bits_high=high + slack + null,
+        steps=steps[rows] + null,
+        mass=mass + null,
+        sources=sources + null,
+        top=np.where(certain[rows], top_column, NO_COLUMN),
+        top_probability=top + null,
+        method=f"series ({rule})",
+        exposure=exposure if chain.listed else None,
+        conditional_bits=conditional + null if chain.listed else None,
+    )
+
+
+def _alive(
+    q: scipy.sparse.csr_array, certain: np.typing.NDArray[np.bool_], rows: Ints, tolerance: float,
+    most_steps: int,
+) -> tuple[Floats, Floats, int]:  # fmt: skip
+    """Follow the mass not yet absorbed: expected steps, what is left, and products needed."""
+    asked = rows[certain[rows]]
+    alive = certain.astype(np.float64)
+    steps = np.zeros(len(alive))
+    for k in range(most_steps):
+        steps += alive
+        alive = q @ alive
+        worst = float(alive[asked].max(initial=0.0))
+        if worst <= max(tolerance, 1e-14):
+            return steps, alive, k + 1
+    if tolerance == 0.0:
+        return steps, alive, most_steps
+    raise AccuracyError(
+        f"after {most_steps} steps the worst row still misses {worst:.2e} of its mass, "
+        f"above {tolerance:.0e}: use the exact solvers, or a larger tolerance"
+    )
+
+
+def _sum_slice(
+    q: scipy.sparse.csr_array, part: Floats, products: int | None, threshold: float, most: int
+) -> Floats:
+    total = part.copy()
+    for _ in range(most if products is None else products):
+        if products is None and part.max(initial=0.0) <= threshold:
+            break
+        part = q @ part
+        total += part
+    return total
+
+
+def _count(chain: AbsorbingChain) -> Floats:
+    q = chain.Q
+    blocks, component = strong_components(q.indptr, q.indices)
+    order = np.argsort(component, kind="stable")
+    place = np.empty(len(order), dtype=np.int64)
+    place[order] = np.arange(len(order))
+    sorted_q = q[order]
+    start = np.searchsorted(component[order], np.arange(blocks + 1))
+    counts = count_outcomes(
+        sorted_q.indptr, place[sorted_q.indices], chain.column[order], start, len(chain.outcomes)
+    )
+    result = np.empty(len(order))
+    result[order] = counts
+    return result

@@ -1,0 +1,194 @@
+"""Hot loops that stream B, a tile of columns at a time, into sums over each row.
+
+Slow twin in the tests: the dense product N R of tests/solve/dense.py.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from llvmlite import ir
+from numba import njit, types
+from numba.extending import intrinsic
+
+WIDTH = 64
+
+_LN2 = math.log(2.0)
+# log2(m) = 2/ln 2 (t + t^3/3 + t^5/5 + ...), t = (m-1)/(m+1), |t| < 0.172: 11 terms reach 2^-54.
+_SERIES = tuple(2.0 / _LN2 / (2 * k + 1) for k in range(11))
+_S0, _S1, _S2, _S3, _S4, _S5, _S6, _S7, _S8, _S9, _S10 = _SERIES
+_SQRT_HALF_BITS = 0x3FE6A09E667F3BCD
+_MANTISSA = 0x000FFFFFFFFFFFFF
+
+
+@intrinsic
+def _bits_of(typing_context, value):  # type: ignore[no-untyped-def]
+    def code(context, builder, signature, args):  # type: ignore[no-untyped-def]
+        return builder.bitcast(args[0], ir.IntType(64))
+
+    return types.int64(types.float64), code
+
+
+@intrinsic
+def _float_of(typing_context, value):  # type: ignore[no-untyped-def]
+    def code(context, builder, signature, args):  # type: ignore[no-untyped-def]
+        return builder.bitcast(args[0], ir.DoubleType())
+
+    return types.float64(types.int64), code
+
+
+@njit(cache=True, nogil=True, inline="always", error_model="numpy")
+def surprise(p):  # type: ignore[no-untyped-def]
+    """Give -p log2 p; 0 for p = 0. Right to a few units in the last place of log2 p."""
+    bits = _bits_of(p)
+    # The mantissa lands in [sqrt 1/2, sqrt 2), so that log2 keeps its digits near p = 1.
+    shifted = bits - _SQRT_HALF_BITS
+    exponent = shifted >> 52
+    m = _float_of(bits - (exponent << 52))
+    t = (m - 1.0) / (m + 1.0)
+    u = t * t
+    series = _S10
+    series = series * u + _S9
+    series = series * u + _S8
+    series = series * u + _S7
+    series = series * u + _S6
+    series = series * u + _S5
+    series = series * u + _S4
+    series = series * u + _S3
+    series = series * u + _S2
+    series = series * u + _S1
+    series = series * u + _S0
+    log2 = exponent + t * series
+    # Below the normal range the exponent trick fails, and p log2 p is nothing anyway.
+    return -p * log2 if p > 2.3e-308 else 0.0
+
+
+# Sums may be reordered here, so that they run on vector units; the order is fixed once compiled.
+@njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "contract"})
+def row_sums(row, prior_bits, width):  # type: ignore[no-untyped-def]
+    """Add up entropy, mass and prior entropy of one row of a tile."""
+    h = 0.0
+    m = 0.0
+    q = 0.0
+    for c in range(width):
+        p = row[c]
+        h += surprise(p)
+        m += p
+        q += p * prior_bits[c]
+    return h, m, q
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def stream_tile(  # type: ignore[no-untyped-def]
+    lower,
+    lower_at,
+    lower_v,
+    upper,
+    upper_at,
+    upper_v,
+    pivot,
+    block_start,
+    own,
+    column,
+    first,
+    elsewhere,
+    scored,
+    excess,
+    prior_bits,
+    prior_top,
+    prior_powers,
+    orders,
+    x,
+    live,
+    entropy,
+    mass,
+    prior,
+    top,
+    top_column,
+    powers,
+    at_elsewhere,
+    conserved,
+):
+    """Solve for outcomes first .. first + WIDTH - 1 and add each scored row up over them.
+
+    The outcome `elsewhere` is kept apart in `at_elsewhere`. `conserved` gets x^T B.
+    """
+    n_columns = len(prior_bits)
+    width = min(WIDTH, n_columns - first)
+    for b in range(len(block_start) - 1):
+        start, end = block_start[b], block_start[b + 1]
+        for i in range(start, end):
+            row = x[i]
+            fresh = True
+            k = column[i] - first
+            if 0 <= k < width:
+                row[:] = 0.0
+                row[k] = own[i]
+                fresh = False
+            for e in range(lower[i], lower[i + 1]):
+                j = lower_at[e]
+                if live[j]:
+                    v = lower_v[e]
+                    other = x[j]
+                    if fresh:
+                        for c in range(WIDTH):
+                            row[c] = v * other[c]
+                        fresh = False
+                    else:
+                        for c in range(WIDTH):
+                            row[c] += v * other[c]
+            live[i] = not fresh
+        for i in range(end - 1, start - 1, -1):
+            row = x[i]
+            fresh = not live[i]
+            for e in range(upper[i], upper[i + 1]):
+                j = upper_at[e]
+                if live[j]:
+                    v = upper_v[e]
+                    other = x[j]
+                    if fresh:
+                        for c in range(WIDTH):
+                            row[c] = v * other[c]
+                        fresh = False
+                    else:
+                        for c in range(WIDTH):
+                            row[c] += v * other[c]
+            live[i] = not fresh
+            if live[i] and pivot[i] != 1.0:
+                s = pivot[i]
+                for c in range(WIDTH):
+                    row[c] /= s
+    skip = elsewhere - first if first <= elsewhere < first + width else -1
+    for r in range(len(scored)):
+        i = scored[r]
+        entropy[r] = mass[r] = prior[r] = top[r] = 0.0
+        at_elsewhere[r] = 0.0
+        top_column[r] = -1
+        powers[r] = 0.0
+        if not live[i]:
+            continue
+        row = x[i]
+        if skip >= 0:
+            at_elsewhere[r] = row[skip]
+            kept = row[skip]
+            row[skip] = 0.0
+        entropy[r], mass[r], prior[r] = row_sums(row, prior_bits[first:], width)
+        if skip >= 0:
+            row[skip] = kept
+        for c in range(width):
+            p = row[c] * prior_top[first + c]
+            if p > top[r]:
+                top[r] = p
+                top_column[r] = first + c
+        for o in range(len(orders)):
+            total = 0.0
+            for c in range(width):
+                if row[c] > 0:
+                    total += row[c] ** orders[o] * prior_powers[o, first + c]
+            powers[r, o] = total
+    conserved[:] = 0.0
+    for i in range(len(excess)):
+        if live[i] and excess[i] > 0:
+            for c in range(width):
+                conserved[c] += excess[i] * x[i, c]
