@@ -31,10 +31,10 @@ def absorbing_chain(
 ) -> AbsorbingChain:
     """Say what an observer believes.
 
-    `policy` is proportional (default), uniform (default where amounts are hidden), poison, or a matrix or a function from the
-    graph to one (see `policies.custom`). `listed` are the nodes, addresses or accounts asked about; `links` give
-    payments a distribution over the nodes they are known to come from; `history` gives a pool the
-    values that entered it before the window.
+    `policy` is proportional (default), uniform (default where amounts are hidden), poison, or a
+    matrix or a function from the graph to one (see `policies.custom`). `listed` are the nodes,
+    addresses or accounts asked about; `links` give payments a distribution over the nodes they
+    are known to come from; `history` gives a pool the values that entered it before the window.
 
     >>> import coinhaze
     >>> ledger = coinhaze.AccountLedger.from_transfers([("a", "c", 1), ("b", "c", 3)])
@@ -45,9 +45,13 @@ def absorbing_chain(
         policy = "proportional" if graph.amounts is not None else "uniform"
     sources = None if listed is None else source_set(graph, listed)
     if sources is not None and not sources.labels:
-        raise InputError("none of the listed names is in the ledger: " + ", ".join(sources.unknown[:5]))
+        raise InputError(
+            "none of the listed names is in the ledger: " + ", ".join(sources.unknown[:5])
+        )
     if listed is not None and history:
-        raise UsageError("history changes bits over all sources: give a list or a history, not both")
+        raise UsageError(
+            "history changes bits over all sources: give a list or a history, not both"
+        )
     walk, clean = _walk(graph, policy, sources, links)
     if links:
         walk = with_links(graph, walk, links)

@@ -1,7 +1,7 @@
 """The absorbing chain: what an observer believes about where each node's money was before.
 
-The paper's P = [[Q, R], [0, I]]. Every node goes to at most one absorber, so R is a column number and a probability
-for each node.
+The paper's P = [[Q, R], [0, I]]. Every node goes to at most one absorber, so R is a column number
+and a probability for each node.
 """
 
 from __future__ import annotations

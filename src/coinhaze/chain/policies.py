@@ -59,7 +59,8 @@ def poison(graph: TransactionGraph, listed: Bools) -> tuple[Walk, Bools]:
 def custom(graph: TransactionGraph, policy: Any) -> Walk:
     """Take a user's matrix, or what a user's function makes of the graph.
 
-    Row i holds the probabilities to go from node i to each of the n nodes and, last, to its own absorber.
+    Row i holds the probabilities to go from node i to each of the n nodes and, last, to its own
+    absorber.
     """
     matrix = policy(graph) if callable(policy) else policy
     n = len(graph)

@@ -35,10 +35,11 @@ def transaction_graph(
 ) -> TransactionGraph:
     """Build the graph of one view of a ledger.
 
-    `view` is `coin` (default) or `address` for coins, `account` for transfers; `time` is `stationary` (default)
-    or `temporal`, and not for the coin view, which has its own time. `opening` is the least that explains
-    what was spent (`surplus`), what earlier coins were worth (`observed`), or a table of balances. `sinks="paper"`
-    counts every node that took in more than it paid out, fees kept by transactions too.
+    `view` is `coin` (default) or `address` for coins, `account` for transfers; `time` is
+    `stationary` (default) or `temporal`, and not for the coin view, which has its own time.
+    `opening` is the least that explains what was spent (`surplus`), what earlier coins were worth
+    (`observed`), or a table of balances. `sinks="paper"` counts every node that took in more than
+    it paid out, fees kept by transactions too.
 
     >>> from coinhaze.ledger import AccountLedger
     >>> transaction_graph(AccountLedger.from_transfers([("a", "b", 5), ("b", "c", 3)]))
@@ -101,7 +102,9 @@ def _check_settings(
     if isinstance(clusters, str) and (clusters != "common-input" or not coins):
         raise UsageError("clusters is a table, or common-input for a ledger of coins")
     if isinstance(ledger, CoinLedger) and ledger.output_value is None and view != "coin":
-        raise UsageError("this ledger hides amounts, so balances of addresses are unknown: view=coin")
+        raise UsageError(
+            "this ledger hides amounts, so balances of addresses are unknown: view=coin"
+        )
 
 
 def _opening(

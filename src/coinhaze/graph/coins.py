@@ -122,12 +122,11 @@ def _lone_coins(ledger: CoinLedger, number: Ints, parties: int) -> Bools:
     """Tell which parties are a single output without an address."""
     members = np.bincount(number, minlength=parties)
     unowned = np.bincount(number, weights=ledger.owner_is_coin, minlength=parties)
-    return (members == 1) & (unowned == 1)
+    lone: Bools = (members == 1) & (unowned == 1)
+    return lone
 
 
-def _pool_flows(
-    ledger: CoinLedger, *, merged: bool
-) -> tuple[Ints, Ints, Amounts, list[str]]:
+def _pool_flows(ledger: CoinLedger, *, merged: bool) -> tuple[Ints, Ints, Amounts, list[str]]:
     """Net each transaction's flow with each pool, or with all of them as one."""
     if not len(ledger.flow_tx):
         nothing = np.zeros(0, dtype=np.int64)

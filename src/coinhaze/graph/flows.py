@@ -1,8 +1,9 @@
 """Flows: who paid whom in ledger order, one step between every ledger and every graph.
 
-Every view of every ledger is a choice of parties: those that hold money (accounts, addresses, pools) and those that pass
-it on (coins, transactions, mints, burns, rings). `stationary` makes each party one node. `temporal`
-gives each holder a new snapshot at every receipt. The coin view is `temporal` too: only its pools hold.
+Every view of every ledger is a choice of parties: those that hold money (accounts, addresses,
+pools) and those that pass it on (coins, transactions, mints, burns, rings). `stationary` makes
+each party one node. `temporal` gives each holder a new snapshot at every receipt. The coin view
+is `temporal` too: only its pools hold.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ class Flows:
 
     def kept(self) -> Bools:
         """Tell which flows move money from one party to another."""
-        moves = self.tail != self.head
+        moves: Bools = self.tail != self.head
         return moves if self.amounts is None else moves & self.amounts.positive()
 
 

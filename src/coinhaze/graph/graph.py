@@ -56,9 +56,7 @@ class Names:
     def _join(self, nodes: Ints, numbered: Bools) -> pa.StringArray:
         base = self.parties.take(pa.array(self.party[nodes]))
         number = pc.cast(pa.array(self.snapshot[nodes]), pa.string())
-        return pc.if_else(
-            pa.array(numbered), pc.binary_join_element_wise(base, number, ":"), base
-        )
+        return pc.if_else(pa.array(numbered), pc.binary_join_element_wise(base, number, ":"), base)
 
     def node(self, name: str) -> int:
         """Find one node by name."""
@@ -101,8 +99,8 @@ class Names:
 class TransactionGraph:
     """Nodes, weighted edges, opening and closing balances; valid once built.
 
-    Edge k moves `amounts[k]` from node `tail[k]` to node `head[k]`; parallel transfers are merged. In a ledger that
-    hides amounts, `amounts`, `opening` and `closing` are None.
+    Edge k moves `amounts[k]` from node `tail[k]` to node `head[k]`; parallel transfers are
+    merged. In a ledger that hides amounts, `amounts`, `opening` and `closing` are None.
     """
 
     names: Names
@@ -167,4 +165,3 @@ class TransactionGraph:
 def kind_names(kinds: Kinds) -> pa.StringArray:
     """Spell kinds out."""
     return pa.array([k.name for k in Kind]).take(pa.array(kinds))
-

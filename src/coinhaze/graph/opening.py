@@ -20,8 +20,8 @@ Others = tuple[pa.StringArray, Ints] | None
 class Opening:
     """How opening balances of holders are found.
 
-    No table: the least that lets every payment happen. A table: its entries, for the parties it covers. `strict` parties
-    missing from the table count as zero; otherwise they take the least.
+    No table: the least that lets every payment happen. A table: its entries, for the parties it
+    covers. `strict` parties missing from the table count as zero; otherwise they take the least.
     """
 
     table: Mapping[str, int] | None = None
@@ -39,7 +39,7 @@ class Opening:
             for name, party in zip(others[0].to_pylist(), others[1].tolist(), strict=True):
                 number.setdefault(name, party)
         for name, value in self.table.items():
-            amount = exact_amount(value, lambda _, n=name: f"opening of {n}", 0, field="amount")
+            amount = exact_amount(value, f"opening of {name}", field="amount")
             if name in number:
                 party = number[name]
                 found[party] = found.get(party, 0) + amount

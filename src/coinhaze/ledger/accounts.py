@@ -54,8 +54,8 @@ class AccountLedger:
     ) -> AccountLedger:
         """Build from columns of equal length; `place` says where a row was read, for errors.
 
-        `ids` name the transfers (`txid:logindex`; else they go by their row number), `fees` are what the
-        sender paid beside the amount.
+        `ids` name the transfers (`txid:logindex`; else they go by their row number), `fees` are
+        what the sender paid beside the amount.
         """
         place = place or rows_of(len(senders))
         names = pa.chunked_array(
@@ -100,6 +100,24 @@ class AccountLedger:
                     f"no transfer {name!r} in the ledger: name it by its row, counted from 0"
                 )
         return np.asarray(rows.to_numpy(zero_copy_only=False), dtype=np.int64)
+
+    def facts(self) -> dict[str, object]:
+        """Count what the ledger holds."""
+        zero = self.is_zero_address()
+        mints, burns = zero[self.sender], zero[self.receiver]
+        moves = (self.sender != self.receiver) & self.amounts.positive()
+        first, last = (None, None) if self.times is None else pc.min_max(self.times).values()
+        return {
+            "kind": "accounts",
+            "transfers": len(self),
+            "accounts": len(self.accounts),
+            "mints": int(np.sum(mints & ~burns)),
+            "burns": int(np.sum(burns & ~mints)),
+            "moving_nothing": int(np.sum(~moves)),
+            "total_moved": sum(self.amounts.take(moves).ints()),
+            "first_time": None if first is None else str(first),
+            "last_time": None if last is None else str(last),
+        }
 
     def tables(self) -> dict[str, pa.Table]:
         """Give the ledger as Arrow tables, described in the data model."""

@@ -1,9 +1,10 @@
 """Exact amounts of money in columns, to 2^256 - 1 and sums of them.
 
-An amount is split into digits of base 2^32, lowest first, one int64 column a digit. Digits add up column by column without
-overflow for up to 2^31 rows, and one pass of carries brings them back to normal form: all but the
-last in [0, 2^32), the last one signed. So sums, differences and comparisons are exact for satoshi
-and for uint256 tokens alike, with the same few numpy calls; only the number of columns differs.
+An amount is split into digits of base 2^32, lowest first, one int64 column a digit. Digits add up
+column by column without overflow for up to 2^31 rows, and one pass of carries brings them back to
+normal form: all but the last in [0, 2^32), the last one signed. So sums, differences and
+comparisons are exact for satoshi and for uint256 tokens alike, with the same few numpy calls;
+only the number of columns differs.
 """
 
 from __future__ import annotations

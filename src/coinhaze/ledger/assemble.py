@@ -35,7 +35,7 @@ def assemble(
         columns.add(row, transaction)
     for pool, value in pool_values.items():
         _pool_number(pool, "pool values")
-        exact_amount(value, lambda _: f"pool {pool}", 0, field="value")
+        exact_amount(value, f"pool {pool}", field="value")
     return columns.ledger(pool_values)
 
 
@@ -123,7 +123,7 @@ class _Columns:
             number = _pool_number(pool, place)
             if isinstance(into, bool) or not isinstance(into, int):
                 raise LedgerError(place, "pool flow is not a whole number", value=into)
-            exact_amount(abs(into), lambda _: place, 0, field="pool flow")
+            exact_amount(abs(into), place, field="pool flow")
             if into:
                 self.flows.append((row, number, into))
             value_in += max(-into, 0)
@@ -153,8 +153,7 @@ class _Columns:
                 raise LedgerError(place, "two outputs with one number", value=vout)
             value = 0
             if output.value is not None:
-                here = f"{place}, output {vout}"
-                value = exact_amount(output.value, lambda _, h=here: h, 0, field="value")
+                value = exact_amount(output.value, f"{place}, output {vout}", field="value")
             total += value
             self._add_output(
                 row, self._txid(t), vout, value, output.address, output.spendable and not lost
@@ -233,7 +232,7 @@ class _Columns:
                 fix="enrich the export so that inputs carry values",
             )
         if spent.value is not None:
-            value = exact_amount(spent.value, lambda _: place, 0, field="value")
+            value = exact_amount(spent.value, place, field="value")
         number = self.earlier.setdefault(spent.txid, -1 - len(self.earlier))
         return self._add_output(number, spent.txid, spent.vout, value, spent.address, True)
 
@@ -243,7 +242,7 @@ class _Columns:
         txids = [*self.earlier, *(self._txid(t) for t in self.transactions)]
         places = [*self.earlier, *(place_of(t) for t in self.transactions)]
         inside = np.arange(len(txids)) >= before
-        output_tx, vouts, values, owners, spendable = _ints(self.outputs, 5)
+        output_tx, vouts, _, owners, spendable = _ints(self.outputs, 5)
         # Earlier transactions were numbered -1, -2, ... in the order met.
         output_tx = np.where(output_tx < 0, -1 - output_tx, output_tx + before)
         input_tx, input_output = _ints(self.inputs, 2)
@@ -283,5 +282,7 @@ class _Columns:
 
 def _ints(rows: list[Any], width: int) -> list[np.typing.NDArray[np.int64]]:
     # Amounts travel apart: they may not fit 64 bits.
-    table = [[int(v) if abs(v) < 2**62 else 0 for v in column] for column in zip(*rows, strict=True)]
+    table = [
+        [int(v) if abs(v) < 2**62 else 0 for v in column] for column in zip(*rows, strict=True)
+    ]
     return [np.array(c, dtype=np.int64) for c in (table or [[]] * width)]

@@ -13,6 +13,7 @@ from coinhaze.ledger.amounts import LARGEST, Amounts
 
 Place = Callable[[int], str]
 
+_DIGITS = re.compile("[0-9]{1,100}", re.ASCII)
 _CONTROL = "[\\x00-\\x1f\\x7f]"
 
 
@@ -30,38 +31,39 @@ def exact_amounts(column: pa.Array | Sequence[object], place: Place, *, field: s
         if pc.all(good, min_count=0).as_py():
             return Amounts.of(pc.cast(column, pa.int64()).to_numpy(zero_copy_only=False))
     values = column.to_pylist() if isinstance(column, pa.Array) else column
-    return Amounts.of([exact_amount(v, place, row, field=field) for row, v in enumerate(values)])
+    for row, value in enumerate(values):
+        if amount_fault(value):
+            exact_amount(value, place(row), field=field)
+    return Amounts.of([int(v) for v in values])  # type: ignore[arg-type]
 
 
-def exact_amount(value: object, place: Place, row: int, *, field: str) -> int:
+def exact_amount(value: object, where: str, *, field: str) -> int:
     """Turn one value into an exact amount, or raise the error that names its fault."""
-    if isinstance(value, bool) or not isinstance(value, int | str):
-        fault, fix = _fault_of(value)
-        raise LedgerError(place(row), f"{field} {fault}", value=value, fix=fix)
-    if isinstance(value, str):
-        if not re.fullmatch("[0-9]{1,100}", value, re.ASCII):
-            fault, fix = _fault_of(value)
-            raise LedgerError(place(row), f"{field} {fault}", value=value, fix=fix)
-        value = int(value)
-    if value < 0:
-        raise LedgerError(place(row), f"{field} is negative", value=value, fix="amounts are >= 0")
-    if value > LARGEST:
-        raise LedgerError(place(row), f"{field} is above 2^256 - 1", value=value)
-    return value
+    fault = amount_fault(value)
+    if fault:
+        raise LedgerError(where, f"{field} {fault[0]}", value=value, fix=fault[1])
+    return int(value)  # type: ignore[call-overload, no-any-return]
 
 
-def _fault_of(value: object) -> tuple[str, str]:
-    text = "" if value is None else str(value).strip()
+def amount_fault(value: object) -> tuple[str, str] | None:
+    """Say what keeps a value from being an amount, and what to do; nothing if it is one."""
     digits = "write all digits, in the smallest unit, such as satoshi or wei"
-    if text == "" or text == "\\N":
+    is_int = isinstance(value, int) and not isinstance(value, bool)
+    text = "" if value is None else str(value).strip() if isinstance(value, str) else str(value)
+    if is_int or (isinstance(value, str) and _DIGITS.fullmatch(value)):
+        number = int(value)  # type: ignore[call-overload]
+        if number < 0:
+            return "is negative", "amounts are >= 0"
+        return ("is above 2^256 - 1", "check the unit") if number > LARGEST else None
+    if text in ("", "\\N"):
         return "is missing", digits
     if text.lower().lstrip("+-") in {"nan", "inf", "infinity"}:
         return "is not a number", digits
     if re.fullmatch("-[0-9]+", text):
         return "is negative", "amounts are >= 0"
-    if re.fullmatch(r"[0-9]+", text):
+    if re.fullmatch("[0-9]+", text):
         return "is above 2^256 - 1", "check the unit"
-    if isinstance(value, float) or re.fullmatch(r"[+-]?[0-9]*[.,]?[0-9]*([eE][+-]?[0-9]+)?", text):
+    if re.fullmatch(r"[+-]?[0-9]*[.,]?[0-9]*([eE][+-]?[0-9]+)?", text):
         return "is not a whole number", digits
     return "is not a number", digits
 

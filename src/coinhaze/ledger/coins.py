@@ -86,8 +86,8 @@ def _member(name: str) -> Input:
 class CoinLedger:
     """Transactions in ledger order, the coins they spend and make, pool flows and rings.
 
-    Rows refer to each other by index. Transactions with `inside` false were made before the window: of
-    them only the outputs spent in the window are known.
+    Rows refer to each other by index. Transactions with `inside` false were made before the
+    window: of them only the outputs spent in the window are known.
 
     >>> ledger = CoinLedger.from_transactions([
     ...     {"txid": "a", "inputs": [], "outputs": [{"value": 50, "address": "miner"}]},
@@ -161,6 +161,33 @@ class CoinLedger:
                 raise UnknownName(f"no output {name!r} made in the ledger: name it txid:vout")
         return np.asarray(rows.to_numpy(zero_copy_only=False), dtype=np.int64)
 
+    def facts(self) -> dict[str, object]:
+        """Count what the ledger holds."""
+        inside = self.inside[self.output_tx]
+        unspent = inside & self.output_spendable
+        unspent[self.input_output] = False
+        heights = pc.min_max(self.heights)
+        hidden = self.output_value is None
+        return {
+            "kind": "coins",
+            "transactions": len(self),
+            "coinbases": int(self.coinbase.sum()),
+            "inputs": len(self.input_tx),
+            "outputs": int(inside.sum()),
+            "earlier_coins_spent": int((~inside).sum()),
+            "owners": len(self.owners),
+            "unspent": None if self.has_rings else int(unspent.sum()),
+            "unspent_value": None
+            if self.output_value is None
+            else sum(self.output_value.take(unspent).ints()),
+            "amounts": "hidden" if hidden else "known",
+            "pools": sorted({POOLS[p] for p in self.flow_pool.tolist()}),
+            "pool_flows": len(self.flow_tx),
+            "ring_members": len(self.ring_tx),
+            "first_height": heights["min"].as_py(),
+            "last_height": heights["max"].as_py(),
+        }
+
     def tables(self) -> dict[str, pa.Table]:
         """Give the ledger as Arrow tables, described in the data model."""
         hidden = pa.nulls(len(self.output_tx), pa.int64())
@@ -194,10 +221,6 @@ class CoinLedger:
             ),
             "rings": pa.table(
                 {"tx": self.ring_tx, "vin": self.ring_vin, "output": self.ring_output}
-                | (
-                    {}
-                    if self.ring_probability is None
-                    else {"probability": self.ring_probability}
-                )
+                | ({} if self.ring_probability is None else {"probability": self.ring_probability})
             ),
         }

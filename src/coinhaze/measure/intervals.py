@@ -17,7 +17,8 @@ def surprise(p: Floats) -> Floats:
 def slack_from_total(error: Floats, sources: Floats) -> Floats:
     """Bound the change of entropy when probabilities change by `error` in total (Audenaert).
 
-    Two distributions over n outcomes whose probabilities differ by 2T in all differ by at most T log2(n-1) + h(T) bits.
+    Two distributions over n outcomes whose probabilities differ by 2T in all differ by at most T
+    log2(n-1) + h(T) bits.
     """
     t = np.minimum(error / 2, 0.5)
     return t * np.log2(np.maximum(sources - 1, 1)) + surprise(t) + surprise(1 - t)
@@ -37,9 +38,10 @@ def from_missing_mass(
 ) -> tuple[Floats, Floats]:
     """Bound the entropy of a row of which only part of the probability was found.
 
-    `entropy` is the sum of -p log2 p over what was found, `largest` its largest entry, `sources` how many sources (each history counted
-    in full) the row can reach at all. Least: all that is missing belongs to the largest entry. Most: it is spread over
-    all sources, none of it where anything was found.
+    `entropy` is the sum of -p log2 p over what was found, `largest` its largest entry, `sources`
+    how many sources (each history counted in full) the row can reach at all. Least: all that is
+    missing belongs to the largest entry. Most: it is spread over all sources, none of it where
+    anything was found.
     """
     m = np.clip(missing, 0.0, 1.0)
     low = entropy - surprise(largest) + surprise(np.minimum(largest + m, 1.0))

@@ -46,8 +46,8 @@ class Origins:
     def flow(self) -> pa.Table:
         """Give the moves of money that led here, largest share first.
 
-        A share is the expected number of times a walk back from the node takes that move; on a graph without cycles it
-        is the part of the node's money that came along it.
+        A share is the expected number of times a walk back from the node takes that move; on a
+        graph without cycles it is the part of the node's money that came along it.
         """
         return pa.table(
             {

@@ -20,7 +20,8 @@ from coinhaze.measure.summary import Summary, summarise
 class Scores:
     """How uncertain the origin of each node's money is.
 
-    Not a number (null in tables) where there is no answer: absorption is not certain, or poison never arrived.
+    Not a number (null in tables) where there is no answer: absorption is not certain, or poison
+    never arrived.
     """
 
     chain: AbsorbingChain

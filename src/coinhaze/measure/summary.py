@@ -13,7 +13,8 @@ from coinhaze.ledger.amounts import Bools, Floats
 class Summary:
     """Sizes, and how bits and steps are distributed over sinks; variance is the population's.
 
-    Burnt money lies in sinks too, but nobody holds it: burns are counted apart and enter no other figure.
+    Burnt money lies in sinks too, but nobody holds it: burns are counted apart and enter no other
+    figure.
     """
 
     nodes: int

@@ -1,0 +1,5 @@
+"""Made-up economies."""
+
+from coinhaze.simulate.town import simulate_town
+
+__all__ = ["simulate_town"]

@@ -19,7 +19,8 @@ DENSE_SHARE = 0.25
 class Factor:
     """N = (I - Q)^-1 as two sparse triangles; `place` maps states to the order used here.
 
-    In an acyclic chain every block is one state: the lower triangle is Q itself, the upper one is empty.
+    In an acyclic chain every block is one state: the lower triangle is Q itself, the upper one is
+    empty.
     """
 
     place: Ints

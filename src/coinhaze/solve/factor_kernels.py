@@ -1,8 +1,9 @@
 """Hot loops of elimination in the manner of Grassmann, Taksar and Heyman.
 
-Eliminating a state sends whoever would go there on to where it goes. The pivot is the sum of the ways out, never 1 minus the way
-back, so nothing is ever subtracted and small probabilities keep all their digits. Every entry carries a bound on its relative
-rounding error, in units of 2^-53. Slow twin in the tests: tests/twin.py, rational arithmetic.
+Eliminating a state sends whoever would go there on to where it goes. The pivot is the sum of the
+ways out, never 1 minus the way back, so nothing is ever subtracted and small probabilities keep
+all their digits. Every entry carries a bound on its relative rounding error, in units of 2^-53.
+Slow twin in the tests: tests/twin.py, rational arithmetic.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ PRODUCT, SUM = 4.0, 1.0
 
 
 @njit(cache=True, nogil=True)
-def _find(keys, key):  # type: ignore[no-untyped-def]
+def _find(keys, key):
     """Find the slot of a key, or the free slot where it belongs."""
     mask = len(keys) - 1
     # A Fibonacci hash: consecutive keys spread over the table.
@@ -29,7 +30,7 @@ def _find(keys, key):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _grow(keys, values, errors):  # type: ignore[no-untyped-def]
+def _grow(keys, values, errors):
     size = 2 * len(keys)
     new_keys = np.full(size, -1, np.int64)
     new_values = np.zeros(size)
@@ -44,7 +45,7 @@ def _grow(keys, values, errors):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def exact_sum(values):  # type: ignore[no-untyped-def]
+def exact_sum(values):
     """Add up positive numbers with a relative error of about 2^-53 (Neumaier)."""
     total = 0.0
     lost = 0.0
@@ -59,12 +60,12 @@ def exact_sum(values):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def eliminate_block(indptr, indices, data, outside, outside_error, dense_share):  # type: ignore[no-untyped-def]
+def eliminate_block(indptr, indices, data, outside, outside_error, dense_share):
     """Eliminate the states of one strong component, cheapest first, then a dense core.
 
-    The block is given by its inner moves and by `outside`, the probability to leave it, with its error. Returns the order, and in that order
-    the lower factors (row, earlier state, multiplier), the upper rows (row, later state, probability), pivots and error
-    bounds.
+    The block is given by its inner moves and by `outside`, the probability to leave it, with its
+    error. Returns the order, and in that order the lower factors (row, earlier state,
+    multiplier), the upper rows (row, later state, probability), pivots and error bounds.
     """
     m = len(outside)
     size = 64
@@ -257,7 +258,7 @@ def eliminate_block(indptr, indices, data, outside, outside_error, dense_share):
 
 
 @njit(cache=True, nogil=True)
-def solve_vector(lower, lower_at, lower_v, upper, upper_at, upper_v, pivot, block_start, x):  # type: ignore[no-untyped-def]
+def solve_vector(lower, lower_at, lower_v, upper, upper_at, upper_v, pivot, block_start, x):
     """Replace x by N x: forward through each block, then back."""
     for b in range(len(block_start) - 1):
         for i in range(block_start[b], block_start[b + 1]):
@@ -270,7 +271,7 @@ def solve_vector(lower, lower_at, lower_v, upper, upper_at, upper_v, pivot, bloc
 
 
 @njit(cache=True, nogil=True)
-def solve_transposed(lower, lower_at, lower_v, upper, upper_at, upper_v, pivot, block_start, y):  # type: ignore[no-untyped-def]
+def solve_transposed(lower, lower_at, lower_v, upper, upper_at, upper_v, pivot, block_start, y):
     """Replace y by y N: the expected visits to each state of walks that start as y says."""
     for b in range(len(block_start) - 2, -1, -1):
         for i in range(block_start[b], block_start[b + 1]):

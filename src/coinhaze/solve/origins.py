@@ -34,7 +34,11 @@ def origins(chain: AbsorbingChain, node: str | int) -> Origins:
         name = chain.graph.names.of(rows)[0].as_py()
         raise InputError(
             f"{name} has no answer: "
-            + ("no listed money ever reached it" if chain.clean is not None else "its past never ends")
+            + (
+                "no listed money ever reached it"
+                if chain.clean is not None
+                else "its past never ends"
+            )
         )
     score = score_exactly(chain, rows, method="origins", reduced=reduced)
     visits = _visits(chain, start)
@@ -76,14 +80,13 @@ def _visits(chain: AbsorbingChain, start: int) -> Floats:
     is_state = reduced.extra_steps[kept] == 0
     states = kept[is_state]
     visits[states] = by_state[factor.place[reduced.state[states]]]
-    # An alias is visited as often as something moves to it; walk from the start back, nearest first.
+    # An alias is visited as often as something moves to it; walk from the start back, nearest
+    # first.
     q = chain.Q
     return _alias_visits(q, visits, kept[~is_state], start)
 
 
-def _alias_visits(
-    q: scipy.sparse.csr_array, visits: Floats, aliases: Ints, start: int
-) -> Floats:
+def _alias_visits(q: scipy.sparse.csr_array, visits: Floats, aliases: Ints, start: int) -> Floats:
     """Fill in visits of nodes with one predecessor: what moves to them from all others."""
     if len(aliases) == 0:
         return visits

@@ -1,7 +1,8 @@
 """Chain -> the states a solve must visit, in an order where each comes after all it reaches.
 
-Dropped: nodes no asked row leads back to, and nodes whose absorption is not certain (they have no answer). Merged: a node with one
-predecessor and no absorber has its predecessor's distribution, one step further (alias).
+Dropped: nodes no asked row leads back to, and nodes whose absorption is not certain (they have no
+answer). Merged: a node with one predecessor and no absorber has its predecessor's distribution,
+one step further (alias).
 """
 
 from __future__ import annotations

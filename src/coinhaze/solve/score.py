@@ -39,7 +39,9 @@ def chain_of(source: Source, **settings: Any) -> AbsorbingChain:
     known = READ_SETTINGS | GRAPH_SETTINGS | CHAIN_SETTINGS
     unknown = settings.keys() - known
     if unknown:
-        raise UsageError(f"unknown setting {sorted(unknown)[0]!r}: one of {', '.join(sorted(known))}")
+        raise UsageError(
+            f"unknown setting {sorted(unknown)[0]!r}: one of {', '.join(sorted(known))}"
+        )
     thing: Any = source
     if isinstance(thing, AbsorbingChain):
         _refuse(settings, "a chain is given")
@@ -69,9 +71,10 @@ def score(
 ) -> Scores:
     """Score the sinks of a ledger: how many bits an observer lacks to tell where money came from.
 
-    `source` is a path or several, a ledger, a graph or a chain; further settings are those of `read`, `transaction_graph` and
-    `absorbing_chain`. `nodes` may be "all" or names. `accuracy` is the widest interval allowed, in bits; "exact" is
-    1e-9. `method` is chosen by the chain's shape unless given. `renyi` asks for entropies of further orders.
+    `source` is a path or several, a ledger, a graph or a chain; further settings are those of
+    `read`, `transaction_graph` and `absorbing_chain`. `nodes` may be "all" or names. `accuracy`
+    is the widest interval allowed, in bits; "exact" is 1e-9. `method` is chosen by the chain's
+    shape unless given. `renyi` asks for entropies of further orders.
 
     >>> import coinhaze
     >>> ledger = coinhaze.AccountLedger.from_transfers([("a", "c", 1), ("b", "c", 1)])
@@ -96,9 +99,7 @@ def score(
     if method == "series":
         return series(chain, rows, rule="mass", tolerance=width / 1e3, progress=progress)
     if method == "eliminate":
-        return eliminate(
-            chain, rows, width=width, renyi=renyi, threads=threads, progress=progress
-        )
+        return eliminate(chain, rows, width=width, renyi=renyi, threads=threads, progress=progress)
     if method not in ("auto", "sweep"):
         raise UsageError(f"unknown method {method!r}: auto, sweep, eliminate, series, published")
     reduced = reduce_chain(chain, rows)

@@ -1,8 +1,9 @@
 """The paper's method: B as the sum of Q^k R, in slices of columns.
 
-`published` stops a slice when no entry of Q^k R exceeds a threshold, as the paper does: mass is lost, and how much depends on
-the slicing. `mass` stops when the worst row's missing mass is below a tolerance: what is missing from a row of B is known,
-since every row sums to 1, and bounds the error. Both report an interval that counts what is missing.
+`published` stops a slice when no entry of Q^k R exceeds a threshold, as the paper does: mass is
+lost, and how much depends on the slicing. `mass` stops when the worst row's missing mass is below
+a tolerance: what is missing from a row of B is known, since every row sums to 1, and bounds the
+error. Both report an interval that counts what is missing.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ def series(
         raise UsageError("the series is the paper's baseline and takes no history")
     certain = certain_nodes(chain)
     q, r = chain.Q, chain.R
-    steps, alive, needed = _alive(q, certain, rows, tolerance if rule == "mass" else 0.0, most_steps)
+    steps, needed = _alive(q, certain, rows, tolerance if rule == "mass" else 0.0, most_steps)
     n = len(rows)
     entropy, mass, top, elsewhere = (np.zeros(n) for _ in range(4))
     top_column = np.full(n, NO_COLUMN)
@@ -91,8 +92,8 @@ def series(
 def _alive(
     q: scipy.sparse.csr_array, certain: np.typing.NDArray[np.bool_], rows: Ints, tolerance: float,
     most_steps: int,
-) -> tuple[Floats, Floats, int]:  # fmt: skip
-    """Follow the mass not yet absorbed: expected steps, what is left, and products needed."""
+) -> tuple[Floats, int]:  # fmt: skip
+    """Follow the mass not yet absorbed: expected steps and products needed."""
     asked = rows[certain[rows]]
     alive = certain.astype(np.float64)
     steps = np.zeros(len(alive))
@@ -101,9 +102,9 @@ def _alive(
         alive = q @ alive
         worst = float(alive[asked].max(initial=0.0))
         if worst <= max(tolerance, 1e-14):
-            return steps, alive, k + 1
+            return steps, k + 1
     if tolerance == 0.0:
-        return steps, alive, most_steps
+        return steps, most_steps
     raise AccuracyError(
         f"after {most_steps} steps the worst row still misses {worst:.2e} of its mass, "
         f"above {tolerance:.0e}: use the exact solvers, or a larger tolerance"

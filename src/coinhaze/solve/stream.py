@@ -1,6 +1,7 @@
 """Factors -> scores: B is streamed, a tile of outcomes at a time, and never stored whole.
 
-Tiles are solved by several threads but added up in their order, so the thread count changes no bit of the result.
+Tiles are solved by several threads but added up in their order, so the thread count changes no
+bit of the result.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -54,7 +56,7 @@ def score_exactly(
     progress: Progress = silent,
     reduced: Reduced | None = None,
 ) -> Scores:
-    """Score rows by streaming every column of B; raise if the proven interval is wider than asked."""
+    """Score rows by streaming B; raise if the proven interval is wider than asked."""
     reduced = reduced or reduce_chain(chain, rows)
     factor = factorise(reduced)
     state = reduced.state[rows]
@@ -123,14 +125,12 @@ class _spreader:
         return result
 
 
-def _interval(
-    factor: Factor, scored: Ints, bits: Floats, sources: Floats
-) -> tuple[Floats, Floats]:
+def _interval(factor: Factor, scored: Ints, bits: Floats, sources: Floats) -> tuple[Floats, Floats]:
     """Bound rounding. Two proofs hold for every row, and the narrower interval is taken.
 
-    An error of relative size c in one state's moves changes each probability by at most 2c (every spanning forest of the
-    chain uses one move of each state), and changes the row of a walk by at most 2c in total for each time it visits that state.
-    See docs/accuracy.md.
+    An error of relative size c in one state's moves changes each probability by at most 2c (every
+    spanning forest of the chain uses one move of each state), and changes the row of a walk by at
+    most 2c in total for each time it visits that state. See docs/accuracy.md.
     """
     degree = np.diff(factor.lower) + np.diff(factor.upper)
     cost = (2 * factor.row_error + degree + 10) * ROUNDING
@@ -189,7 +189,7 @@ def _stream(
         x = kept_excess(chain, reduced.kept)
         np.add.at(excess, factor.place[reduced.state[reduced.kept]], x[reduced.kept])
 
-    def solve(first: int) -> tuple[Floats, ...]:
+    def solve(first: int) -> tuple[Any, ...]:
         x, live = workspaces.pop()
         live[:] = False
         out = (

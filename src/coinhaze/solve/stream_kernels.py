@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
 from llvmlite import ir
 from numba import njit, types
 from numba.extending import intrinsic
@@ -23,23 +22,23 @@ _MANTISSA = 0x000FFFFFFFFFFFFF
 
 
 @intrinsic
-def _bits_of(typing_context, value):  # type: ignore[no-untyped-def]
-    def code(context, builder, signature, args):  # type: ignore[no-untyped-def]
+def _bits_of(typing_context, value):
+    def code(context, builder, signature, args):
         return builder.bitcast(args[0], ir.IntType(64))
 
     return types.int64(types.float64), code
 
 
 @intrinsic
-def _float_of(typing_context, value):  # type: ignore[no-untyped-def]
-    def code(context, builder, signature, args):  # type: ignore[no-untyped-def]
+def _float_of(typing_context, value):
+    def code(context, builder, signature, args):
         return builder.bitcast(args[0], ir.DoubleType())
 
     return types.float64(types.int64), code
 
 
 @njit(cache=True, nogil=True, inline="always", error_model="numpy")
-def surprise(p):  # type: ignore[no-untyped-def]
+def surprise(p):
     """Give -p log2 p; 0 for p = 0. Right to a few units in the last place of log2 p."""
     bits = _bits_of(p)
     # The mantissa lands in [sqrt 1/2, sqrt 2), so that log2 keeps its digits near p = 1.
@@ -66,7 +65,7 @@ def surprise(p):  # type: ignore[no-untyped-def]
 
 # Sums may be reordered here, so that they run on vector units; the order is fixed once compiled.
 @njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "contract"})
-def row_sums(row, prior_bits, width):  # type: ignore[no-untyped-def]
+def row_sums(row, prior_bits, width):
     """Add up entropy, mass and prior entropy of one row of a tile."""
     h = 0.0
     m = 0.0
@@ -80,7 +79,7 @@ def row_sums(row, prior_bits, width):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def stream_tile(  # type: ignore[no-untyped-def]
+def stream_tile(
     lower,
     lower_at,
     lower_v,

@@ -10,7 +10,7 @@ from numba import njit
 
 
 @njit(cache=True, nogil=True)
-def strong_components(indptr, indices):  # type: ignore[no-untyped-def]
+def strong_components(indptr, indices):
     """Number strong components so that each comes after all it can reach (Tarjan, no recursion)."""
     n = len(indptr) - 1
     number = np.full(n, -1, np.int64)
@@ -61,7 +61,7 @@ def strong_components(indptr, indices):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def reachable(indptr, indices, start):  # type: ignore[no-untyped-def]
+def reachable(indptr, indices, start):
     """Tell which nodes can be reached from any node of `start`, those included."""
     seen = start.copy()
     stack = np.empty(len(seen), np.int64)
@@ -83,7 +83,7 @@ def reachable(indptr, indices, start):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _ones(word):  # type: ignore[no-untyped-def]
+def _ones(word):
     """Count the bits of a 64-bit word that are set."""
     word -= (word >> np.uint64(1)) & np.uint64(0x5555555555555555)
     pairs = np.uint64(0x3333333333333333)
@@ -93,11 +93,11 @@ def _ones(word):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def count_outcomes(indptr, indices, column, block_start, n_columns):  # type: ignore[no-untyped-def]
+def count_outcomes(indptr, indices, column, block_start, n_columns):
     """Count the outcomes each state can reach, 512 outcomes at a time.
 
-    States stand in blocks (strong components), each after all it reaches. Counting works on the graph, so an outcome of
-    probability 1e-400 counts.
+    States stand in blocks (strong components), each after all it reaches. Counting works on the
+    graph, so an outcome of probability 1e-400 counts.
     """
     blocks = len(block_start) - 1
     words = 8

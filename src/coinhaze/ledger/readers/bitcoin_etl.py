@@ -1,7 +1,7 @@
 """bitcoin-etl transactions.json: one transaction a line, for Bitcoin and its relatives.
 
-Values are whole satoshi. Zcash exports show pool flows as inputs and outputs of type "shielded"; which pool it was
-is not told, so they all go to the pool named `shielded`.
+Values are whole satoshi. Zcash exports show pool flows as inputs and outputs of type "shielded";
+which pool it was is not told, so they all go to the pool named `shielded`.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def _rows(path: Path) -> Iterator[tuple[tuple[int, int], Transaction]]:
         with open(path, "rb") as raw:
             packed = raw.read(2) == b"\x1f\x8b"
         with gzip.open(path) if packed else open(path, "rb") as file:
-            for number, line in enumerate(io.BufferedReader(file), 1):  # type: ignore[arg-type]
+            for number, line in enumerate(io.BufferedReader(file), 1):
                 if line.strip():
                     yield _transaction(line, f"{path}:{number}")
     except (OSError, EOFError) as error:

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.csv as csv
 
-from coinhaze.errors import InputError, LedgerError
+from coinhaze.errors import LedgerError
 from coinhaze.ledger.accounts import AccountLedger
 from coinhaze.ledger.checks import Place
+from coinhaze.ledger.readers.csv_table import read_columns
 
 COLUMNS = ("from", "to", "amount")
 
@@ -25,7 +25,7 @@ def recognises(head: bytes) -> bool:
 
 def read(paths: list[Path], *, complete: bool = False) -> AccountLedger:
     """Read the files one after the other as one ledger."""
-    tables = [_read_table(path) for path in paths]
+    tables = [read_columns(path, COLUMNS, optional=["time"]) for path in paths]
     place = _places(paths, [len(t) for t in tables])
     have_time = all("time" in t.column_names for t in tables)
     columns = [*COLUMNS, *(["time"] if have_time else [])]
@@ -37,42 +37,6 @@ def read(paths: list[Path], *, complete: bool = False) -> AccountLedger:
         times=_times(table["time"], place) if have_time else None,
         place=place,
     )
-
-
-def _read_table(path: Path) -> pa.Table:
-    def refuse(row: csv.InvalidRow) -> str:
-        bad.append(row)
-        return "skip"
-
-    bad: list[csv.InvalidRow] = []
-    try:
-        with pa.input_stream(str(path), compression="detect") as stream:
-            table = csv.read_csv(
-                stream,
-                read_options=csv.ReadOptions(use_threads=False),
-                parse_options=csv.ParseOptions(
-                    invalid_row_handler=refuse, ignore_empty_lines=False
-                ),
-                convert_options=csv.ConvertOptions(
-                    column_types=dict.fromkeys([*COLUMNS, "time"], pa.string()),
-                    strings_can_be_null=False,
-                ),
-            )
-    except (pa.ArrowInvalid, OSError) as error:
-        raise InputError(f"{path}: cannot be read as CSV: {error}") from None
-    if bad:
-        row = bad[0]
-        raise LedgerError(
-            f"{path}:{row.number}",
-            f"a row of {row.actual_columns} fields where the header has {row.expected_columns}",
-            value=row.text,
-        )
-    for column in COLUMNS:
-        if table.column_names.count(column) != 1:
-            raise LedgerError(
-                f"{path}:1", f"no column {column!r}", value=table.column_names, fix="from,to,amount"
-            )
-    return table
 
 
 def _places(paths: list[Path], lengths: list[int]) -> Place:
@@ -92,7 +56,9 @@ def _times(column: pa.ChunkedArray, place: Place) -> pa.Array:
     if pc.all(seconds).as_py() is not False:
         return pc.cast(pc.cast(text, pa.int64()), pa.timestamp("s", "UTC"))
     try:
-        return pc.cast(pc.cast(text, pa.timestamp("us", "UTC")), pa.timestamp("s", "UTC"), safe=False)
+        return pc.cast(
+            pc.cast(text, pa.timestamp("us", "UTC")), pa.timestamp("s", "UTC"), safe=False
+        )
     except pa.ArrowInvalid:
         pass
     for row, value in enumerate(text.to_pylist()):

@@ -1,0 +1,58 @@
+"""The command: `coinhaze`, one subcommand a file, loaded when it is called."""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+
+import click
+
+from coinhaze import __version__
+from coinhaze.errors import CoinhazeError
+
+COMMANDS = ("demo", "info", "origins", "score")
+
+
+class _Lazy(click.Group):
+    """A group whose commands live in modules of their own, so that help stays fast."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        if name not in COMMANDS:
+            return None
+        command: click.Command = import_module(f"coinhaze.cli.{name}").command
+        return command
+
+
+@click.group(cls=_Lazy, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="coinhaze")
+def cli() -> None:
+    """Say how many bits an observer of a public ledger lacks to tell where money came from."""
+
+
+def main() -> None:
+    """Run the command; known faults are one line on stderr and an exit code."""
+    try:
+        code = cli.main(prog_name="coinhaze", standalone_mode=False)
+        sys.exit(code if isinstance(code, int) else 0)
+    except click.exceptions.Abort:
+        click.echo("coinhaze: interrupted; nothing was left half-written", err=True)
+        sys.exit(130)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except CoinhazeError as error:
+        click.echo(f"coinhaze: {error}", err=True)
+        sys.exit(error.exit_code)
+    except BrokenPipeError:
+        # The reader of a pipe has seen enough; say nothing, also not when Python closes stdout.
+        sys.stdout = None
+        sys.exit(0)
+    except KeyboardInterrupt:
+        click.echo("coinhaze: interrupted; nothing was left half-written", err=True)
+        sys.exit(130)
+    except MemoryError:
+        click.echo("coinhaze: out of memory; nothing was left half-written", err=True)
+        sys.exit(6)

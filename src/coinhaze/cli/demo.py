@@ -1,0 +1,51 @@
+"""coinhaze demo: a made-up town, scored, with a figure."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+
+@click.command("demo")
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path), default=Path("coinhaze-demo"),
+    help="The folder to write to.", show_default=True,
+)  # fmt: skip
+@click.option("--seed", type=int, default=1, show_default=True, help="Another seed, another town.")
+def command(output: Path, seed: int) -> None:
+    """Make a small ledger of coins on the spot, score it and draw it.
+
+    Example: coinhaze demo --seed 7
+    """
+    from rich.console import Console
+
+    from coinhaze.chain import absorbing_chain
+    from coinhaze.errors import InputError
+    from coinhaze.graph import transaction_graph
+    from coinhaze.report.figures import save_overview
+    from coinhaze.report.files import write_scores
+    from coinhaze.report.provenance import provenance
+    from coinhaze.report.tables import origins_report, scores_report
+    from coinhaze.simulate import simulate_town
+    from coinhaze.solve import origins, score
+
+    try:
+        output.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"{output}: cannot be made: {error.strerror}") from None
+    ledger = simulate_town(seed=seed)
+    chain = absorbing_chain(transaction_graph(ledger))
+    scores = score(chain)
+    screen = Console()
+    screen.print(f"A made-up town: {len(ledger):,} transactions, seed {seed}.\n")
+    screen.print(scores_report(scores))
+    middle = scores.nodes[scores.order()[len(scores) // 2]]
+    screen.print()
+    screen.print(origins_report(origins(chain, int(middle))))
+    figure = output / "bits.png"
+    save_overview(scores, figure, title=f"A made-up town of {len(ledger):,} transactions")
+    made_by = provenance(scores, command=f"coinhaze demo --seed {seed}")
+    written = [figure, *write_scores(scores, output / "scores.csv", made_by)]
+    for path in written:
+        click.echo(f"wrote {path}", err=True)

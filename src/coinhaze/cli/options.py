@@ -1,0 +1,74 @@
+"""Options that several commands share, and what they turn into."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+# Options are listed once: name, type, help. Each becomes the setting of the same name.
+_GRAPH = (
+    ("--format", None, "Force the format: transfers, bitcoin-etl."),
+    ("--view", ("coin", "address", "account"), "What nodes stand for."),
+    ("--time", ("stationary", "temporal"), "Whether the order of payments counts."),
+    ("--opening", None, "surplus, observed, or a FILE account,amount. [default: surplus]"),
+    ("--mint", ("each", "one"), "Each mint a source, or the zero address one. [default: each]"),
+    ("--pools", ("each", "merged"), "Shielded pools one by one or as one. [default: each]"),
+    ("--clusters", None, "A FILE address,cluster, or common-input."),
+)
+_CHAIN = (
+    ("--policy", ("proportional", "uniform", "poison"), "How money is split over its origins."),
+    ("--listed", None, "A FILE with one name a line: score against these only."),
+    ("--links", None, "A FILE payment,node,probability."),
+    ("--history", None, "A FILE pool,value: what entered pools before."),
+)
+
+
+def model_options(command: F) -> F:
+    """Add every option that shapes graph and chain."""
+    flags = (
+        ("--top-up", "Raise an incomplete opening table to what was spent."),
+        ("--complete", "The ledger begins with its chain: an unknown coin is an error."),
+    )
+    for name, text in flags:
+        command = click.option(name, is_flag=True, help=text)(command)
+    for name, choices, text in reversed(_GRAPH + _CHAIN):
+        kind = click.Choice(choices) if choices else str
+        command = click.option(name, type=kind, help=text)(command)
+    return command
+
+
+def settings_of(given: dict[str, Any]) -> dict[str, Any]:
+    """Turn options into settings of the library, reading the files they name."""
+    from coinhaze.ledger.readers import knowledge
+
+    settings = {name: value for name, value in given.items() if value not in (None, False)}
+    readers: dict[str, Callable[[str], Any]] = {
+        "opening": knowledge.read_opening,
+        "listed": knowledge.read_listed,
+        "links": knowledge.read_links,
+        "history": knowledge.read_history,
+        "clusters": knowledge.read_clusters,
+    }
+    words = {"surplus", "observed", "common-input"}
+    for name, reader in readers.items():
+        if name in settings and settings[name] not in words:
+            settings[name] = reader(settings[name])
+    return settings
+
+
+def named_files(given: dict[str, Any]) -> list[Path]:
+    """List the files that options name, for provenance."""
+    names = ("opening", "listed", "links", "history", "clusters")
+    paths = [Path(given[n]) for n in names if given.get(n)]
+    return [p for p in paths if p.is_file()]
+
+
+def tell_notes(notes: tuple[str, ...]) -> None:
+    """Say on stderr what was passed over."""
+    for note in notes:
+        click.echo(f"note: {note}", err=True)

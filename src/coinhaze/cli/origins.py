@@ -1,0 +1,38 @@
+"""coinhaze origins: where one coin's money came from."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from coinhaze.cli.options import model_options, settings_of, tell_notes
+
+
+@click.command("origins")
+@click.argument("sources", nargs=-1, required=True, metavar="SOURCE...")
+@click.argument("node")
+@model_options
+@click.option("--top", type=click.IntRange(1), default=10, help="How many sources to show.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON on stdout.")
+def command(sources: tuple[str, ...], node: str, top: int, as_json: bool, **options: Any) -> None:
+    """Show the sources of NODE's money, largest first, and the ways it came.
+
+    Example: coinhaze origins transfers.csv alice --time temporal
+    """
+    from coinhaze.solve import origins
+    from coinhaze.solve.score import chain_of
+
+    chain = chain_of(list(sources), **settings_of(options))
+    found = origins(chain, node)
+    tell_notes(chain.notes)
+    if as_json:
+        import json
+
+        click.echo(json.dumps(found.as_dict(most=top), indent=1))
+        return
+    from rich.console import Console
+
+    from coinhaze.report.tables import origins_report
+
+    Console().print(origins_report(found, most=top))

@@ -1,0 +1,77 @@
+"""coinhaze score: bits of every sink of a ledger."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from coinhaze.cli.options import model_options, named_files, settings_of, tell_notes
+from coinhaze.cli.waiting import waiting
+
+
+@click.command("score")
+@click.argument("sources", nargs=-1, required=True, metavar="SOURCE...")
+@model_options
+@click.option("--all", "every", is_flag=True, help="Score every node, not sinks alone.")
+@click.option("--accuracy", default="exact", help="exact, or the widest interval in bits.")
+@click.option("--preset", type=click.Choice(["paper"]), help="The published conventions.")
+@click.option("--threads", type=click.IntRange(1), help="How many threads to use.")
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="A .csv, .json or .parquet.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON on stdout.")
+def command(
+    sources: tuple[str, ...],
+    every: bool,
+    accuracy: str,
+    preset: str | None,
+    threads: int | None,
+    output: Path | None,
+    as_json: bool,
+    **options: Any,
+) -> None:
+    """Score a ledger: how many bits an observer lacks to tell where money came from.
+
+    Example: coinhaze score transfers.csv --time temporal -o scores.csv
+    """
+    from coinhaze.errors import UsageError
+    from coinhaze.report.files import check_suffix, scores_json, write_scores
+    from coinhaze.report.provenance import provenance
+    from coinhaze.solve import score
+
+    if output is not None:
+        check_suffix(output)
+    try:
+        width: Any = accuracy if accuracy == "exact" else float(accuracy)
+    except ValueError:
+        raise UsageError(f"--accuracy is exact or a number of bits, not {accuracy!r}") from None
+    with waiting("scoring") as progress:
+        scores = score(
+            list(sources),
+            nodes="all" if every else "sinks",
+            accuracy=width,
+            preset=preset,  # type: ignore[arg-type]
+            threads=threads,
+            progress=progress,
+            **settings_of(options),
+        )
+    tell_notes(scores.chain.notes)
+    made_by = provenance(
+        scores,
+        inputs=[*sources, *named_files(options)],
+        command=" ".join(["coinhaze", *sys.argv[1:]]),
+    )
+    if output is not None:
+        for path in write_scores(scores, output, made_by):
+            click.echo(f"wrote {path}", err=True)
+    if as_json:
+        click.echo(scores_json(scores, made_by))
+    elif output is None:
+        from rich.console import Console
+
+        from coinhaze.report.tables import scores_report
+
+        Console().print(scores_report(scores))
+    else:
+        click.echo(scores.summary().line(), err=True)

@@ -1,0 +1,79 @@
+"""Small files an analyst keeps beside a ledger: openings, histories, lists, links, clusters."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+from coinhaze.errors import InputError, LedgerError
+from coinhaze.ledger.checks import exact_amount
+from coinhaze.ledger.readers.csv_table import read_columns
+
+
+def read_opening(path: str | Path) -> dict[str, int]:
+    """Read `account,amount`: opening balances."""
+    table: dict[str, int] = {}
+    for where, account, amount in _rows(path, "account", "amount"):
+        if account in table:
+            raise LedgerError(where, "an account twice", value=account)
+        table[account] = exact_amount(amount, where, field="amount")
+    return table
+
+
+def read_history(path: str | Path) -> dict[str, list[int]]:
+    """Read `pool,value`: what entered each pool before the window."""
+    history: dict[str, list[int]] = {}
+    for where, pool, value in _rows(path, "pool", "value"):
+        amount = exact_amount(value, where, field="value")
+        history.setdefault(pool, []).append(amount)
+    return history
+
+
+def read_listed(path: str | Path) -> list[str]:
+    """Read one name a line; empty lines and lines beginning with # are passed over."""
+    try:
+        text = Path(path).read_text(encoding="utf-8-sig")
+    except FileNotFoundError:
+        raise InputError(f"{path}: no such file") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: cannot be read as text: {error}") from None
+    names = [line.strip() for line in text.splitlines()]
+    names = [name for name in names if name and not name.startswith("#")]
+    if not names:
+        raise InputError(f"{path}: lists no name: write one a line")
+    return names
+
+
+def read_links(path: str | Path) -> dict[str, dict[str, float]]:
+    """Read `payment,node,probability`: where payments are known to come from."""
+    links: dict[str, dict[str, float]] = {}
+    for where, payment, node, text in _rows(path, "payment", "node", "probability"):
+        try:
+            probability = float(text)
+        except ValueError:
+            probability = math.nan
+        if not 0 <= probability <= 1:
+            raise LedgerError(where, "probability is not between 0 and 1", value=text)
+        if node in links.setdefault(payment, {}):
+            raise LedgerError(where, f"payment {payment} is linked twice to", value=node)
+        links[payment][node] = probability
+    return links
+
+
+def read_clusters(path: str | Path) -> dict[str, str]:
+    """Read `address,cluster`: addresses known to be one entity."""
+    clusters: dict[str, str] = {}
+    for where, address, cluster in _rows(path, "address", "cluster"):
+        if clusters.setdefault(address, cluster) != cluster:
+            raise LedgerError(where, "an address in two clusters", value=address)
+    return clusters
+
+
+def _rows(path: str | Path, *columns: str) -> list[tuple[str, ...]]:
+    table = read_columns(Path(path), columns)
+    rows = zip(*(table[c].to_pylist() for c in columns), strict=True)
+    numbered = [(f"{path}:{k + 2}", *row) for k, row in enumerate(rows)]
+    for where, *row in numbered:
+        if not all(row):
+            raise LedgerError(where, "an empty field", value=row)
+    return numbered

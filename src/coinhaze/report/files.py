@@ -1,0 +1,82 @@
+"""Result files: CSV, JSON or Parquet by suffix, written whole or not at all."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+
+from coinhaze.errors import InputError, UsageError
+from coinhaze.measure import Scores
+
+SUFFIXES = (".csv", ".json", ".parquet")
+
+
+def check_suffix(path: Path) -> None:
+    """Refuse a file name whose suffix names no format."""
+    if path.suffix not in SUFFIXES:
+        raise UsageError(f"{path}: write to a file ending in {', '.join(SUFFIXES)}")
+
+
+def scores_json(scores: Scores, provenance: dict[str, object]) -> str:
+    """Give scores, their summary and provenance as JSON text; null where there is no answer."""
+    document = {
+        "provenance": provenance,
+        "summary": scores.summary().as_dict(),
+        "scores": scores.to_arrow().to_pylist(),
+    }
+    return json.dumps(document, indent=1, allow_nan=False)
+
+
+def write_scores(scores: Scores, path: Path, provenance: dict[str, object]) -> list[Path]:
+    """Write scores with their provenance; a CSV file's lies beside it. Returns what was written."""
+    check_suffix(path)
+    if path.suffix == ".json":
+        _write(path, lambda p: p.write_text(scores_json(scores, provenance), encoding="utf-8"))
+        return [path]
+    table = scores.to_arrow()
+    about = json.dumps(provenance, indent=1, allow_nan=False)
+    if path.suffix == ".parquet":
+        table = table.replace_schema_metadata({"coinhaze": about})
+        _write(path, lambda p: pa.parquet.write_table(table, p))
+        return [path]
+    beside = path.with_name(path.name + ".provenance.json")
+    _write(path, lambda p: pa.csv.write_csv(_for_spreadsheets(table), p))
+    _write(beside, lambda p: p.write_text(about, encoding="utf-8"))
+    return [path, beside]
+
+
+def _for_spreadsheets(table: pa.Table) -> pa.Table:
+    """Keep spreadsheets from taking a name for a formula: put ' before = + - @ tab and return."""
+    for k, column in enumerate(table.column_names):
+        if pa.types.is_string(table[column].type):
+            safe = pa.compute.replace_substring_regex(table[column], "^([=+\\-@\t\r])", "'\\1")
+            table = table.set_column(k, column, safe)
+    return table
+
+
+def _write(path: Path, write: Callable[[Path], object]) -> None:
+    """Write beside the target, then put it in place in one move."""
+    try:
+        handle, name = tempfile.mkstemp(dir=path.parent or ".", prefix=f".{path.name}.")
+        os.close(handle)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written: {error.strerror}") from None
+    temporary = Path(name)
+    try:
+        write(temporary)
+        with open(temporary, "rb") as file:
+            os.fsync(file.fileno())
+        # mkstemp makes files nobody else can read; results get what the user's umask says.
+        mask = os.umask(0)
+        os.umask(mask)
+        temporary.chmod(0o666 & ~mask)
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)

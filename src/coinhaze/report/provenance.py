@@ -1,0 +1,33 @@
+"""What made a result: version, inputs with digests, settings, method and accuracy."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from pathlib import Path
+
+from coinhaze import __version__
+from coinhaze.measure import Scores
+
+
+def digest(path: str | Path) -> str:
+    """Give the SHA-256 of a file."""
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def provenance(
+    scores: Scores, *, inputs: Sequence[str | Path] = (), command: str = ""
+) -> dict[str, object]:
+    """Describe how scores came to be, the same for the same inputs and command."""
+    chain = scores.chain
+    return {
+        "software": f"coinhaze {__version__}",
+        "command": command,
+        "inputs": [{"file": Path(p).name, "sha256": digest(p)} for p in inputs],
+        "settings": chain.settings,
+        "method": scores.method,
+        "widest_interval_bits": scores.width,
+        "conservation_error": scores.conservation,
+        "notes": list(chain.notes),
+    }

@@ -1,0 +1,109 @@
+"""Tables for people: what a terminal shows of scores and origins."""
+
+from __future__ import annotations
+
+import numpy as np
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from coinhaze.ledger.amounts import Ints
+from coinhaze.measure import Origins, Scores, Summary
+
+
+def summary_table(summary: Summary) -> Table:
+    """Show sizes, bits and steps as the paper's tables do."""
+    table = Table(title="Summary", title_justify="left")
+    for column in ("", "mean", "median", "variance", "max", "by value"):
+        table.add_column(column, justify="left" if not column else "right")
+    s = summary
+    table.add_row(
+        "bits",
+        *(_number(v) for v in (s.bits_mean, s.bits_median, s.bits_variance, s.bits_max)),
+        _number(s.bits_weighted_mean),
+    )
+    table.add_row(
+        "steps", *(_number(v) for v in (s.steps_mean, s.steps_median, s.steps_variance)), "", ""
+    )
+    burns = f", {s.burns} burns apart ({_number(s.burns_bits_mean)} bits)" if s.burns else ""
+    table.caption = (
+        f"{s.nodes:,} nodes, {s.edges:,} edges; {s.scored:,} scored, {s.nulls:,} without an "
+        f"answer{burns}; every value proven to {s.widest_interval:.0e} bits ({s.method})"
+    )
+    table.caption_justify = "left"
+    return table
+
+
+def rows_table(scores: Scores, rows: Ints, title: str) -> Table:
+    """Show some rows of scores."""
+    table = Table(title=title, title_justify="left")
+    table.add_column("node", overflow="fold")
+    for column in ("bits", "steps", "sources"):
+        table.add_column(column, justify="right")
+    table.add_column("likeliest source", overflow="fold")
+    table.add_column("share", justify="right")
+    listed = scores.exposure is not None
+    if listed:
+        table.add_column("exposure", justify="right")
+    names = scores.chain.graph.names.of(scores.nodes[rows]).to_pylist()
+    for name, row in zip(names, rows.tolist(), strict=True):
+        top = int(scores.top[row])
+        cells: list[RenderableType] = [
+            Text(name),
+            f"{scores.bits[row]:.4f}",
+            f"{scores.steps[row]:.2f}",
+            f"{int(scores.sources[row]):,}",
+            Text(scores.chain.outcomes[top].as_py()),
+            f"{scores.top_probability[row]:.2%}",
+        ]
+        if scores.exposure is not None:
+            cells.append(f"{scores.exposure[row]:.2%}")
+        table.add_row(*cells)
+    return table
+
+
+def scores_report(scores: Scores, *, most: int = 5) -> Group:
+    """Show the summary and the coins with most and least haze."""
+    rows = scores.order()
+    parts: list[RenderableType] = [summary_table(scores.summary())]
+    if len(rows):
+        parts.append(rows_table(scores, rows[:most], f"Most haze ({min(most, len(rows))})"))
+    if len(rows) > most:
+        least = rows[most:][-most:][::-1]
+        parts.append(rows_table(scores, least, f"Least haze ({len(least)})"))
+    return Group(*parts)
+
+
+def origins_report(origins: Origins, *, most: int = 10) -> Group:
+    """Show one coin's sources, largest first, and the likeliest way from each."""
+    count = 2.0**origins.bits
+    sentence = (
+        f"{origins.bits:.4f} bits (proven {origins.bits_low:.10f} to {origins.bits_high:.10f}): "
+        f"as hard to tell as among {count:,.1f} equally likely origins; "
+        f"{origins.steps:.2f} steps back on average."
+    )
+    table = Table(title="Origins", title_justify="left")
+    table.add_column("source", overflow="fold")
+    table.add_column("share", justify="right")
+    table.add_column("likeliest way it came", overflow="fold")
+    shown = origins.sources().slice(0, most).to_pylist()
+    for rank, row in enumerate(shown):
+        way = origins.way(rank)
+        if len(way) > 7:
+            way = [*way[:3], f"({len(way) - 6} more)", *way[-3:]]
+        table.add_row(
+            Text(row["source"]), f"{row['probability']:.2%}", Text(" → ".join(map(_short, way)))
+        )
+    rest = len(origins.outcomes) - len(shown)
+    if rest:
+        share = float(np.sum(origins.probability[len(shown) :]))
+        table.add_row(Text(f"other, {rest:,} sources"), f"{share:.2%}", "")
+    return Group(Text(origins.name, style="bold"), Text(sentence), table)
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= 24 else f"{name[:10]}…{name[-10:]}"
+
+
+def _number(value: float) -> str:
+    return "-" if np.isnan(value) else f"{value:.4f}"
