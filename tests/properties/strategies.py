@@ -103,11 +103,11 @@ def transactions(draw: st.DrawFn, *, most: int = 7, pools: bool = False) -> list
         spent = draw(st.lists(st.sampled_from(unspent), max_size=3, unique=True)) if unspent else []
         unspent = [coin for coin in unspent if coin not in spent]
         inputs = [coin.entry(named=draw(st.booleans())) for coin in spent]
-        for vout in range(draw(st.integers(0, 2))):
+        for _ in range(draw(st.integers(0, 2))):
             value = draw(st.one_of(amount, amount, amount, st.just(0)))
-            spent.append(_Coin(f"old{old}", vout, value, draw(address)))
+            spent.append(_Coin(f"old{old // 2}", old % 2, value, draw(address)))
             inputs.append(spent[-1].entry(named=True))
-        old += draw(st.integers(0, 1)) if len(spent) == len(inputs) == 0 else 1
+            old += 1
         unshielded = sum(-flow for flow in flows.values())
         coinbase = not spent and unshielded == 0
         money = draw(amount) if coinbase else sum(coin.value for coin in spent) + unshielded

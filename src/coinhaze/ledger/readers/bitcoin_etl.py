@@ -7,7 +7,6 @@ which pool it was is not told, so they all go to the pool named `shielded`.
 from __future__ import annotations
 
 import gzip
-import io
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -66,7 +65,7 @@ def _rows(path: Path) -> Iterator[tuple[tuple[int, int], Transaction]]:
         with open(path, "rb") as raw:
             packed = raw.read(2) == b"\x1f\x8b"
         with gzip.open(path) if packed else open(path, "rb") as file:
-            for number, line in enumerate(io.BufferedReader(file), 1):
+            for number, line in enumerate(file, 1):
                 if line.strip():
                     yield _transaction(line, f"{path}:{number}")
     except (OSError, EOFError) as error:

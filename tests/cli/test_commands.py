@@ -1,0 +1,281 @@
+from __future__ import annotations
+
+import csv
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+from vectors import load
+
+COLUMNS = [
+    "node", "kind", "balance", "bits", "bits_low", "bits_high", "steps", "sources", "top_source",
+    "top_probability",
+]  # fmt: skip
+Run = Callable[..., tuple[int, str, str]]
+
+
+def test_score_prints_a_summary_and_the_most_and_least_hazy(run: Run, transfers: Path) -> None:
+    code, out, err = run("score", transfers)
+    assert (code, err) == (0, "")
+    assert "Summary" in out
+    assert "carol" in out
+    assert "0.9544" in out
+
+
+def test_score_writes_csv_with_its_provenance_beside(run: Run, transfers: Path) -> None:
+    code, out, err = run("score", transfers, "-o", "scores.csv")
+    assert (code, out) == (0, "")
+    assert "wrote scores.csv" in err
+    with open("scores.csv", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert list(rows[0]) == COLUMNS
+    assert {r["node"]: r["balance"] for r in rows} == {"shop": "2", "carol": "6"}
+    about = json.loads(Path("scores.csv.provenance.json").read_text())
+    assert about["inputs"][0]["file"] == "transfers.csv"
+    assert len(about["inputs"][0]["sha256"]) == 64
+    assert about["method"] == "sweep"
+    assert about["software"].startswith("coinhaze ")
+
+
+def test_score_writes_json_and_parquet_with_their_provenance(run: Run, transfers: Path) -> None:
+    assert run("score", transfers, "-o", "scores.json")[0] == 0
+    document = json.loads(Path("scores.json").read_text())
+    assert list(document["scores"][0]) == COLUMNS
+    assert document["provenance"]["settings"]["view"] == "account"
+    assert document["summary"]["scored"] == 2
+    assert run("score", transfers, "-o", "scores.parquet")[0] == 0
+    table = pq.read_table("scores.parquet")
+    assert table.column_names == COLUMNS
+    assert json.loads(table.schema.metadata[b"coinhaze"])["method"] == "sweep"
+
+
+def test_json_on_stdout_is_json_alone(run: Run, transfers: Path) -> None:
+    code, out, _ = run("score", transfers, "--json")
+    assert code == 0
+    assert json.loads(out)["scores"][1]["node"] == "carol"
+
+
+def test_the_same_command_writes_the_same_bytes(run: Run, transfers: Path) -> None:
+    run("score", transfers, "-o", "scores.json")
+    first = Path("scores.json").read_bytes()
+    run("score", transfers, "-o", "scores.json")
+    assert Path("scores.json").read_bytes() == first
+
+
+def test_all_scores_every_node(run: Run, transfers: Path) -> None:
+    document = json.loads(run("score", transfers, "--all", "--json")[1])
+    assert {r["node"] for r in document["scores"]} == {"alice", "bob", "shop", "carol"}
+
+
+def test_options_reach_the_model(run: Run, tmp_path: Path) -> None:
+    vector = load("mint_and_table")
+    rows = "\n".join(",".join(t) for t in vector["transfers"])
+    Path("t.csv").write_text(f"from,to,amount\n{rows}\n")
+    table = "\n".join(f"{k},{v}" for k, v in vector["table"].items())
+    Path("opening.csv").write_text(f"account,amount\n{table}\nstranger,7\n")
+    code, out, err = run("score", "t.csv", "--mint", "one", "--opening", "opening.csv", "--json")
+    assert code == 0
+    assert "1 opening balances name no account of the ledger: stranger" in err
+    bits = {r["node"]: r["bits"] for r in json.loads(out)["scores"]}
+    assert bits == {k: pytest.approx(v["bits"], abs=1e-12) for k, v in vector["with_table"].items()}
+
+
+def test_temporal_accounts_go_by_their_name(run: Run) -> None:
+    vector = load("account_temporal")
+    rows = "\n".join(",".join(t) for t in vector["transfers"])
+    Path("t.csv").write_text(f"from,to,amount\n{rows}\n")
+    out = run("score", "t.csv", "--time", "temporal", "--json")[1]
+    rows_out = json.loads(out)["scores"]
+    assert {r["node"] for r in rows_out} == set(vector["answers"])
+    whale = next(r for r in rows_out if r["node"] == "whale2")
+    assert whale["balance"] == vector["transfers"][-1][2]
+    assert whale["top_source"] == "whale:0"
+
+
+def test_listed_adds_exposure_and_conditional_bits(run: Run, transfers: Path) -> None:
+    Path("list.txt").write_text("# mine\nalice\nnobody\n")
+    code, out, err = run("score", transfers, "--listed", "list.txt", "--json")
+    assert code == 0
+    assert "not in the ledger: nobody" in err
+    row = json.loads(out)["scores"][1]
+    assert row["exposure"] == 0.625
+    assert row["conditional_bits"] == 0
+    assert row["bits"] == pytest.approx(0.954434002924965)
+    poisoned = run("score", transfers, "--listed", "list.txt", "--policy", "poison", "--json")[1]
+    assert json.loads(poisoned)["scores"][1]["exposure"] == 1
+
+
+def test_links_and_clusters_come_from_files(run: Run, transfers: Path) -> None:
+    Path("links.csv").write_text("payment,node,probability\n2,alice,1\n")
+    out = run("score", transfers, "--links", "links.csv", "--json")[1]
+    assert json.loads(out)["scores"][1]["bits"] == 0
+    Path("clusters.csv").write_text("address,cluster\nalice,family\nbob,family\n")
+    out = run("score", transfers, "--clusters", "clusters.csv", "--json")[1]
+    assert json.loads(out)["scores"][1]["top_source"] == "family"
+
+
+def test_history_adds_a_column_with_the_unmodified_score(run: Run) -> None:
+    Path("history.csv").write_text("pool,value\nshielded,1\nshielded,1\n")
+    line = {
+        "hash": "t", "block_number": 1, "index": 0, "is_coinbase": False,
+        "inputs": [{"type": "shielded", "value": 5}],
+        "outputs": [{"index": 0, "value": 5, "addresses": ["a"]}],
+    }  # fmt: skip
+    Path("transactions.json").write_text(json.dumps(line))
+    code, out, err = run("score", "transactions.json", "--history", "history.csv", "--json")
+    assert code == 0, err
+    row = json.loads(out)["scores"][0]
+    assert (row["bits"], row["bits_unmodified"]) == (1, 0)
+
+
+def test_the_paper_preset_uses_the_published_conventions(run: Run, transfers: Path) -> None:
+    code, out, _ = run("score", transfers, "--preset", "paper", "--json")
+    document = json.loads(out)
+    assert code == 0
+    assert document["provenance"]["method"] == "series (published)"
+    assert document["provenance"]["settings"]["mint"] == "one"
+    assert document["provenance"]["settings"]["sinks"] == "paper"
+
+
+def test_origins_show_sources_and_ways(run: Run, transfers: Path) -> None:
+    code, out, _ = run("origins", transfers, "carol")
+    assert code == 0
+    assert "alice → shop → carol" in out
+    assert "62.50%" in out
+    document = json.loads(run("origins", transfers, "carol", "--json", "--top", 1)[1])
+    assert document["sources"] == [
+        {"source": "alice", "probability": 0.625, "way": ["alice", "shop", "carol"]}
+    ]
+
+
+def test_origins_of_nobody_say_so(run: Run, transfers: Path) -> None:
+    code, _, err = run("origins", transfers, "zoe")
+    assert code == 3
+    assert "no node 'zoe'" in err
+
+
+def test_info_counts(run: Run, transfers: Path) -> None:
+    code, out, _ = run("info", transfers)
+    assert code == 0
+    assert "transfers       3" in out
+    assert json.loads(run("info", transfers, "--json")[1])["total_moved"] == 14
+
+
+def test_demo_writes_tables_a_figure_and_scores(run: Run) -> None:
+    code, out, _ = run("demo", "-o", "here")
+    assert code == 0
+    for part in ("Summary", "Most haze (5)", "Least haze (5)", "Origins", "likeliest way it came"):
+        assert part in out
+    assert {p.name for p in Path("here").iterdir()} == {
+        "bits.png",
+        "scores.csv",
+        "scores.csv.provenance.json",
+    }
+    assert Path("here/bits.png").read_bytes()[:4] == b"\x89PNG"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (["score"], 2, "Missing argument"),
+        (["fly"], 2, "No such command"),
+        (["score", "transfers.csv", "--view", "coin"], 2, "does not fit this ledger"),
+        (["score", "transfers.csv", "--time", "soon"], 2, "Invalid value"),
+        (["score", "transfers.csv", "--opening", "observed"], 2, "needs coins"),
+        (["score", "transfers.csv", "--accuracy", "fine"], 2, "--accuracy"),
+        (["score", "transfers.csv", "--accuracy", "-1"], 2, "accuracy is exact or"),
+        (["score", "transfers.csv", "-o", "scores.xlsx"], 2, ".parquet"),
+        (["score", "transfers.csv", "--policy", "poison"], 2, "needs a list"),
+        (["score", "absent.csv"], 3, "no such file"),
+        (["score", "transfers.csv", "--listed", "absent.txt"], 3, "no such file"),
+        (["score", "transfers.csv", "-o", "nowhere/scores.csv"], 3, "cannot be written"),
+        (["score", "transfers.csv", "--accuracy", "1e-15"], 5, "proven interval"),
+    ],
+)
+def test_errors_are_one_line_with_their_exit_code(
+    run: Run, transfers: Path, arguments: list[str], code: int, words: str
+) -> None:
+    got, out, err = run(*arguments)
+    assert got == code
+    assert out == ""
+    assert words in err
+    assert "Traceback" not in err
+
+
+TWO = '{{"hash":"{}","block_number":{},"index":0,"is_coinbase":{},"inputs":{},"outputs":{}}}\n'
+OUT = '[{"index":0,"value":5,"addresses":["a"]}]'
+MORE = '[{"index":0,"value":9,"addresses":["a"]}]'
+SPEND = '[{"spent_transaction_hash":"c","spent_output_index":0}]'
+COINBASE = TWO.format("c", 1, "true", "[]", OUT)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "words"),
+    [
+        ("negative.csv", "from,to,amount\na,b,-5\n", ["negative.csv:2", "-5", "negative"]),
+        ("fraction.csv", "from,to,amount\na,b,1.5\n", ["fraction.csv:2", "1.5", "whole"]),
+        ("nan.csv", "from,to,amount\na,b,NaN\n", ["nan.csv:2", "NaN", "not a number"]),
+        ("missing.csv", "from,to,amount\na,b,\n", ["missing.csv:2", "missing"]),
+        ("negative.json", COINBASE.replace(":5", ":-5"), ["negative.json:1", "-5"]),
+        ("fraction.json", COINBASE.replace(":5", ":5.5"), ["fraction.json:1", "int"]),
+        ("nan.json", COINBASE.replace(":5", ":NaN"), ["nan.json:1"]),
+        ("missing.json", COINBASE.replace('"value":5,', ""), ["missing.json:1", "value"]),
+        (
+            "twice.json",
+            COINBASE
+            + TWO.format("x", 2, "false", SPEND, OUT)
+            + TWO.format("y", 3, "false", SPEND, OUT),
+            ["twice.json:3", "spent twice", "c:0"],
+        ),
+        (
+            "before.json",
+            TWO.format("x", 1, "false", SPEND, OUT) + TWO.format("c", 2, "true", "[]", OUT),
+            ["before.json:1", "before it is made", "c:0"],
+        ),
+        (
+            "above.json",
+            COINBASE + TWO.format("x", 2, "false", SPEND, MORE),
+            ["above.json:2", "outputs above inputs", "9 out, 5 in"],
+        ),
+        (
+            "two.json",
+            COINBASE + TWO.format("c", 1, "true", "[]", MORE),
+            ["two.json:2", "two contents"],
+        ),
+    ],
+)
+def test_each_malformed_ledger_gives_its_error_exit_3_and_no_output(
+    run: Run, name: str, text: str, words: list[str]
+) -> None:
+    Path(name).write_text(text)
+    before = Path("scores.csv")
+    before.write_text("as it was")
+    code, out, err = run("score", name, "-o", "scores.csv")
+    assert (code, out) == (3, "")
+    for word in words:
+        assert word in err
+    assert before.read_text() == "as it was"
+    assert run("score", name, "-o", "new.json")[0] == 3
+    assert not Path("new.json").exists()
+    assert {p.name for p in Path().iterdir()} == {name, "scores.csv"}
+
+
+def test_every_command_has_help_with_an_example(run: Run) -> None:
+    from coinhaze.cli import COMMANDS
+
+    assert "score" in run("--help")[1]
+    for command in COMMANDS:
+        code, out, _ = run(command, "--help")
+        assert code == 0
+        assert f"coinhaze {command}" in out.split("Example:")[1]
+
+
+def test_a_closed_pipe_and_a_plain_run_end_quietly(transfers: Path) -> None:
+    command = f"'{sys.executable}' -m coinhaze score '{transfers}' --json | head -c 1"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=True)
+    assert done.stdout == "{"
+    assert done.stderr == ""

@@ -1,0 +1,133 @@
+import json
+import os
+import random
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from coinhaze.errors import CoinhazeError
+from coinhaze.ledger import AccountLedger, CoinLedger, read
+
+MUTANTS = int(os.environ.get("COINHAZE_MUTANTS", "2500"))
+
+TRANSFERS = (
+    b"from,to,amount,time\n"
+    b"alice,bob,5,1612180800\n"
+    b'"bob, jr.",carol,115792089237316195423570985008687907853269984665640564039457584007913129639935,\n'
+    b"carol,0x0000000000000000000000000000000000000000,0,1612180801\n"
+)
+TRANSACTIONS = "".join(
+    json.dumps(record, separators=(",", ":")) + "\n"
+    for record in (
+        {
+            "hash": "aa",
+            "block_number": 1,
+            "index": 0,
+            "block_timestamp": 9,
+            "is_coinbase": True,
+            "inputs": [],
+            "outputs": [{"index": 0, "value": 50, "type": "pubkey", "addresses": ["m"]}],
+        },
+        {
+            "hash": "bb",
+            "block_number": 2,
+            "index": 1,
+            "block_timestamp": 10,
+            "is_coinbase": False,
+            "inputs": [
+                {"spent_transaction_hash": "aa", "spent_output_index": 0, "value": None},
+                {"spent_transaction_hash": "ee", "spent_output_index": 3, "value": 7},
+                {"type": "shielded", "value": 4, "addresses": []},
+            ],
+            "outputs": [
+                {"index": 0, "value": 20, "script_hex": "6a", "addresses": ["a", "b"]},
+                {"index": 1, "value": 30, "type": "multisig", "addresses": []},
+                {"index": 2, "value": 9, "type": "shielded", "addresses": []},
+            ],
+        },
+    )
+).encode()
+PIECES = [
+    b"",
+    b"\n",
+    b"\r",
+    b"\r\n",
+    b",",
+    b'"',
+    b"\0",
+    b"\x1f\x8b",
+    b"\xef\xbb\xbf",
+    b"\xff",
+    b"\xc3",
+    b"-",
+    b"+",
+    b".",
+    b"e9",
+    b"9" * 30,
+    b"18446744073709551616",
+    b"NaN",
+    b"null",
+    b"true",
+    b"{",
+    b"}",
+    b"[]",
+    b"{}",
+    b"\\ud800",
+    b"\\u0000",
+    b"from,to,amount\n",
+]
+
+
+def mutants(good: bytes, count: int, seed: int) -> Iterator[bytes]:
+    chance = random.Random(seed)
+    for _ in range(count):
+        data = bytearray(good)
+        for _ in range(chance.choice((1, 1, 1, 2, 3, 8))):
+            start = chance.randrange(len(data) + 1)
+            end = min(start + chance.choice((0, 0, 1, 1, 2, 5, 40)), len(data))
+            match chance.randrange(6):
+                case 0:
+                    data[start:end] = bytes([chance.randrange(256)])
+                case 1 | 2:
+                    data[start:end] = chance.choice(PIECES)
+                case 3 if start < len(data):
+                    data[start] ^= 1 << chance.randrange(8)
+                case 4:
+                    begin = chance.randrange(len(data) + 1)
+                    data[start:start] = data[begin : begin + 30]
+                case _:
+                    data[start:end] = b""
+        if chance.random() < 0.05:
+            del data[chance.randrange(len(data) + 1) :]
+        yield bytes(data)
+
+
+def is_ledger_or_refused(path: Path, data: bytes, format: str | None) -> bool:
+    path.write_bytes(data)
+    try:
+        ledger = read(path, format=format)
+        assert isinstance(ledger, AccountLedger | CoinLedger)
+        assert ledger.tables()
+    except CoinhazeError as error:
+        assert str(error)
+        return False
+    except BaseException as stray:
+        stray.add_note(f"reading {data!r} as {format}")
+        raise
+    return True
+
+
+@pytest.mark.parametrize(
+    ("format", "good"), [("transfers", TRANSFERS), ("bitcoin-etl", TRANSACTIONS)]
+)
+def test_damaged_files_give_a_ledger_or_an_error_of_ours(
+    tmp_path: Path, format: str, good: bytes
+) -> None:
+    path = tmp_path / "file"
+    assert is_ledger_or_refused(path, good, format)
+    assert is_ledger_or_refused(path, good, None)
+    read_well = 0
+    for number, data in enumerate(mutants(good, MUTANTS, seed=1)):
+        read_well += is_ledger_or_refused(path, data, format if number % 4 else None)
+    assert 0 < read_well < MUTANTS
