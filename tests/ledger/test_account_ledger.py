@@ -97,11 +97,6 @@ def test_a_whole_number_of_another_type_is_read_or_refused_for_its_type(amount: 
         assert "above 2^256" not in str(error)  # noqa: PT017
 
 
-def test_a_numpy_column_of_amounts_is_read() -> None:
-    ledger = AccountLedger.from_columns(["a", "b"], ["b", "c"], np.array([5, 6]))
-    assert rows(ledger) == [("a", "b", 5), ("b", "c", 6)]
-
-
 @pytest.mark.parametrize("column", ["from", "to"])
 @pytest.mark.parametrize("name", ["", None])
 def test_a_missing_name_is_refused(column: str, name: Any) -> None:
@@ -129,13 +124,13 @@ def test_a_name_that_is_no_text_is_refused() -> None:
 def test_columns_of_unequal_length_are_refused(
     columns: tuple[list[str], list[str], list[int]],
 ) -> None:
-    with pytest.raises(InputError, match="length|rows"):
+    with pytest.raises(InputError, match=r"length|rows"):
         AccountLedger.from_columns(*columns)
 
 
 @pytest.mark.parametrize("extra", [{"ids": ["x"]}, {"fees": [1]}, {"times": pa.array([1])}])
 def test_further_columns_of_unequal_length_are_refused(extra: dict[str, Any]) -> None:
-    with pytest.raises(InputError, match="length|rows"):
+    with pytest.raises(InputError, match=r"length|rows"):
         AccountLedger.from_columns(["a", "b"], ["b", "c"], [1, 2], **extra)
 
 
@@ -146,7 +141,7 @@ def test_a_fee_that_is_none_is_refused(fee: Any) -> None:
 
 
 def test_one_id_with_two_contents_is_refused() -> None:
-    with pytest.raises(LedgerError, match="t:0.*two contents|two contents.*t:0"):
+    with pytest.raises(LedgerError, match=r"t:0.*two contents|two contents.*t:0"):
         AccountLedger.from_columns(["a", "a"], ["b", "b"], [1, 2], ids=["t:0", "t:0"])
 
 

@@ -1,9 +1,11 @@
+import gc
 import gzip
 import json
 import lzma
 import os
 import tarfile
-from collections.abc import Sequence
+import warnings
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -188,6 +190,16 @@ def test_gzip_is_unpacked(folder: Path, path: Path) -> None:
 def test_gzip_is_known_by_its_content_not_its_name(path: Path) -> None:
     path.write_bytes(gzip.compress(lines(MINED, PAID).encode()))
     assert len(coins(path)) == 2
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress], ids=["plain", "gzip"])
+def test_reading_leaves_no_file_open(path: Path, pack: Callable[[bytes], bytes]) -> None:
+    path.write_bytes(pack(lines(MINED, PAID).encode()))
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        read(path)
+        gc.collect()
+    assert [str(w.message) for w in seen] == []
 
 
 def test_a_byte_order_mark_is_skipped(path: Path) -> None:
@@ -632,7 +644,7 @@ def test_two_transactions_on_one_line_are_refused(path: Path) -> None:
 
 def test_invalid_utf8_is_refused(path: Path) -> None:
     path.write_bytes(lines(MINED, PAID).encode().replace(b'"shop"', b'"sh\xffop"'))
-    with pytest.raises(LedgerError, match="(?i)utf-8") as caught:
+    with pytest.raises(LedgerError, match=r"(?i)utf-8") as caught:
         read(path)
     assert str(caught.value).startswith(f"{path}:2: ")
 
@@ -680,7 +692,9 @@ def test_other_json_is_refused(path: Path, text: str) -> None:
 
 
 def packed() -> bytes:
-    return gzip.compress(lines(*(tx(f"{k:064x}", k, outputs=[pay(k, "a")]) for k in range(900))).encode())
+    return gzip.compress(
+        lines(*(tx(f"{k:064x}", k, outputs=[pay(k, "a")]) for k in range(900))).encode()
+    )
 
 
 @pytest.mark.parametrize("name", [None, "bitcoin-etl"])
@@ -700,6 +714,15 @@ def test_damaged_gzip_is_refused(path: Path, name: str | None, spot: int) -> Non
     data = bytearray(packed())
     data[spot] ^= 0xFF
     path.write_bytes(data)
+    with pytest.raises(InputError) as caught:
+        read(path, format=name)
+    assert str(path) in str(caught.value)
+
+
+@pytest.mark.parametrize("name", [None, "bitcoin-etl"])
+def test_gzip_that_cannot_be_unpacked_is_refused(path: Path, name: str | None) -> None:
+    data = packed()
+    path.write_bytes(data[:10] + b"\xff\xff\xff" + data[13:])
     with pytest.raises(InputError) as caught:
         read(path, format=name)
     assert str(path) in str(caught.value)
@@ -762,9 +785,7 @@ def test_a_fixture_of_the_exporter_is_read_or_refused_by_name(
         f"{i['spent_transaction_hash']}:{i['spent_output_index']}"
         for r in records
         for i in r["inputs"]
-        if i["type"] != "shielded"
-        and i["value"] is None
-        and i["spent_transaction_hash"] not in own
+        if i["type"] != "shielded" and i["value"] is None and i["spent_transaction_hash"] not in own
     ]
     if bare:
         with pytest.raises(LedgerError, match="an earlier coin without a value") as caught:

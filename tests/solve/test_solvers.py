@@ -7,15 +7,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-from solve.dense import absorption, entropy, reach
-from solve.economies import hub_economy, random_transfers
-from vectors import accounts
 
 import coinhaze
 from coinhaze import absorbing_chain, transaction_graph
 from coinhaze.errors import AccuracyError, UsageError
 from coinhaze.solve.reduce import certain_nodes, reduce_chain
 from coinhaze.solve.structure_kernels import strong_components
+from solve.dense import absorption, entropy, reach
+from solve.economies import hub_economy, random_transfers
+from vectors import accounts
 
 
 @pytest.mark.parametrize("time_", ["stationary", "temporal"])

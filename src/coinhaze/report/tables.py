@@ -34,26 +34,25 @@ def summary_table(summary: Summary) -> Table:
     return table
 
 
-def rows_table(scores: Scores, rows: Ints, title: str) -> Table:
-    """Show some rows of scores."""
+def rows_table(scores: Scores, rows: Ints, alike: list[int], title: str) -> Table:
+    """Show some rows of scores, and how many more rows are like each of them."""
     table = Table(title=title, title_justify="left")
     table.add_column("node", overflow="fold")
-    for column in ("bits", "steps", "sources"):
+    for column in ("alike", "bits", "steps", "sources"):
         table.add_column(column, justify="right")
     table.add_column("likeliest source", overflow="fold")
     table.add_column("share", justify="right")
-    listed = scores.exposure is not None
-    if listed:
+    if scores.exposure is not None:
         table.add_column("exposure", justify="right")
     names = scores.chain.graph.names.of(scores.nodes[rows]).to_pylist()
-    for name, row in zip(names, rows.tolist(), strict=True):
-        top = int(scores.top[row])
+    for name, more, row in zip(names, alike, rows.tolist(), strict=True):
         cells: list[RenderableType] = [
             Text(name),
+            f"+{more:,}" if more else "",
             f"{scores.bits[row]:.4f}",
             f"{scores.steps[row]:.2f}",
             f"{int(scores.sources[row]):,}",
-            Text(scores.chain.outcomes[top].as_py()),
+            Text(scores.chain.outcomes[int(scores.top[row])].as_py()),
             f"{scores.top_probability[row]:.2%}",
         ]
         if scores.exposure is not None:
@@ -63,14 +62,20 @@ def rows_table(scores: Scores, rows: Ints, title: str) -> Table:
 
 
 def scores_report(scores: Scores, *, most: int = 5) -> Group:
-    """Show the summary and the coins with most and least haze."""
+    """Show the summary and the coins with most and least haze, those that are alike once."""
     rows = scores.order()
     parts: list[RenderableType] = [summary_table(scores.summary())]
-    if len(rows):
-        parts.append(rows_table(scores, rows[:most], f"Most haze ({min(most, len(rows))})"))
-    if len(rows) > most:
-        least = rows[most:][-most:][::-1]
-        parts.append(rows_table(scores, least, f"Least haze ({len(least)})"))
+    like = np.round(np.stack([scores.bits[rows], scores.steps[rows]], axis=1), 9)
+    begins = np.flatnonzero(np.any(np.diff(like, axis=0, prepend=np.nan) != 0, axis=1))
+    alike = (np.diff(np.append(begins, len(rows))) - 1).tolist()
+    firsts = rows[begins]
+    shown = min(most, len(firsts))
+    if shown:
+        parts.append(rows_table(scores, firsts[:shown], alike[:shown], f"Most haze ({shown})"))
+    rest = min(most, len(firsts) - shown)
+    if rest:
+        least, same = firsts[-rest:][::-1], alike[-rest:][::-1]
+        parts.append(rows_table(scores, least, same, f"Least haze ({rest})"))
     return Group(*parts)
 
 

@@ -1,0 +1,26 @@
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture
+def data() -> Path:
+    """The folder of real ledgers, named by COINHAZE_DATA."""
+    folder = os.environ.get("COINHAZE_DATA")
+    if not folder:
+        pytest.skip("COINHAZE_DATA is not set: no real ledgers to test on")
+    return Path(folder)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> object:  # pragma: no cover - exercised only where nothing may be skipped
+    report = yield
+    if report.skipped and os.environ.get("COINHAZE_NO_SKIP"):
+        report.outcome = "failed"
+        report.longrepr = f"skipped where nothing may be: {report.longrepr}"
+    return report

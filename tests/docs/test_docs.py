@@ -1,0 +1,94 @@
+"""Documentation is run: code blocks, console blocks with their output, and every named test."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import re
+import shlex
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+from coinhaze import cli
+
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+
+
+def blocks(page: Path, language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_code_on_the_page_runs_and_prints_what_it_says(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "96")
+    for csv in blocks(page, "csv"):
+        Path("transfers.csv").write_text(csv)
+    namespace: dict[str, object] = {}
+    with contextlib.redirect_stdout(io.StringIO()):
+        for code in blocks(page, "python"):
+            exec(compile(code, str(page), "exec"), namespace)
+    for console in blocks(page, "console"):
+        for part in re.split(r"^\$ ", console, flags=re.MULTILINE)[1:]:
+            command, _, expected = part.partition("\n")
+            if not command.startswith("coinhaze "):
+                continue
+            monkeypatch.setattr(sys, "argv", shlex.split(command))
+            printed = io.StringIO()
+            with contextlib.redirect_stdout(printed), pytest.raises(SystemExit) as stop:
+                cli.main()
+            assert stop.value.code == 0
+            assert strip_ends(printed.getvalue()) == strip_ends(expected)
+
+
+def test_the_readme_shows_what_the_demo_prints(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "96")
+    monkeypatch.setattr(sys, "argv", ["coinhaze", "demo"])
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed), pytest.raises(SystemExit):
+        cli.main()
+    shown = strip_ends(blocks(ROOT / "README.md", "text")[0])
+    assert len(shown) > 10
+    assert "\n".join(shown) in "\n".join(strip_ends(printed.getvalue()))
+
+
+def strip_ends(text: str) -> list[str]:
+    return [line.rstrip() for line in text.strip().splitlines()]
+
+
+def test_every_entry_of_paper_to_code_exists() -> None:
+    entries = re.findall(
+        r"`(coinhaze[\w.]*):([\w.]+)`", (ROOT / "docs/paper-to-code.md").read_text()
+    )
+    assert len(entries) >= 25
+    for module, path in entries:
+        thing: object = import_module(module)
+        for name in path.split("."):
+            thing = getattr(thing, name)
+
+
+def test_every_test_named_in_the_docs_exists() -> None:
+    named = {
+        match
+        for page in PAGES
+        for match in re.findall(r"`(tests/[\w/.]+\.py)(?:::(\w+))?`", page.read_text())
+    }
+    assert len(named) >= 10
+    for file, function in named:
+        text = (ROOT / file).read_text()
+        assert f"def {function}(" in text if function else text
+
+
+def test_links_between_pages_lead_somewhere() -> None:
+    for page in PAGES:
+        for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text()):
+            assert (page.parent / target).exists(), f"{page.name}: {target}"
