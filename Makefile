@@ -11,7 +11,7 @@ DEV_READY := $(VENV)/.dev-ready
 demo: $(RUN_READY)
 	$(BIN)/coinhaze demo -o coinhaze-demo
 
-test: lint unit
+test: lint docs unit
 
 lint: $(DEV_READY)
 	$(BIN)/ruff format --check .

@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse
-from vectors import accounts, coins
 
 import coinhaze
 from coinhaze import AccountLedger, CoinLedger, absorbing_chain, transaction_graph
 from coinhaze.errors import InputError, PolicyError, UnknownName, UsageError
+from vectors import accounts, coins
 
 
 def mixed() -> AccountLedger:

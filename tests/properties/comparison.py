@@ -92,6 +92,7 @@ def assert_same_row(
         return
     assert abs(scores.bits[row] - answer.bits) <= TIGHT, name
     assert scores.bits_low[row] <= answer.bits <= scores.bits_high[row], name
+    assert scores.bits_low[row] <= scores.bits[row] <= scores.bits_high[row], name
     assert abs(Fraction(scores.steps[row]) / answer.steps - 1) <= TIGHT, name
     assert abs(scores.mass[row] - 1) <= TIGHT, name
     possible = [share for share in answer.distribution.values() if share > 0]

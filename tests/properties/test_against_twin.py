@@ -505,6 +505,15 @@ def test_linked_transfers_go_where_they_are_known_to_come_from(
     assert_links_agree(graph, expected, payments, policy, data)
 
 
+def test_a_link_may_name_an_earlier_snapshot() -> None:
+    transfers = [("a", "b", 1), ("b", "c", 2)]
+    graph = account_graph(transfers, time="temporal")
+    chain = coinhaze.absorbing_chain(graph, links={"1": {"b:0": 1.0}})
+    assert coinhaze.origins(chain, "c").sources().to_pylist() == [
+        {"source": "b:0", "probability": 1.0}
+    ]
+
+
 @walks
 @given(transactions=random.transactions(pools=True), data=st.data())
 @few

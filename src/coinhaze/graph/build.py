@@ -16,6 +16,7 @@ from coinhaze.graph.flows import Flows, stationary, temporal
 from coinhaze.graph.graph import Kind, TransactionGraph
 from coinhaze.graph.opening import Opening
 from coinhaze.ledger import AccountLedger, CoinLedger, Ledger
+from coinhaze.ledger.checks import exact_amount
 
 View = Literal["coin", "address", "account"]
 Time = Literal["stationary", "temporal"]
@@ -50,16 +51,22 @@ def transaction_graph(
     coins = isinstance(ledger, CoinLedger)
     view = view or ("coin" if coins else "account")
     _check_settings(ledger, view, time, opening, clusters)
+    for name, value, known in (
+        ("mint", mint, ("each", "one")),
+        ("pools", pools, ("each", "merged")),
+        ("sinks", sinks, ("balance", "paper")),
+    ):
+        if value not in known:
+            raise UsageError(f"{name} is {' or '.join(known)}, not {value!r}")
     time = time or ("temporal" if view == "coin" else "stationary")
+    table = _cluster_table(ledger, clusters)
     if isinstance(ledger, CoinLedger):
-        table = common_input_clusters(ledger) if clusters == "common-input" else clusters
-        by_owner = view == "address"
-        flows = coin_flows(
-            ledger, by_owner=by_owner, pools=pools, clusters=table if by_owner else None
-        )
+        flows = coin_flows(ledger, by_owner=view == "address", pools=pools, clusters=table)
     else:
-        flows = account_flows(ledger, mint=mint, clusters=_table(clusters))
+        flows = account_flows(ledger, mint=mint, clusters=table)
     build = temporal if time == "temporal" else stationary
+    if not isinstance(opening, str) and table:
+        opening = _by_cluster(opening, table)
     rule = _opening(flows, opening, top_up=top_up, pools=pools)
     graph = build(flows, rule, paper_sinks=sinks == "paper")
     settings: dict[str, Any] = {"view": view, "time": time if view != "coin" else None}
@@ -70,8 +77,21 @@ def transaction_graph(
     return graph
 
 
-def _table(clusters: Clusters | str | None) -> Clusters | None:
-    return None if clusters is None or isinstance(clusters, str) else clusters
+def _cluster_table(ledger: Ledger, clusters: Clusters | str | None) -> Clusters | None:
+    if isinstance(clusters, str):
+        assert isinstance(ledger, CoinLedger)
+        return common_input_clusters(ledger)
+    return clusters
+
+
+def _by_cluster(opening: Mapping[str, int], clusters: Clusters) -> Mapping[str, int]:
+    """Add the balances of a cluster's members up, also of those the ledger never shows."""
+    total: dict[str, int] = {}
+    for name, amount in opening.items():
+        value = exact_amount(amount, f"opening of {name}", field="amount")
+        entity = clusters.get(name, name)
+        total[entity] = total.get(entity, 0) + value
+    return total
 
 
 def _cluster_words(clusters: Clusters | str | None) -> str | None:
@@ -93,7 +113,7 @@ def _check_settings(
         raise UsageError(f"time is stationary or temporal, not {time!r}")
     if view == "coin" and time is not None:
         raise UsageError("the coin view has its own time: leave `time` out, or view by address")
-    if isinstance(opening, str) and opening not in ("surplus", "observed"):
+    if not isinstance(opening, Mapping) and opening not in ("surplus", "observed"):
         raise UsageError(f"opening is surplus, observed or a table, not {opening!r}")
     if opening == "observed" and not coins:
         raise UsageError("opening=observed needs coins: accounts show no earlier coins")

@@ -65,7 +65,7 @@ def stationary(flows: Flows, opening: Opening, *, paper_sinks: bool = False) -> 
     tail, head, amounts = flows.tail[kept], flows.head[kept], _amounts(flows, kept)
     n = len(flows.names)
     least = (amounts.total_by(tail, n) - amounts.total_by(head, n)).where_positive()
-    money = opening_balances(flows.names, flows.holds, least, opening, others=_others(flows))
+    money = opening_balances(flows.names, flows.holds, least, opening)
     used = np.zeros(n, dtype=np.bool_)
     used[tail] = used[head] = True
     number = np.cumsum(used) - 1
@@ -110,7 +110,7 @@ def temporal(flows: Flows, opening: Opening, *, paper_sinks: bool = False) -> Tr
     least = -balance.least_by(event_party, n)
     surplus = (amounts.total_by(tail, n) - amounts.total_by(head, n)).where_positive()
     least = Amounts.concat([least, surplus]).take(np.arange(n) + n * ~flows.holds)
-    money = opening_balances(flows.names, flows.holds, least, opening, others=_others(flows))
+    money = opening_balances(flows.names, flows.holds, least, opening)
 
     before = np.searchsorted(event, receipt * 2 + 1) - 1
     same = (before >= 0) & (event_party[before] == receipt_party) if len(event) else before >= 0
@@ -129,7 +129,10 @@ def temporal(flows: Flows, opening: Opening, *, paper_sinks: bool = False) -> Tr
     head_slot = slot[head] + np.where(receives, at_head, 0)
     used = np.zeros(slot[-1], dtype=np.bool_)
     used[tail_slot] = used[head_slot] = used[receipt_slot] = True
-    used[slot[:-1][flows.holds & money.positive()]] = True
+    # An opening makes a snapshot of its own, but only of a holder that takes part.
+    taking_part = np.zeros(n, dtype=np.bool_)
+    taking_part[tail] = taking_part[head] = True
+    used[slot[:-1][flows.holds & taking_part & money.positive()]] = True
     born = np.full(slot[-1], span)
     np.minimum.at(born, head_slot, step)
     born[born == span] = -1
@@ -208,7 +211,7 @@ def _graph(
         if flows.amounts is None or not len(flows.tail)
         else flows.amounts.take(payment),
         ledger=flows.ledger,
-        notes=opening.notes(flows.names, _others(flows)),
+        notes=opening.notes(flows.names),
     )
 
 
@@ -229,9 +232,3 @@ def _edge_weights(flows: Flows, kept: Bools, edge: Ints, n_edges: int) -> Floats
     total = np.zeros(n_edges)
     np.add.at(total, edge[: int(kept.sum())], flows.weights[kept])
     return total
-
-
-def _others(flows: Flows) -> tuple[pa.StringArray, Ints] | None:
-    if flows.others is None or flows.other_party is None:
-        return None
-    return flows.others, flows.other_party

@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 from coinhaze.errors import UnknownName
 from coinhaze.ledger import Amounts, Ledger
 from coinhaze.ledger.amounts import Bools, Floats, Ints
+from coinhaze.ledger.frozen import freeze
 
 NO_SNAPSHOT = -1
 
@@ -118,6 +119,10 @@ class TransactionGraph:
     ledger: Ledger
     settings: dict[str, object] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        freeze(self)
+        freeze(self.names)
 
     def __len__(self) -> int:
         return len(self.kinds)

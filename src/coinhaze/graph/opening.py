@@ -10,10 +10,8 @@ import pyarrow as pa
 
 from coinhaze.errors import OpeningError
 from coinhaze.ledger import Amounts
-from coinhaze.ledger.amounts import Bools, Ints
+from coinhaze.ledger.amounts import Bools
 from coinhaze.ledger.checks import exact_amount
-
-Others = tuple[pa.StringArray, Ints] | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,28 +26,24 @@ class Opening:
     strict: bool = True
     top_up: bool = False
 
-    def entries(self, names: pa.StringArray, others: Others) -> tuple[dict[int, int], list[str]]:
+    def entries(self, names: pa.StringArray) -> tuple[dict[int, int], list[str]]:
         """Resolve the table to parties; the rest are entries that name none of them."""
         found: dict[int, int] = {}
         missing: list[str] = []
         if self.table is None:
             return found, missing
         number = {name: k for k, name in enumerate(names.to_pylist())}
-        if others is not None:
-            for name, party in zip(others[0].to_pylist(), others[1].tolist(), strict=True):
-                number.setdefault(name, party)
         for name, value in self.table.items():
             amount = exact_amount(value, f"opening of {name}", field="amount")
             if name in number:
-                party = number[name]
-                found[party] = found.get(party, 0) + amount
+                found[number[name]] = amount
             else:
                 missing.append(name)
         return found, missing
 
-    def notes(self, names: pa.StringArray, others: Others) -> tuple[str, ...]:
+    def notes(self, names: pa.StringArray) -> tuple[str, ...]:
         """Say which entries of the table were ignored."""
-        _, missing = self.entries(names, others)
+        _, missing = self.entries(names)
         if not missing:
             return ()
         shown = ", ".join(missing[:3]) + (", ..." if len(missing) > 3 else "")
@@ -57,7 +51,7 @@ class Opening:
 
 
 def opening_balances(
-    names: pa.StringArray, holds: Bools, least: Amounts, opening: Opening, *, others: Others
+    names: pa.StringArray, holds: Bools, least: Amounts, opening: Opening
 ) -> Amounts:
     """Give every party its opening balance: at least what its payments need.
 
@@ -65,7 +59,7 @@ def opening_balances(
     """
     if opening.table is None:
         return least
-    found, _ = opening.entries(names, others)
+    found, _ = opening.entries(names)
     rows = np.array([p for p in found if holds[p]], dtype=np.int64)
     covered = holds.copy() if opening.strict else np.zeros(len(holds), dtype=np.bool_)
     covered[rows] = True

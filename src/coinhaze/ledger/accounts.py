@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from coinhaze.errors import UnknownName
+from coinhaze.errors import LedgerError, UnknownName
 from coinhaze.ledger.amounts import Amounts, Ints
-from coinhaze.ledger.checks import Place, check_names, exact_amounts, rows_of
+from coinhaze.ledger.checks import Place, check_name, check_names, exact_amounts
+from coinhaze.ledger.frozen import freeze
 
 ZERO_ADDRESSES = ("0x" + "0" * 40, "0" * 40)
 
@@ -37,6 +38,9 @@ class AccountLedger:
     def from_transfers(cls, transfers: Iterable[tuple[str, str, int | str]]) -> AccountLedger:
         """Build from (from, to, amount) in ledger order."""
         rows = list(transfers)
+        for number, row in enumerate(rows):
+            if len(row) != 3:
+                raise LedgerError(f"row {number}", "not (from, to, amount)", value=row)
         senders, receivers, amounts = zip(*rows, strict=True) if rows else ((), (), ())
         return cls.from_columns(senders, receivers, amounts)
 
@@ -57,24 +61,59 @@ class AccountLedger:
         `ids` name the transfers (`txid:logindex`; else they go by their row number), `fees` are
         what the sender paid beside the amount.
         """
-        place = place or rows_of(len(senders))
+        place = place or "row {}".format
+        given = {"to": receivers, "amount": amounts, "id": ids, "time": times, "fee": fees}
+        for name, column in given.items():
+            if column is not None and len(column) != len(senders):
+                raise LedgerError(
+                    f"column {name}", "another length than from", value=(len(column), len(senders))
+                )
         names = pa.chunked_array(
             [
-                check_names(_strings(senders), place, field="from"),
-                check_names(_strings(receivers), place, field="to"),
+                _names(senders, place, field="from"),
+                _names(receivers, place, field="to"),
             ]
         )
         encoded = names.combine_chunks().dictionary_encode()
         codes = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
         half = len(codes) // 2
-        return cls(
+        ledger = cls(
             accounts=encoded.dictionary,
             sender=codes[:half],
             receiver=codes[half:],
             amounts=exact_amounts(amounts, place, field="amount"),
-            ids=None if ids is None else check_names(_strings(ids), place, field="id"),
+            ids=None if ids is None else _names(ids, place, field="id"),
             times=times,
             fees=None if fees is None else exact_amounts(fees, place, field="fee"),
+        )
+        return ledger if ids is None else ledger._merge_identical(place)
+
+    def __post_init__(self) -> None:
+        freeze(self)
+
+    def _merge_identical(self, place: Place) -> AccountLedger:
+        """Keep one of several identical transfers of one id; refuse one id with two contents."""
+        assert self.ids is not None
+        rows = self.tables()["transfers"].to_pylist()
+        first: dict[str, int] = {}
+        for number, row in enumerate(rows):
+            earlier = first.setdefault(row["id"], number)
+            if rows[earlier] != row:
+                raise LedgerError(
+                    place(number),
+                    "one id with two contents",
+                    value=row,
+                    fix=f"see {place(earlier)}",
+                )
+        keep = np.array(sorted(first.values()), dtype=np.int64)
+        return replace(
+            self,
+            sender=self.sender[keep],
+            receiver=self.receiver[keep],
+            amounts=self.amounts.take(keep),
+            ids=self.ids.take(pa.array(keep)),
+            times=None if self.times is None else self.times.take(pa.array(keep)),
+            fees=None if self.fees is None else self.fees.take(keep),
         )
 
     def __len__(self) -> int:
@@ -135,7 +174,14 @@ class AccountLedger:
         return {"transfers": pa.table(columns)}
 
 
-def _strings(column: pa.Array | pa.ChunkedArray | Sequence[str]) -> pa.Array:
-    if isinstance(column, pa.ChunkedArray):
-        column = column.combine_chunks()
-    return column if isinstance(column, pa.Array) else pa.array(column, pa.string())
+def _names(
+    column: pa.Array | pa.ChunkedArray | Sequence[str], place: Place, *, field: str
+) -> pa.Array:
+    """Give a column of names as Arrow text, refusing what is no name."""
+    if isinstance(column, pa.ChunkedArray | pa.Array):
+        column = column.cast(pa.string())
+        return check_names(column, place, field=field)
+    for row, name in enumerate(column):
+        if name is not None and not isinstance(name, str):
+            check_name(name, place(row), field=field)
+    return check_names(pa.array(column, pa.string()), place, field=field)

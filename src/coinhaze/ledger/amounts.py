@@ -36,10 +36,13 @@ class Amounts:
 
     digits: Ints
 
+    def __post_init__(self) -> None:
+        self.digits.setflags(write=False)
+
     @classmethod
     def of(cls, values: Iterable[int] | Ints) -> Amounts:
         """Build from Python integers or an integer array; negative ones are allowed."""
-        if isinstance(values, np.ndarray):
+        if isinstance(values, np.ndarray) and values.dtype != np.uint64:
             return cls._from_int64(values.astype(np.int64, copy=False))
         values = [int(v) for v in values]
         if all(-(2**62) < v < 2**62 for v in values):
@@ -55,7 +58,7 @@ class Amounts:
 
     @classmethod
     def _from_int64(cls, values: Ints) -> Amounts:
-        if len(values) == 0 or int(np.abs(values).max()) <= _MASK:
+        if len(values) == 0 or (values.max() <= _MASK and values.min() >= -_MASK):
             return cls(values.reshape(-1, 1).copy())
         return cls(np.stack([values & _MASK, values >> DIGIT_BITS], axis=1))
 
@@ -68,7 +71,8 @@ class Amounts:
     def concat(cls, parts: Sequence[Amounts]) -> Amounts:
         """Put columns below one another."""
         width = max((p.digits.shape[1] for p in parts), default=1)
-        return cls(np.concatenate([p._wide(width) for p in parts]))
+        empty = np.zeros((0, width), dtype=np.int64)
+        return cls(np.concatenate([empty, *(p._wide(width) for p in parts)]))
 
     def __len__(self) -> int:
         return len(self.digits)
@@ -160,13 +164,14 @@ class Amounts:
     def from_arrow(cls, column: pa.Array | pa.ChunkedArray) -> Amounts:
         """Read what `to_arrow` gives: integers or decimal digits, without nulls."""
         if pa.types.is_integer(column.type):
-            return cls.of(np.asarray(column, dtype=np.int64))
+            return cls.of(np.asarray(column))
         return cls.of([int(v) for v in column.to_pylist()])
 
     def _int64(self) -> Ints | None:
         if self.digits.shape[1] == 1:
             return self.digits[:, 0]
-        if np.any(self.digits[:, 2:]) or np.any(np.abs(self.digits[:, 1]) >= 1 << 30):
+        top = self.digits[:, 1]
+        if np.any(self.digits[:, 2:]) or np.any((top >= 1 << 31) | (top < -(1 << 31))):
             return None
         return self.digits[:, 0] + (self.digits[:, 1] << DIGIT_BITS)
 

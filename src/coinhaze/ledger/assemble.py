@@ -10,9 +10,10 @@ import pyarrow as pa
 
 from coinhaze.errors import LedgerError
 from coinhaze.ledger.amounts import Amounts
-from coinhaze.ledger.checks import check_names, exact_amount
+from coinhaze.ledger.checks import check_name, exact_amount, whole_number
 from coinhaze.ledger.coins import POOLS, CoinLedger, Input, Transaction
 
+MOST_OUTPUTS = 2**32 - 1
 # The two coinbase ids that were used twice (BIP30): txid -> heights of the lost and the later one.
 DUPLICATE_COINBASES = {
     "e3bf3d07d4b0375638d5f1db5255fe07ba2c4cb067cd81b84ee974b6585fb468": (91722, 91880),
@@ -46,28 +47,30 @@ def place_of(transaction: Transaction) -> str:
 
 
 def _merge_identical(records: Iterable[Transaction]) -> list[Transaction]:
-    kept: dict[str, Transaction] = {}
+    """Keep one of several identical transactions; refuse one id with two contents."""
+    kept: list[Transaction] = []
+    first: dict[str, Transaction] = {}
     for transaction in records:
-        earlier = kept.get(transaction.txid)
-        if earlier is None:
-            kept[transaction.txid] = transaction
+        check_name(transaction.txid, place_of(transaction), field="txid")
+        earlier = first.setdefault(_txid(transaction), transaction)
+        lost, later = DUPLICATE_COINBASES.get(transaction.txid, (None, None))
+        if earlier is transaction and transaction.height not in (lost, later):
+            earlier = first.get(f"{transaction.txid}@{lost}", transaction)
+        if earlier is transaction:
+            kept.append(transaction)
         elif earlier != transaction:
-            lost, later = DUPLICATE_COINBASES.get(transaction.txid, (None, None))
-            pair = {earlier.height: earlier, transaction.height: transaction}
-            if lost is None or pair.keys() != {lost, later}:
-                raise LedgerError(
-                    place_of(transaction),
-                    "one id with two contents",
-                    value=_difference(earlier, transaction),
-                    fix=f"first seen at {earlier.where or 'an earlier row'}; keep the right one",
-                )
-            # The later one owns the id; the lost one goes by id and height (see `_txid`).
-            kept[transaction.txid] = pair[later]
-            kept[f"{transaction.txid}@{lost}"] = pair[lost]
-    if any(t.txid in DUPLICATE_COINBASES for t in kept.values()):
-        # The pair's places in the dictionary say nothing about their order in the ledger.
-        return sorted(kept.values(), key=lambda t: -1 if t.height is None else t.height)
-    return list(kept.values())
+            raise LedgerError(
+                place_of(transaction),
+                "one id with two contents",
+                value=_difference(earlier, transaction),
+                fix=f"first seen at {earlier.where or 'an earlier row'}; keep the right one",
+            )
+    return kept
+
+
+def _txid(t: Transaction) -> str:
+    """Name a transaction; the lost one of a duplicate pair goes by id and height."""
+    return f"{t.txid}@{t.height}" if _is_lost(t) else t.txid
 
 
 def _is_lost(t: Transaction) -> bool:
@@ -93,7 +96,7 @@ class _Columns:
     def __init__(self, transactions: list[Transaction], *, complete: bool) -> None:
         self.transactions = transactions
         self.complete = complete
-        self.rows = {self._txid(t): row for row, t in enumerate(transactions)}
+        self.rows = {_txid(t): row for row, t in enumerate(transactions)}
         self.hidden = any(o.value is None for t in transactions for o in t.outputs)
         self.rings = any(t.rings for t in transactions)
         self.owners: dict[str, int] = {}
@@ -107,13 +110,12 @@ class _Columns:
         self.flows: list[tuple[int, int, int]] = []
         self.ring_members: list[tuple[int, int, int, float]] = []
 
-    @staticmethod
-    def _txid(t: Transaction) -> str:
-        return f"{t.txid}@{t.height}" if _is_lost(t) else t.txid
-
     def add(self, row: int, t: Transaction) -> None:
         """Add one transaction: what it spends first, then what it makes."""
         place = place_of(t)
+        for field, value in (("height", t.height), ("time", t.time)):
+            if value is not None:
+                whole_number(value, place, field=field)
         value_in = sum(self._spend(row, vin, i, place) for vin, i in enumerate(t.inputs))
         for vin, ring in enumerate(t.rings):
             self._add_ring(row, vin, ring, t, place)
@@ -147,25 +149,33 @@ class _Columns:
         lost = _is_lost(t)
         for position, output in enumerate(t.outputs):
             vout = position if output.vout is None else output.vout
-            if isinstance(vout, bool) or not isinstance(vout, int) or not 0 <= vout < 2**32:
-                raise LedgerError(place, "output number out of range", value=vout)
-            if (self._txid(t), vout) in self.output_rows:
+            whole_number(vout, place, field="output number", most=MOST_OUTPUTS)
+            if (_txid(t), vout) in self.output_rows:
                 raise LedgerError(place, "two outputs with one number", value=vout)
             value = 0
             if output.value is not None:
                 value = exact_amount(output.value, f"{place}, output {vout}", field="value")
             total += value
             self._add_output(
-                row, self._txid(t), vout, value, output.address, output.spendable and not lost
+                row, _txid(t), vout, value, output.address, output.spendable and not lost, place
             )
         return total
 
     def _add_output(
-        self, row: int, txid: str, vout: int, value: int, address: str | None, spendable: bool
+        self,
+        row: int,
+        txid: str,
+        vout: int,
+        value: int,
+        address: str | None,
+        spendable: bool,
+        place: str,
     ) -> int:
         if not address:
             address = f"{txid}:{vout}"
             self.unowned.add(address)
+        if address not in self.owners:
+            check_name(address, place, field="address")
         owner = self.owners.setdefault(address, len(self.owners))
         self.outputs.append((row, vout, value, owner, spendable))
         self.output_rows[txid, vout] = len(self.outputs) - 1
@@ -221,8 +231,8 @@ class _Columns:
             raise LedgerError(
                 place, "an unknown coin in a complete ledger", value=name, fix="drop `complete`?"
             )
-        if isinstance(spent.vout, bool) or not isinstance(spent.vout, int) or spent.vout < 0:
-            raise LedgerError(place, "output number out of range", value=spent.vout)
+        check_name(spent.txid, place, field="spent txid")
+        whole_number(spent.vout, place, field="output number", most=MOST_OUTPUTS)
         value = 0
         if spent.value is None and not (self.hidden or self.rings):
             raise LedgerError(
@@ -234,30 +244,29 @@ class _Columns:
         if spent.value is not None:
             value = exact_amount(spent.value, place, field="value")
         number = self.earlier.setdefault(spent.txid, -1 - len(self.earlier))
-        return self._add_output(number, spent.txid, spent.vout, value, spent.address, True)
+        return self._add_output(number, spent.txid, spent.vout, value, spent.address, True, place)
 
     def ledger(self, pool_values: Mapping[str, int]) -> CoinLedger:
         """Give the finished ledger: earlier transactions first, then the window's in order."""
         before = len(self.earlier)
-        txids = [*self.earlier, *(self._txid(t) for t in self.transactions)]
-        places = [*self.earlier, *(place_of(t) for t in self.transactions)]
+        txids = [*self.earlier, *(_txid(t) for t in self.transactions)]
         inside = np.arange(len(txids)) >= before
-        output_tx, vouts, _, owners, spendable = _ints(self.outputs, 5)
+        output_tx, vouts, owners, spendable = _ints(
+            [(t, n, o, s) for t, n, _, o, s in self.outputs], 4
+        )
         # Earlier transactions were numbered -1, -2, ... in the order met.
         output_tx = np.where(output_tx < 0, -1 - output_tx, output_tx + before)
         input_tx, input_output = _ints(self.inputs, 2)
-        flow_tx, flow_pool, _ = _ints([(r, p, 0) for r, p, _ in self.flows], 3)
+        flow_tx, flow_pool = _ints([flow[:2] for flow in self.flows], 2)
         ring_tx, ring_vin, ring_output = _ints([m[:3] for m in self.ring_members], 3)
         given = any(t.posteriors for t in self.transactions)
         return CoinLedger(
-            txids=check_names(pa.array(txids, pa.string()), places.__getitem__, field="txid"),
+            txids=pa.array(txids, pa.string()),
             inside=inside,
             coinbase=np.array([False] * before + self.coinbase, dtype=np.bool_),
             heights=pa.array([None] * before + [t.height for t in self.transactions], pa.int64()),
             times=pa.array([None] * before + [t.time for t in self.transactions], pa.int64()),
-            owners=check_names(
-                pa.array(list(self.owners), pa.string()), "owner {}".format, field="address"
-            ),
+            owners=pa.array(list(self.owners), pa.string()),
             owner_is_coin=np.array([o in self.unowned for o in self.owners], dtype=np.bool_),
             output_tx=output_tx,
             output_vout=vouts,
@@ -281,8 +290,7 @@ class _Columns:
 
 
 def _ints(rows: list[Any], width: int) -> list[np.typing.NDArray[np.int64]]:
-    # Amounts travel apart: they may not fit 64 bits.
-    table = [
-        [int(v) if abs(v) < 2**62 else 0 for v in column] for column in zip(*rows, strict=True)
-    ]
-    return [np.array(c, dtype=np.int64) for c in (table or [[]] * width)]
+    """Turn rows into integer columns; amounts travel apart, since they may not fit 64 bits."""
+    if not rows:
+        return [np.zeros(0, dtype=np.int64)] * width
+    return [np.array(column, dtype=np.int64) for column in zip(*rows, strict=True)]

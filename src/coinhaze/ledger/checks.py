@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from numbers import Integral
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -13,8 +14,8 @@ from coinhaze.ledger.amounts import LARGEST, Amounts
 
 Place = Callable[[int], str]
 
-_DIGITS = re.compile("[0-9]{1,100}", re.ASCII)
-_CONTROL = "[\\x00-\\x1f\\x7f]"
+_DIGITS = re.compile("[0-9]{1,1000}", re.ASCII)
+_CONTROL = re.compile("[\x00-\x1f\x7f]")
 
 
 def exact_amounts(column: pa.Array | Sequence[object], place: Place, *, field: str) -> Amounts:
@@ -48,24 +49,44 @@ def exact_amount(value: object, where: str, *, field: str) -> int:
 def amount_fault(value: object) -> tuple[str, str] | None:
     """Say what keeps a value from being an amount, and what to do; nothing if it is one."""
     digits = "write all digits, in the smallest unit, such as satoshi or wei"
-    is_int = isinstance(value, int) and not isinstance(value, bool)
-    text = "" if value is None else str(value).strip() if isinstance(value, str) else str(value)
+    is_int = isinstance(value, Integral) and not isinstance(value, bool)
     if is_int or (isinstance(value, str) and _DIGITS.fullmatch(value)):
         number = int(value)  # type: ignore[call-overload]
         if number < 0:
             return "is negative", "amounts are >= 0"
         return ("is above 2^256 - 1", "check the unit") if number > LARGEST else None
-    if text in ("", "\\N"):
+    text = "" if value is None else str(value)
+    if text.strip() in ("", "\\N"):
         return "is missing", digits
     if text.lower().lstrip("+-") in {"nan", "inf", "infinity"}:
         return "is not a number", digits
     if re.fullmatch("-[0-9]+", text):
         return "is negative", "amounts are >= 0"
-    if re.fullmatch("[0-9]+", text):
+    if isinstance(value, str) and re.fullmatch("[0-9]+", text):
         return "is above 2^256 - 1", "check the unit"
     if re.fullmatch(r"[+-]?[0-9]*[.,]?[0-9]*([eE][+-]?[0-9]+)?", text):
-        return "is not a whole number", digits
+        return "is not a whole number in plain digits", digits
     return "is not a number", digits
+
+
+def check_name(name: object, where: str, *, field: str) -> str:
+    """Refuse a name that is no text, empty, or holds control characters."""
+    if not isinstance(name, str):
+        raise LedgerError(where, f"{field} is not text", value=name)
+    if not name:
+        raise LedgerError(where, f"{field} is missing")
+    if _CONTROL.search(name):
+        raise LedgerError(where, f"{field} holds a control character", value=name)
+    return name
+
+
+def whole_number(value: object, where: str, *, field: str, most: int = 2**63 - 1) -> int:
+    """Refuse what is not a whole number from 0 to `most`."""
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= most:
+        raise LedgerError(
+            where, f"{field} out of range: a whole number from 0 to {most}", value=value
+        )
+    return value
 
 
 def check_names(column: pa.Array | pa.ChunkedArray, place: Place, *, field: str) -> pa.Array:
@@ -75,14 +96,8 @@ def check_names(column: pa.Array | pa.ChunkedArray, place: Place, *, field: str)
     missing = pc.fill_null(pc.equal(column, ""), True)
     row = pc.index(missing, True).as_py()
     if row >= 0:
-        raise LedgerError(place(row), f"{field} is missing", fix="every row names both accounts")
-    row = pc.index(pc.match_substring_regex(column, _CONTROL), True).as_py()
+        check_name(column[row].as_py() or "", place(row), field=field)
+    row = pc.index(pc.match_substring_regex(column, _CONTROL.pattern), True).as_py()
     if row >= 0:
-        value = column[row].as_py()
-        raise LedgerError(place(row), f"{field} holds a control character", value=value)
+        check_name(column[row].as_py(), place(row), field=field)
     return column
-
-
-def rows_of(count: int, what: str = "row") -> Place:
-    """Name rows by number where no file stands behind them."""
-    return lambda row: f"{what} {row}" if row < count else f"{what} {row} (past the end)"

@@ -10,8 +10,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from coinhaze.errors import UnknownName
+from coinhaze.errors import LedgerError, UnknownName
 from coinhaze.ledger.amounts import Amounts, Bools, Ints
+from coinhaze.ledger.frozen import freeze
 
 POOLS = ("sprout", "sapling", "orchard", "ironwood", "shielded")
 
@@ -60,6 +61,14 @@ class Transaction:
         >>> Transaction.of({"txid": "t", "inputs": [], "outputs": [{"value": 5}]}).outputs[0].value
         5
         """
+        try:
+            return cls._of(record)
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            where = f"transaction {record.get('txid')}"
+            raise LedgerError(where, f"not a transaction: {error!r}", value=record) from None
+
+    @classmethod
+    def _of(cls, record: Mapping[str, Any]) -> Transaction:
         outputs = record.get("outputs", ())
         if isinstance(outputs, int):
             outputs = [{"value": None}] * outputs
@@ -138,6 +147,9 @@ class CoinLedger:
         from coinhaze.ledger.assemble import assemble
 
         return assemble(transactions, complete=complete, pool_values=pool_values or {})
+
+    def __post_init__(self) -> None:
+        freeze(self)
 
     def __len__(self) -> int:
         return int(self.inside.sum())

@@ -88,7 +88,7 @@ def factorise(reduced: Reduced) -> Factor:
         part = slice(reduced.indptr[start], reduced.indptr[end])
         within = inner[part]
         local_rows = rows[part][within] - start
-        order, s, errors, *triples = eliminate_block(
+        order, s, errors, low, up = eliminate_block(
             np.searchsorted(local_rows, np.arange(end - start + 1)),
             reduced.indices[part][within] - start,
             reduced.data[part][within],
@@ -99,8 +99,8 @@ def factorise(reduced: Reduced) -> Factor:
         place[start + order] = start + np.arange(end - start)
         pivot[start:end] = s
         row_error[start:end] = errors
-        lowers.append((start + triples[0], start + triples[1], triples[2]))
-        uppers.append((start + triples[3], start + triples[4], triples[5]))
+        lowers.append((start + low[0], start + low[1], low[2]))
+        uppers.append((start + up[0], start + up[1], up[2]))
     lower, lower_at, lower_v = _rows(lowers, place)
     upper, upper_at, upper_v = _rows(uppers, place)
     back = np.argsort(place)

@@ -60,12 +60,69 @@ def exact_sum(values):
 
 
 @njit(cache=True, nogil=True)
+def _add_link(link_to, link_next, link_first, degree, links, i, j):
+    """Note a move from i to j among the successors of i and the predecessors of j."""
+    for side in range(2):
+        a, b = (i, j) if side == 0 else (j, i)
+        link_to[side, links] = b
+        link_next[side, links] = link_first[side, a]
+        link_first[side, a] = links
+        degree[side, a] += 1
+
+
+@njit(cache=True, nogil=True)
+def _widen(links):
+    """Double the room for links."""
+    wide = np.empty((2, 2 * links.shape[1]), np.int64)
+    wide[:, : links.shape[1]] = links
+    return wide
+
+
+@njit(cache=True, nogil=True)
+def _columns(triples):
+    """Turn a list of (row, column, value) into three arrays."""
+    rows = np.empty(len(triples), np.int64)
+    columns = np.empty(len(triples), np.int64)
+    values = np.empty(len(triples))
+    for e in range(len(triples)):
+        rows[e], columns[e], values[e] = triples[e]
+    return rows, columns, values
+
+
+@njit(cache=True, nogil=True)
+def _eliminate_core(dense, error, out, out_error, core, pivot, row_error, lower, upper):
+    """Eliminate what is left as a dense matrix, in the order given."""
+    c = len(core)
+    for k in range(c):
+        row_error[k] = out_error[k]
+        for j in range(k + 1, c):
+            if dense[k, j] > 0:
+                row_error[k] = max(row_error[k], error[k, j])
+                upper.append((core[k], core[j], dense[k, j]))
+        s = exact_sum(np.append(dense[k, k + 1 :], out[k]))
+        pivot[k] = s
+        for i in range(k + 1, c):
+            if dense[i, k] == 0:
+                continue
+            ratio = dense[i, k] / s
+            ratio_error = error[i, k] + PRODUCT
+            lower.append((core[i], core[k], ratio))
+            if out[k] > 0:
+                out_error[i] = max(out_error[i], ratio_error) + SUM
+                out[i] += ratio * out[k]
+            for j in range(k + 1, c):
+                if dense[k, j] > 0 and j != i:
+                    dense[i, j] += ratio * dense[k, j]
+                    error[i, j] = max(error[i, j], ratio_error) + SUM
+
+
+@njit(cache=True, nogil=True)
 def eliminate_block(indptr, indices, data, outside, outside_error, dense_share):
     """Eliminate the states of one strong component, cheapest first, then a dense core.
 
     The block is given by its inner moves and by `outside`, the probability to leave it, with its
-    error. Returns the order, and in that order the lower factors (row, earlier state,
-    multiplier), the upper rows (row, later state, probability), pivots and error bounds.
+    error. Returns the order, and in that order pivots and error bounds; then the lower factors
+    (row, earlier state, multiplier) and the upper rows (row, later state, probability).
     """
     m = len(outside)
     size = 64
@@ -78,31 +135,20 @@ def eliminate_block(indptr, indices, data, outside, outside_error, dense_share):
     out = np.copy(outside)
     out_error = np.copy(outside_error)
     # Successors and predecessors as chained lists; entries of eliminated states are skipped.
-    room = 2 * len(indices) + 16
-    link_to = np.empty((2, room), np.int64)
-    link_next = np.empty((2, room), np.int64)
+    link_to = np.empty((2, 2 * len(indices) + 16), np.int64)
+    link_next = np.empty((2, 2 * len(indices) + 16), np.int64)
     link_first = np.full((2, m), -1, np.int64)
-    links = 0
     degree = np.zeros((2, m), np.int64)
-    inner = 0
     for i in range(m):
         for e in range(indptr[i], indptr[i + 1]):
-            j = indices[e]
-            if i == j:
-                continue
-            slot = _find(keys, i * m + j)
-            keys[slot] = i * m + j
-            values[slot] = data[e]
-            errors[slot] = 4.0
-            used += 1
-            inner += 1
-            for side in range(2):
-                a, b = (i, j) if side == 0 else (j, i)
-                link_to[side, links] = b
-                link_next[side, links] = link_first[side, a]
-                link_first[side, a] = links
-                degree[side, a] += 1
-            links += 1
+            if i != indices[e]:
+                slot = _find(keys, i * m + indices[e])
+                keys[slot] = i * m + indices[e]
+                values[slot] = data[e]
+                errors[slot] = 4.0
+                _add_link(link_to, link_next, link_first, degree, used, i, indices[e])
+                used += 1
+    links = inner = used
     alive = np.ones(m, np.bool_)
     left = m
     queue = [(degree[0, i] * degree[1, i], i) for i in range(m)]
@@ -110,46 +156,39 @@ def eliminate_block(indptr, indices, data, outside, outside_error, dense_share):
     order = np.empty(m, np.int64)
     pivot = np.empty(m)
     row_error = np.empty(m)
-    lower_i = [np.int64(0) for _ in range(0)]
-    lower_k = [np.int64(0) for _ in range(0)]
-    lower_v = [0.0 for _ in range(0)]
-    upper_k = [np.int64(0) for _ in range(0)]
-    upper_j = [np.int64(0) for _ in range(0)]
-    upper_v = [0.0 for _ in range(0)]
-    done = 0
+    lower = [(np.int64(0), np.int64(0), 0.0) for _ in range(0)]
+    upper = [(np.int64(0), np.int64(0), 0.0) for _ in range(0)]
     succ = np.empty(m, np.int64)
-    succ_v = np.empty(m)
-    succ_e = np.empty(m, np.float32)
+    succ_v = np.empty(m + 1)
+    done = 0
     while left > 0 and inner < dense_share * left * left:
         cost, k = heapq.heappop(queue)
+        now = degree[0, k] * degree[1, k]
         if not alive[k]:
             continue
-        now = degree[0, k] * degree[1, k]
         if now > cost:
             heapq.heappush(queue, (now, k))
             continue
         alive[k] = False
         left -= 1
-        order[done] = k
         n_succ = 0
         worst = out_error[k]
         link = link_first[0, k]
         while link >= 0:
             j = link_to[0, link]
+            link = link_next[0, link]
             if alive[j]:
                 slot = _find(keys, k * m + j)
                 succ[n_succ] = j
                 succ_v[n_succ] = values[slot]
-                succ_e[n_succ] = errors[slot]
-                worst = max(worst, errors[slot])
                 n_succ += 1
-                upper_k.append(k)
-                upper_j.append(j)
-                upper_v.append(values[slot])
+                worst = max(worst, errors[slot])
+                upper.append((k, j, values[slot]))
                 degree[1, j] -= 1
                 inner -= 1
-            link = link_next[0, link]
-        s = exact_sum(np.append(succ_v[:n_succ], out[k]))
+        succ_v[n_succ] = out[k]
+        s = exact_sum(succ_v[: n_succ + 1])
+        order[done] = k
         pivot[done] = s
         row_error[done] = worst
         done += 1
@@ -162,9 +201,7 @@ def eliminate_block(indptr, indices, data, outside, outside_error, dense_share):
             slot = _find(keys, i * m + k)
             ratio = values[slot] / s
             ratio_error = errors[slot] + PRODUCT
-            lower_i.append(i)
-            lower_k.append(k)
-            lower_v.append(ratio)
+            lower.append((i, k, ratio))
             degree[0, i] -= 1
             inner -= 1
             if out[k] > 0:
@@ -175,86 +212,42 @@ def eliminate_block(indptr, indices, data, outside, outside_error, dense_share):
                 if j == i:
                     continue
                 slot = _find(keys, i * m + j)
-                if keys[slot] == -1:
-                    if 3 * used > 2 * len(keys):
-                        keys, values, errors = _grow(keys, values, errors)
-                        slot = _find(keys, i * m + j)
-                    keys[slot] = i * m + j
-                    used += 1
-                    values[slot] = ratio * succ_v[p]
-                    errors[slot] = ratio_error
-                    inner += 1
-                    if links == room:
-                        wide_to = np.empty((2, 2 * room), np.int64)
-                        wide_next = np.empty((2, 2 * room), np.int64)
-                        wide_to[:, :room] = link_to
-                        wide_next[:, :room] = link_next
-                        link_to, link_next, room = wide_to, wide_next, 2 * room
-                    for side in range(2):
-                        a, b = (i, j) if side == 0 else (j, i)
-                        link_to[side, links] = b
-                        link_next[side, links] = link_first[side, a]
-                        link_first[side, a] = links
-                        degree[side, a] += 1
-                    links += 1
-                else:
+                if keys[slot] != -1:
                     errors[slot] = max(errors[slot], ratio_error) + SUM
                     values[slot] += ratio * succ_v[p]
+                    continue
+                if 3 * used > 2 * len(keys):
+                    keys, values, errors = _grow(keys, values, errors)
+                    slot = _find(keys, i * m + j)
+                keys[slot] = i * m + j
+                values[slot] = ratio * succ_v[p]
+                errors[slot] = ratio_error
+                used += 1
+                inner += 1
+                if links == link_to.shape[1]:
+                    link_to, link_next = _widen(link_to), _widen(link_next)
+                _add_link(link_to, link_next, link_first, degree, links, i, j)
+                links += 1
             heapq.heappush(queue, (degree[0, i] * degree[1, i], i))
         for p in range(n_succ):
-            j = succ[p]
-            heapq.heappush(queue, (degree[0, j] * degree[1, j], j))
+            heapq.heappush(queue, (degree[0, succ[p]] * degree[1, succ[p]], succ[p]))
     core = np.flatnonzero(alive)
-    c = len(core)
+    dense = np.zeros((len(core), len(core)))
+    dense_error = np.zeros((len(core), len(core)), np.float32)
     place = np.full(m, -1, np.int64)
-    place[core] = np.arange(c)
-    dense = np.zeros((c, c))
-    dense_error = np.zeros((c, c), np.float32)
+    place[core] = np.arange(len(core))
     for slot in range(len(keys)):
         if keys[slot] != -1:
             i, j = place[keys[slot] // m], place[keys[slot] % m]
             if i >= 0 and j >= 0:
                 dense[i, j] = values[slot]
                 dense_error[i, j] = errors[slot]
-    for k in range(c):
-        worst = out_error[core[k]]
-        for j in range(k + 1, c):
-            if dense[k, j] > 0:
-                worst = max(worst, dense_error[k, j])
-                upper_k.append(core[k])
-                upper_j.append(core[j])
-                upper_v.append(dense[k, j])
-        s = exact_sum(np.append(dense[k, k + 1 :], out[core[k]]))
-        order[done] = core[k]
-        pivot[done] = s
-        row_error[done] = worst
-        done += 1
-        for i in range(k + 1, c):
-            if dense[i, k] == 0:
-                continue
-            ratio = dense[i, k] / s
-            ratio_error = dense_error[i, k] + PRODUCT
-            lower_i.append(core[i])
-            lower_k.append(core[k])
-            lower_v.append(ratio)
-            if out[core[k]] > 0:
-                out_error[core[i]] = max(out_error[core[i]], ratio_error) + SUM
-                out[core[i]] += ratio * out[core[k]]
-            for j in range(k + 1, c):
-                if dense[k, j] > 0 and j != i:
-                    dense[i, j] += ratio * dense[k, j]
-                    dense_error[i, j] = max(dense_error[i, j], ratio_error) + SUM
-    return (
-        order,
-        pivot,
-        row_error,
-        np.array(lower_i, dtype=np.int64),
-        np.array(lower_k, dtype=np.int64),
-        np.array(lower_v, dtype=np.float64),
-        np.array(upper_k, dtype=np.int64),
-        np.array(upper_j, dtype=np.int64),
-        np.array(upper_v, dtype=np.float64),
+    order[done:] = core
+    core_out, core_error = out[core], out_error[core]
+    _eliminate_core(
+        dense, dense_error, core_out, core_error, core, pivot[done:], row_error[done:], lower, upper
     )
+    return order, pivot, row_error, _columns(lower), _columns(upper)
 
 
 @njit(cache=True, nogil=True)

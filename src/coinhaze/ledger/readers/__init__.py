@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
@@ -11,6 +10,7 @@ from coinhaze.errors import InputError, UsageError
 from coinhaze.ledger.accounts import AccountLedger
 from coinhaze.ledger.coins import CoinLedger
 from coinhaze.ledger.readers import bitcoin_etl, transfers
+from coinhaze.ledger.readers.packed import UNREADABLE, open_plain
 
 FORMATS: dict[str, ModuleType] = {
     "transfers": transfers,
@@ -59,13 +59,10 @@ def format_of(path: Path) -> str:
 
 def _head(path: Path) -> bytes:
     try:
-        with open(path, "rb") as file:
+        with open_plain(path) as file:
             head = file.read(4096)
-        if head[:2] == b"\x1f\x8b":
-            with gzip.open(path) as unpacked:
-                head = unpacked.read(4096)
     except FileNotFoundError:
         raise InputError(f"{path}: no such file") from None
-    except (OSError, EOFError) as error:
+    except UNREADABLE as error:
         raise InputError(f"{path}: cannot be read: {error}") from None
     return head.removeprefix(b"\xef\xbb\xbf")

@@ -6,15 +6,18 @@ which pool it was is not told, so they all go to the pool named `shielded`.
 
 from __future__ import annotations
 
-import gzip
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
 
 from coinhaze.errors import InputError, LedgerError
+from coinhaze.ledger.checks import check_name, exact_amount, whole_number
 from coinhaze.ledger.coins import CoinLedger, Input, Output, Transaction
+from coinhaze.ledger.readers.packed import UNREADABLE, open_plain
 
+BOM = b"\xef\xbb\xbf"
 GENESIS_COINBASE = "4a5e1e4baab89f3a32518a88c31bc87f618f76673e2cc77ab2127b7afdeda33b"
 
 
@@ -62,45 +65,65 @@ def read(paths: list[Path], *, complete: bool = False) -> CoinLedger:
 
 def _rows(path: Path) -> Iterator[tuple[tuple[int, int], Transaction]]:
     try:
-        with open(path, "rb") as raw:
-            packed = raw.read(2) == b"\x1f\x8b"
-        with gzip.open(path) if packed else open(path, "rb") as file:
+        with open_plain(path) as file:
             for number, line in enumerate(file, 1):
                 if line.strip():
-                    yield _transaction(line, f"{path}:{number}")
-    except (OSError, EOFError) as error:
+                    yield _transaction(line.removeprefix(BOM), f"{path}:{number}")
+    except UNREADABLE as error:
         raise InputError(f"{path}: cannot be read: {error}") from None
 
 
 def _transaction(line: bytes, where: str) -> tuple[tuple[int, int], Transaction]:
-    try:
-        t = _decoder.decode(line)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise LedgerError(where, f"not a bitcoin-etl transaction: {error}") from None
-    if not t.hash:
-        raise LedgerError(where, "hash is missing")
-    if t.block_number < 0 or (t.index is not None and t.index < 0):
-        raise LedgerError(where, "block number or index is negative", value=t.block_number)
-    into_pool = sum(o.value for o in t.outputs if o.type == "shielded")
-    into_pool -= sum(_shielded(i, where) for i in t.inputs if i.type == "shielded")
+    t = _decode(line, where)
+    check_name(t.hash, where, field="hash")
+    height = whole_number(t.block_number, where, field="block_number")
     # Without an index the order of lines stands: the sort is stable.
-    order = (t.block_number, 0 if t.index is None else t.index)
-    return order, Transaction(
+    index = 0 if t.index is None else whole_number(t.index, where, field="index")
+    into_pool = sum(_shielded(o, where) for o in t.outputs if o.type == "shielded")
+    into_pool -= sum(_shielded(i, where) for i in t.inputs if i.type == "shielded")
+    return (height, index), Transaction(
         txid=t.hash,
         inputs=tuple(_input(i, where) for i in t.inputs if i.type != "shielded"),
         outputs=tuple(_output(o, t.hash) for o in t.outputs if o.type != "shielded"),
         pools=(("shielded", into_pool),) if into_pool else (),
         coinbase=t.is_coinbase,
-        height=t.block_number,
+        height=height,
         time=t.block_timestamp,
         where=where,
     )
 
 
-def _shielded(i: _Input, where: str) -> int:
-    if i.value is None:
-        raise LedgerError(where, "a shielded input without a value")
-    return i.value
+def _decode(line: bytes, where: str) -> _Transaction:
+    try:
+        return _decoder.decode(line)
+    except msgspec.ValidationError as error:
+        fault, _, path = str(error).partition(" - at ")
+        seen = _value_at(line, path.strip("`"))
+        what = f"not a bitcoin-etl transaction: {fault}" + (f" at {path}" if path else "")
+        raise LedgerError(where, what, value=seen) from None
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        odd = re.search(rb"[-+]?\b(NaN|Infinity)\b", line)
+        what = (
+            f"{odd[0].decode()} is not a number"
+            if odd
+            else f"not a bitcoin-etl transaction, not even JSON: {error}"
+        )
+        raise LedgerError(where, what, value=line[:60] if not odd else None) from None
+
+
+def _value_at(line: bytes, path: str) -> object:
+    """Find what stands at a path such as $.outputs[0].value; the line itself if it cannot be."""
+    try:
+        value = msgspec.json.decode(line)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return line
+    for name, number in re.findall(r"\.(\w+)|\[(\d+)\]", path):
+        value = value[name] if name else value[int(number)]
+    return value
+
+
+def _shielded(flow: _Input | _Output, where: str) -> int:
+    return exact_amount(flow.value, where, field="shielded value")
 
 
 def _input(i: _Input, where: str) -> Input:

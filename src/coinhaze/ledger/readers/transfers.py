@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from coinhaze.errors import LedgerError
 from coinhaze.ledger.accounts import AccountLedger
 from coinhaze.ledger.checks import Place
-from coinhaze.ledger.readers.csv_table import read_columns
+from coinhaze.ledger.readers.csv_table import line_of, read_columns
 
 COLUMNS = ("from", "to", "amount")
 
@@ -27,14 +27,14 @@ def read(paths: list[Path], *, complete: bool = False) -> AccountLedger:
     """Read the files one after the other as one ledger."""
     tables = [read_columns(path, COLUMNS, optional=["time"]) for path in paths]
     place = _places(paths, [len(t) for t in tables])
-    have_time = all("time" in t.column_names for t in tables)
-    columns = [*COLUMNS, *(["time"] if have_time else [])]
-    table = pa.concat_tables([t.select(columns) for t in tables]).combine_chunks()
+    some_time = any("time" in t.column_names for t in tables)
+    # A file without times has rows of unknown time.
+    table = pa.concat_tables(tables, promote_options="default").combine_chunks()
     return AccountLedger.from_columns(
         table["from"],
         table["to"],
         table["amount"],
-        times=_times(table["time"], place) if have_time else None,
+        times=_times(table["time"], place) if some_time else None,
         place=place,
     )
 
@@ -44,28 +44,32 @@ def _places(paths: list[Path], lengths: list[int]) -> Place:
 
     def place(row: int) -> str:
         k = bisect_right(starts, row) - 1
-        return f"{paths[k]}:{row - starts[k] + 2}"
+        return f"{paths[k]}:{line_of(paths[k], row - starts[k])}"
 
     return place
 
 
 def _times(column: pa.ChunkedArray, place: Place) -> pa.Array:
-    """Read seconds since 1970 or ISO 8601; empty is unknown."""
+    """Read seconds since 1970 or ISO 8601, all rows alike; empty is unknown."""
     text = pc.if_else(pc.equal(column, ""), None, column).combine_chunks()
     seconds = pc.match_substring_regex(text, "^[0-9]{1,11}$")
     if pc.all(seconds).as_py() is not False:
         return pc.cast(pc.cast(text, pa.int64()), pa.timestamp("s", "UTC"))
-    try:
-        return pc.cast(
-            pc.cast(text, pa.timestamp("us", "UTC")), pa.timestamp("s", "UTC"), safe=False
-        )
-    except pa.ArrowInvalid:
-        pass
+    first = next(v for v in text.to_pylist() if v is not None)
+    in_seconds = first.isascii() and first.isdigit()
     for row, value in enumerate(text.to_pylist()):
-        try:
-            if value is not None:
-                pc.cast(pa.scalar(value), pa.timestamp("us", "UTC"))
-        except pa.ArrowInvalid:
-            fix = "seconds since 1970, or all rows like 2021-02-01T12:00:00Z"
-            raise LedgerError(place(row), "time is neither", value=value, fix=fix) from None
-    raise LedgerError(place(0), "times of two kinds", fix="seconds or ISO 8601, not both")
+        if value is not None and (in_seconds or not _is_iso(value)):
+            if in_seconds and seconds[row].as_py():
+                continue
+            rule = "seconds since 1970" if in_seconds else "like 2021-02-01T12:00:00Z"
+            fix = "all rows alike: seconds since 1970, or ISO 8601 with a zone"
+            raise LedgerError(place(row), f"time is not {rule}", value=value, fix=fix)
+    return pc.cast(pc.cast(text, pa.timestamp("us", "UTC")), pa.timestamp("s", "UTC"), safe=False)
+
+
+def _is_iso(value: str) -> bool:
+    try:
+        pc.cast(pa.scalar(value), pa.timestamp("us", "UTC"))
+    except pa.ArrowInvalid:
+        return False
+    return True
