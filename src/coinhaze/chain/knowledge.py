@@ -106,9 +106,8 @@ def _distribution(payment: str, given: Mapping[str, float]) -> Mapping[str, floa
 def _origin(graph: TransactionGraph, name: str, receiver: int) -> int:
     """Find the node a link names; an account with snapshots as it was before the payment."""
     node = graph.names.node(name)
-    if graph.names.snapshot[node] == NO_SNAPSHOT or graph.names.of(np.array([node]))[0].as_py() != (
-        name
-    ):
+    is_snapshot = len(graph.names.parties_named(name)) == 0
+    if graph.names.snapshot[node] == NO_SNAPSHOT or is_snapshot:
         return node
     party = graph.names.party == graph.names.party[node]
     earlier = np.flatnonzero(party[:receiver])

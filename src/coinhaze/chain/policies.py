@@ -36,7 +36,9 @@ def uniform(graph: TransactionGraph) -> Walk:
     own = graph.sources.astype(np.float64)
     total = own + np.bincount(graph.head, weights=weight, minlength=len(graph))
     share = np.divide(own, total, out=np.zeros(len(graph)), where=total > 0)
-    return Walk(_by_edge(graph, weight / total[graph.head]), share)
+    walk = _by_edge(graph, weight / total[graph.head])
+    walk.eliminate_zeros()
+    return Walk(walk, share)
 
 
 def poison(graph: TransactionGraph, listed: Bools) -> tuple[Walk, Bools]:

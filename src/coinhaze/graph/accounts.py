@@ -44,6 +44,7 @@ def account_flows(ledger: AccountLedger, *, mint: str, clusters: Clusters | None
         amounts=ledger.amounts,
         payment_flow=np.arange(len(ledger)),
         ledger=ledger,
+        lone=np.zeros(parties, dtype=np.bool_),
         lost=lost,
         others=merged.others,
         other_party=merged.other_party,

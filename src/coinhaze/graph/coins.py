@@ -88,6 +88,8 @@ def coin_flows(
     if by_owner:
         # An output without an address owns itself: a coin, which has no snapshots.
         kinds[np.flatnonzero(_lone_coins(ledger, merged.number, holders))] = Kind.coin
+    lone = np.zeros(parties, dtype=np.bool_)
+    lone[holders : holders + n_tx] = ledger.inside
     can_sink = (kinds != Kind.transaction) & (kinds != Kind.ring)
     if not by_owner:
         made_here = ledger.inside[ledger.output_tx] | (value is not None)
@@ -110,6 +112,7 @@ def coin_flows(
         amounts=amounts,
         payment_flow=payment_flow,
         ledger=ledger,
+        lone=lone,
         lost=lost,
         observed=observed,
         weights=_ring_weights(ledger, len(step)),

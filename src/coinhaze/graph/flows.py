@@ -34,6 +34,7 @@ class Flows:
     amounts: Amounts | None
     payment_flow: Ints  # for each payment of the ledger its flow, -1 if it makes none
     ledger: Ledger
+    lone: Bools  # parties that are nodes even if no money moves: transactions
     lost: Amounts  # what each party closes without: fees it paid, outputs it can never spend
     observed: Amounts | None = None  # what each party's known earlier coins were worth
     weights: Floats | None = None  # chances of ring members, where a posterior is given
@@ -66,7 +67,7 @@ def stationary(flows: Flows, opening: Opening, *, paper_sinks: bool = False) -> 
     n = len(flows.names)
     least = (amounts.total_by(tail, n) - amounts.total_by(head, n)).where_positive()
     money = opening_balances(flows.names, flows.holds, least, opening)
-    used = np.zeros(n, dtype=np.bool_)
+    used = flows.lone.copy()
     used[tail] = used[head] = True
     number = np.cumsum(used) - 1
     party = np.flatnonzero(used)
@@ -133,6 +134,7 @@ def temporal(flows: Flows, opening: Opening, *, paper_sinks: bool = False) -> Tr
     taking_part = np.zeros(n, dtype=np.bool_)
     taking_part[tail] = taking_part[head] = True
     used[slot[:-1][flows.holds & taking_part & money.positive()]] = True
+    used[slot[:-1][flows.lone]] = True
     born = np.full(slot[-1], span)
     np.minimum.at(born, head_slot, step)
     born[born == span] = -1

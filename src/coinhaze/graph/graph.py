@@ -73,26 +73,27 @@ class Names:
 
     def nodes(self, name: str) -> Ints:
         """Find all nodes a name stands for: a node, a party's snapshots, an owner's coins."""
-        party = self._parties_named(name)
+        party = self.parties_named(name)
         if len(party) == 0:
             return self._named_nodes(name)
         return np.flatnonzero(np.isin(self.party, party))
 
-    def _parties_named(self, name: str) -> Ints:
+    def parties_named(self, name: str) -> Ints:
+        """Find the parties a name means: one of its own, or those it is another name for."""
         own = pc.index(self.parties, name).as_py()
         if own >= 0:
             return np.array([own])
         return self.other_party[np.asarray(pc.equal(self.others, name), dtype=np.bool_)]
 
     def _named_nodes(self, name: str) -> Ints:
-        party = self._parties_named(name)
+        party = self.parties_named(name)
         if len(party):
             newest = self.newest[party]
             return newest[newest >= 0]
         base, _, number = name.rpartition(":")
         if not (number.isascii() and number.isdigit()):
             return np.zeros(0, dtype=np.int64)
-        party = self._parties_named(base)
+        party = self.parties_named(base)
         return np.flatnonzero(np.isin(self.party, party) & (self.snapshot == int(number)))
 
 

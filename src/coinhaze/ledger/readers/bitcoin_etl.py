@@ -115,10 +115,10 @@ def _value_at(line: bytes, path: str) -> object:
     """Find what stands at a path such as $.outputs[0].value; the line itself if it cannot be."""
     try:
         value = msgspec.json.decode(line)
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        return line
-    for name, number in re.findall(r"\.(\w+)|\[(\d+)\]", path):
-        value = value[name] if name else value[int(number)]
+        for name, number in re.findall(r"\.(\w+)|\[(\d+)\]", path):
+            value = value[name] if name else value[int(number)]
+    except (msgspec.DecodeError, UnicodeDecodeError, LookupError, TypeError):
+        return line  # a key given twice, for one, leads two decoders to two places
     return value
 
 
