@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 RUN_READY := $(VENV)/.run-ready
 DEV_READY := $(VENV)/.dev-ready
 
-.PHONY: demo test lint unit test-long bench docs lock clean
+.PHONY: demo test lint unit test-long docs lock clean
 
 demo: $(RUN_READY)
 	$(BIN)/coinhaze demo -o coinhaze-demo
@@ -23,10 +23,7 @@ unit: $(DEV_READY)
 	$(BIN)/pytest -n 2 -m "not long"
 
 test-long: $(DEV_READY)
-	$(BIN)/pytest -m long
-
-bench: $(DEV_READY)
-	$(BIN)/python -m benchmarks.side_by_side
+	$(BIN)/pytest -n 2 -m long
 
 docs: $(DEV_READY)
 	$(BIN)/sphinx-build -W -q -b html docs docs/_build

@@ -1,6 +1,5 @@
 import gzip
 import json
-import os
 import random
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,7 +9,8 @@ import pytest
 from coinhaze.errors import CoinhazeError
 from coinhaze.ledger import AccountLedger, CoinLedger, read
 
-MUTANTS = int(os.environ.get("COINHAZE_MUTANTS", "2500"))
+MUTANTS = 2500
+MANY = 50_000
 
 TRANSFERS = (
     b"from,to,amount,time\n"
@@ -118,19 +118,20 @@ def is_ledger_or_refused(path: Path, data: bytes, format: str | None) -> bool:
     return True
 
 
+@pytest.mark.parametrize("count", [MUTANTS, pytest.param(MANY, marks=pytest.mark.long)])
 @pytest.mark.parametrize(
     ("format", "good"), [("transfers", TRANSFERS), ("bitcoin-etl", TRANSACTIONS)]
 )
 def test_damaged_files_give_a_ledger_or_an_error_of_ours(
-    tmp_path: Path, format: str, good: bytes
+    tmp_path: Path, format: str, good: bytes, count: int
 ) -> None:
     path = tmp_path / "file"
     assert is_ledger_or_refused(path, good, format)
     assert is_ledger_or_refused(path, good, None)
     read_well = 0
-    for number, data in enumerate(mutants(good, MUTANTS, seed=1)):
+    for number, data in enumerate(mutants(good, count, seed=count)):
         read_well += is_ledger_or_refused(path, data, format if number % 4 else None)
-    assert 0 < read_well < MUTANTS
+    assert 0 < read_well < count
 
 
 @pytest.mark.parametrize(

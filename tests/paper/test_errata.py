@@ -63,7 +63,8 @@ def test_the_poison_formula_as_printed_gives_no_probabilities() -> None:
     chain = absorbing_chain(graph, policy="poison", listed=["n1", "n5"])
     assert set(np.round(chain.Q.sum(axis=1) + chain.walk.own, 12)) == {0.0, 1.0}
     # As printed the weight of a move to u_j is 1 / (tainted neighbours of u_j), not of u_i.
-    tainted = chain.clean is not None and ~chain.clean
+    assert chain.clean is not None
+    tainted = ~chain.clean
     moves = (chain.Q.toarray() > 0).astype(float)
     neighbours = np.array(
         [

@@ -27,4 +27,5 @@ def reach(q: Floats) -> Bools:
 def entropy(b: Floats) -> Floats:
     """Give the entropy of each row in bits."""
     safe = np.where(b > 0, b, 1.0)
-    return -(safe * np.log2(safe)).sum(axis=1)
+    bits: Floats = -(safe * np.log2(safe)).sum(axis=1)
+    return bits
