@@ -38,8 +38,9 @@ def absorbing_chain(
 
     >>> import coinhaze
     >>> ledger = coinhaze.AccountLedger.from_transfers([("a", "c", 1), ("b", "c", 3)])
-    >>> absorbing_chain(coinhaze.transaction_graph(ledger)).Q.toarray()[1]
-    array([0.25, 0.  , 0.75])
+    >>> chain = absorbing_chain(coinhaze.transaction_graph(ledger))
+    >>> chain.Q.toarray()[chain.graph.names.node("c")]
+    array([0.25, 0.75, 0.  ])
     """
     if policy is None:
         policy = "proportional" if graph.amounts is not None else "uniform"

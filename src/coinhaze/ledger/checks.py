@@ -21,9 +21,9 @@ _CONTROL = re.compile("[\x00-\x1f\x7f]")
 def exact_amounts(column: pa.Array | Sequence[object], place: Place, *, field: str) -> Amounts:
     """Turn decimal text or integers into exact amounts, or say which row is not one and why.
 
-    >>> exact_amounts(["12", "1e3"], "row {}".format, field="amount")
+    >>> exact_amounts(["12", "-3"], "row {}".format, field="amount")
     Traceback (most recent call last):
-    coinhaze.errors.LedgerError: row 1: amount is not a whole number: '1e3' (write all digits, ...
+    coinhaze.errors.LedgerError: row 1: amount is negative: '-3' (amounts are >= 0)
     """
     if isinstance(column, pa.ChunkedArray):
         column = column.combine_chunks()

@@ -14,7 +14,7 @@ def shannon(p: Iterable[float]) -> float:
     """Give the Shannon entropy in bits: the paper's U.
 
     >>> shannon([0.2, 0.2, 0.4, 0.2])
-    1.921928094887362
+    1.9219280948873623
     """
     return math.fsum(-x * math.log2(x) for x in p if x > 0)
 
