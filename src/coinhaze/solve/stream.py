@@ -24,7 +24,7 @@ from coinhaze.measure.intervals import slack_from_each, slack_from_total, surpri
 from coinhaze.solve.factor import ROUNDING, Factor, factorise
 from coinhaze.solve.progress import Progress, silent
 from coinhaze.solve.reduce import NO_STATE, Reduced, kept_excess, reduce_chain
-from coinhaze.solve.stream_kernels import WIDTH, stream_tile
+from coinhaze.solve.stream_kernels import WIDTH, solve_tile, start_tile, sum_tile, weigh_tile
 from coinhaze.solve.structure_kernels import count_outcomes, reachable
 
 EXACT_WIDTH = 1e-9
@@ -189,31 +189,20 @@ def _stream(
         x = kept_excess(chain, reduced.kept)
         np.add.at(excess, factor.place[reduced.state[reduced.kept]], x[reduced.kept])
 
+    elsewhere_at = number[chain.elsewhere] if chain.elsewhere >= 0 else -1
+    column_at = number[factor.column]
+    priors = prior_bits[columns], prior_top[columns], prior_powers[:, columns]
+
     def solve(first: int) -> tuple[Any, ...]:
         x, live = workspaces.pop()
-        live[:] = False
-        out = (
-            np.empty(n), np.empty(n), np.empty(n), np.empty(n), np.empty(n, dtype=np.int64),
-            np.empty((n, len(orders))), np.empty(n), np.zeros(WIDTH),
-        )  # fmt: skip
-        stream_tile(
-            *factor.arrays(),
-            factor.own,
-            number[factor.column],
-            first,
-            number[chain.elsewhere] if chain.elsewhere >= 0 else -1,
-            scored,
-            excess,
-            prior_bits[columns],
-            prior_top[columns],
-            prior_powers[:, columns],
-            orders,
-            x,
-            live,
-            *out,
-        )
+        start_tile(factor.own, column_at, first, x, live)
+        solve_tile(*factor.arrays(), x, live)
+        sums = tuple(np.empty(n) for _ in range(4))
+        out = (*sums, np.empty(n, dtype=np.int64), np.empty((n, len(orders))), np.empty(n))
+        sum_tile(x, live, first, scored, elsewhere_at, *priors, orders, *out)
+        conserved = weigh_tile(x, live, excess) if chain.conserves else np.zeros(WIDTH)
         workspaces.append((x, live))
-        return out
+        return (*out, conserved)
 
     workers = max(1, threads or os.cpu_count() or 1)
     workspaces = [

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 from llvmlite import ir
 from numba import njit, types
 from numba.extending import intrinsic
@@ -78,116 +79,91 @@ def row_sums(row, prior_bits, width):
     return h, m, q
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
-def stream_tile(
-    lower,
-    lower_at,
-    lower_v,
-    upper,
-    upper_at,
-    upper_v,
-    pivot,
-    block_start,
-    own,
-    column,
-    first,
-    elsewhere,
-    scored,
-    excess,
-    prior_bits,
-    prior_top,
-    prior_powers,
-    orders,
-    x,
-    live,
-    entropy,
-    mass,
-    prior,
-    top,
-    top_column,
-    powers,
-    at_elsewhere,
-    conserved,
-):
-    """Solve for outcomes first .. first + WIDTH - 1 and add each scored row up over them.
+@njit(cache=True, nogil=True)
+def start_tile(own, column, first, x, live):
+    """Begin a tile: each state's probability to end at once in outcomes first, first + 1, ..."""
+    for i in range(len(own)):
+        k = column[i] - first
+        live[i] = 0 <= k < WIDTH
+        if live[i]:
+            x[i] = 0.0
+            x[i, k] = own[i]
 
-    The outcome `elsewhere` is kept apart in `at_elsewhere`. `conserved` gets x^T B.
-    """
-    n_columns = len(prior_bits)
-    width = min(WIDTH, n_columns - first)
+
+@njit(cache=True, nogil=True, inline="always")
+def _gather(row, fresh, begin, end, at, values, x, live):
+    """Add up rows with their weights; `fresh` tells that the row holds nothing yet."""
+    for e in range(begin, end):
+        j = at[e]
+        if live[j]:
+            v = values[e]
+            other = x[j]
+            if fresh:
+                for c in range(WIDTH):
+                    row[c] = v * other[c]
+                fresh = False
+            else:
+                for c in range(WIDTH):
+                    row[c] += v * other[c]
+    return fresh
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def solve_tile(lower, lower_at, lower_v, upper, upper_at, upper_v, pivot, block_start, x, live):
+    """Replace the rows of x by N x, block by block; rows that are not live are zero."""
     for b in range(len(block_start) - 1):
         start, end = block_start[b], block_start[b + 1]
         for i in range(start, end):
-            row = x[i]
-            fresh = True
-            k = column[i] - first
-            if 0 <= k < width:
-                row[:] = 0.0
-                row[k] = own[i]
-                fresh = False
-            for e in range(lower[i], lower[i + 1]):
-                j = lower_at[e]
-                if live[j]:
-                    v = lower_v[e]
-                    other = x[j]
-                    if fresh:
-                        for c in range(WIDTH):
-                            row[c] = v * other[c]
-                        fresh = False
-                    else:
-                        for c in range(WIDTH):
-                            row[c] += v * other[c]
-            live[i] = not fresh
+            live[i] = not _gather(
+                x[i], not live[i], lower[i], lower[i + 1], lower_at, lower_v, x, live
+            )
         for i in range(end - 1, start - 1, -1):
-            row = x[i]
-            fresh = not live[i]
-            for e in range(upper[i], upper[i + 1]):
-                j = upper_at[e]
-                if live[j]:
-                    v = upper_v[e]
-                    other = x[j]
-                    if fresh:
-                        for c in range(WIDTH):
-                            row[c] = v * other[c]
-                        fresh = False
-                    else:
-                        for c in range(WIDTH):
-                            row[c] += v * other[c]
-            live[i] = not fresh
+            live[i] = not _gather(
+                x[i], not live[i], upper[i], upper[i + 1], upper_at, upper_v, x, live
+            )
             if live[i] and pivot[i] != 1.0:
-                s = pivot[i]
                 for c in range(WIDTH):
-                    row[c] /= s
+                    x[i, c] /= pivot[i]
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def sum_tile(
+    x, live, first, scored, elsewhere, prior_bits, prior_top, prior_powers, orders,
+    entropy, mass, prior, top, top_column, powers, at_elsewhere,
+):  # fmt: skip
+    """Add each scored row of a solved tile up over its outcomes; `elsewhere` is kept apart."""
+    width = min(WIDTH, len(prior_bits) - first)
     skip = elsewhere - first if first <= elsewhere < first + width else -1
     for r in range(len(scored)):
-        i = scored[r]
-        entropy[r] = mass[r] = prior[r] = top[r] = 0.0
-        at_elsewhere[r] = 0.0
+        entropy[r] = mass[r] = prior[r] = top[r] = at_elsewhere[r] = 0.0
         top_column[r] = -1
         powers[r] = 0.0
-        if not live[i]:
+        if not live[scored[r]]:
             continue
-        row = x[i]
-        if skip >= 0:
-            at_elsewhere[r] = row[skip]
-            kept = row[skip]
-            row[skip] = 0.0
-        entropy[r], mass[r], prior[r] = row_sums(row, prior_bits[first:], width)
-        if skip >= 0:
-            row[skip] = kept
+        row = x[scored[r]]
         for c in range(width):
             p = row[c] * prior_top[first + c]
             if p > top[r]:
                 top[r] = p
                 top_column[r] = first + c
         for o in range(len(orders)):
-            total = 0.0
             for c in range(width):
                 if row[c] > 0:
-                    total += row[c] ** orders[o] * prior_powers[o, first + c]
-            powers[r, o] = total
-    conserved[:] = 0.0
+                    powers[r, o] += row[c] ** orders[o] * prior_powers[o, first + c]
+        if skip >= 0:
+            at_elsewhere[r] = row[skip]
+            row[skip] = 0.0
+        entropy[r], mass[r], prior[r] = row_sums(row, prior_bits[first:], width)
+        if skip >= 0:
+            row[skip] = at_elsewhere[r]
+
+
+@njit(cache=True, nogil=True)
+def weigh_tile(x, live, excess):
+    """Give x^T B for the outcomes of a solved tile."""
+    total = np.zeros(WIDTH)
     for i in range(len(excess)):
         if live[i] and excess[i] > 0:
-            for c in range(width):
-                conserved[c] += excess[i] * x[i, c]
+            for c in range(WIDTH):
+                total[c] += excess[i] * x[i, c]
+    return total
