@@ -142,6 +142,12 @@ def test_the_paper_preset_uses_the_published_conventions(run: Run, transfers: Pa
     assert document["provenance"]["settings"]["sinks"] == "paper"
 
 
+def test_a_preview_says_that_it_estimates(run: Run, transfers: Path) -> None:
+    code, out, _ = run("score", transfers, "--accuracy", "preview")
+    assert code == 0
+    assert "standard error of 0.16 bits" in " ".join(out.split())
+
+
 def test_origins_show_sources_and_ways(run: Run, transfers: Path) -> None:
     code, out, _ = run("origins", transfers, "carol")
     assert code == 0
@@ -188,7 +194,7 @@ def test_demo_writes_tables_a_figure_and_scores(run: Run) -> None:
         (["score", "transfers.csv", "--time", "soon"], 2, "Invalid value"),
         (["score", "transfers.csv", "--opening", "observed"], 2, "needs coins"),
         (["score", "transfers.csv", "--accuracy", "fine"], 2, "--accuracy"),
-        (["score", "transfers.csv", "--accuracy", "-1"], 2, "accuracy is exact or"),
+        (["score", "transfers.csv", "--accuracy", "-1"], 2, "accuracy is exact, preview or"),
         (["score", "transfers.csv", "-o", "scores.xlsx"], 2, ".parquet"),
         (["score", "transfers.csv", "--policy", "poison"], 2, "needs a list"),
         (["score", "absent.csv"], 3, "no such file"),

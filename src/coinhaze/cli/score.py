@@ -16,7 +16,7 @@ from coinhaze.cli.waiting import waiting
 @click.argument("sources", nargs=-1, required=True, metavar="SOURCE...")
 @model_options
 @click.option("--all", "every", is_flag=True, help="Score every node, not sinks alone.")
-@click.option("--accuracy", default="exact", help="exact, or the widest interval in bits.")
+@click.option("--accuracy", default="exact", help="exact, preview, or the widest interval in bits.")
 @click.option("--preset", type=click.Choice(["paper"]), help="The published conventions.")
 @click.option("--threads", type=click.IntRange(1), help="How many threads to use.")
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="A .csv, .json or .parquet.")
@@ -43,9 +43,12 @@ def command(
     if output is not None:
         check_suffix(output)
     try:
-        width: Any = accuracy if accuracy == "exact" else float(accuracy)
+        words = ("exact", "preview")
+        width: Any = accuracy if accuracy in words else float(accuracy)
     except ValueError:
-        raise UsageError(f"--accuracy is exact or a number of bits, not {accuracy!r}") from None
+        raise UsageError(
+            f"--accuracy is exact, preview or a number of bits, not {accuracy!r}"
+        ) from None
     with waiting("scoring") as progress:
         scores = score(
             list(sources),

@@ -38,6 +38,7 @@ class Scores:
     exposure: Floats | None = None
     conditional_bits: Floats | None = None
     bits_unmodified: Floats | None = None
+    bits_error: Floats | None = None  # standard error, where bits are estimates
     renyi: Mapping[float, Floats] = field(default_factory=dict)
     conservation: float | None = None  # largest relative error of x^T B = b, where it applies
 
@@ -86,11 +87,11 @@ class Scores:
             "bits_low": _nullable(self.bits_low),
             "bits_high": _nullable(self.bits_high),
             "steps": _nullable(self.steps),
-            "sources": pa.array(self.sources, mask=np.isnan(self.bits)).cast(pa.int64()),
+            "sources": pa.array(self.sources, mask=np.isnan(self.sources)).cast(pa.int64()),
             "top_source": self.chain.outcomes.take(pa.array(self.top, mask=self.top < 0)),
             "top_probability": _nullable(self.top_probability),
         }
-        for name in ("exposure", "conditional_bits", "bits_unmodified"):
+        for name in ("exposure", "conditional_bits", "bits_unmodified", "bits_error"):
             values = getattr(self, name)
             if values is not None:
                 columns[name] = _nullable(values)
@@ -117,6 +118,7 @@ class Scores:
             edges=len(graph.tail),
             burnt=graph.kinds[self.nodes] == Kind.burn,
             width=self.width,
+            standard_error=None if self.bits_error is None else float(np.nanmax(self.bits_error)),
             method=self.method,
         )
 

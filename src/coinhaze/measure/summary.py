@@ -32,6 +32,7 @@ class Summary:
     steps_median: float
     steps_variance: float
     widest_interval: float
+    standard_error: float | None
     method: str
 
     def line(self) -> str:
@@ -41,8 +42,14 @@ class Summary:
         return (
             f"{self.scored} of {self.nodes} nodes scored: bits mean {self.bits_mean:.4g}, "
             f"median {self.bits_median:.4g}, max {self.bits_max:.4g}; "
-            f"intervals within {self.widest_interval:.1e}; {self.method}"
+            f"{self.certainty()}; {self.method}"
         )
+
+    def certainty(self) -> str:
+        """Say how far the values can be trusted."""
+        if self.standard_error is not None:
+            return f"estimates, each with a standard error of {self.standard_error:.2f} bits"
+        return f"intervals within {self.widest_interval:.1e}"
 
     def as_dict(self) -> dict[str, object]:
         """Give all fields, not-a-number as None."""
@@ -60,6 +67,7 @@ def summarise(
     edges: int,
     burnt: Bools,
     width: float,
+    standard_error: float | None,
     method: str,
 ) -> Summary:
     """Sum up scored rows; nulls are counted apart, weighted means use closing balances."""
@@ -86,5 +94,6 @@ def summarise(
         steps_median=float(np.median(t)) if some else np.nan,
         steps_variance=float(t.var()) if some else np.nan,
         widest_interval=width,
+        standard_error=standard_error,
         method=method,
     )

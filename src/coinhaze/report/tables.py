@@ -28,7 +28,7 @@ def summary_table(summary: Summary) -> Table:
     burns = f", {s.burns} burns apart ({_number(s.burns_bits_mean)} bits)" if s.burns else ""
     table.caption = (
         f"{s.nodes:,} nodes, {s.edges:,} edges; {s.scored:,} scored, {s.nulls:,} without an "
-        f"answer{burns}; every value proven to {s.widest_interval:.0e} bits ({s.method})"
+        f"answer{burns}; {s.certainty()} ({s.method})"
     )
     table.caption_justify = "left"
     return table
@@ -51,14 +51,20 @@ def rows_table(scores: Scores, rows: Ints, alike: list[int], title: str) -> Tabl
             f"+{more:,}" if more else "",
             f"{scores.bits[row]:.4f}",
             f"{scores.steps[row]:.2f}",
-            f"{int(scores.sources[row]):,}",
-            Text(scores.chain.outcomes[int(scores.top[row])].as_py()),
-            f"{scores.top_probability[row]:.2%}",
+            *_likeliest(scores, row),
         ]
         if scores.exposure is not None:
             cells.append(f"{scores.exposure[row]:.2%}")
         table.add_row(*cells)
     return table
+
+
+def _likeliest(scores: Scores, row: int) -> list[RenderableType]:
+    top = int(scores.top[row])
+    if top < 0:
+        return ["", "", ""]
+    name = Text(scores.chain.outcomes[top].as_py())
+    return [f"{int(scores.sources[row]):,}", name, f"{scores.top_probability[row]:.2%}"]
 
 
 def scores_report(scores: Scores, *, most: int = 5) -> Group:

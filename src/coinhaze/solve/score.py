@@ -18,6 +18,7 @@ from coinhaze.solve.eliminate import eliminate
 from coinhaze.solve.progress import Progress, silent
 from coinhaze.solve.reduce import reduce_chain
 from coinhaze.solve.series import series
+from coinhaze.solve.sketch import sketch
 from coinhaze.solve.stream import EXACT_WIDTH, score_exactly
 
 READ_SETTINGS = frozenset({"format", "complete"})
@@ -61,7 +62,7 @@ def score(
     source: Source,
     *,
     nodes: Literal["sinks", "all"] | Iterable[str] = "sinks",
-    accuracy: Literal["exact"] | float = "exact",
+    accuracy: Literal["exact", "preview"] | float = "exact",
     method: Literal["auto", "sweep", "eliminate", "series", "published"] = "auto",
     preset: Literal["paper"] | None = None,
     renyi: Sequence[float] = (),
@@ -91,8 +92,12 @@ def score(
         method = settings.pop("method")
     chain = chain_of(source, **settings)
     rows = _rows(chain, nodes)
+    if accuracy == "preview":
+        if method != "auto" or renyi:
+            raise UsageError("a preview is a sketch of bits: it takes no method and no renyi")
+        return sketch(chain, rows, threads=threads, progress=progress)
     if accuracy != "exact" and not (isinstance(accuracy, int | float) and accuracy > 0):
-        raise UsageError(f"accuracy is exact or a width in bits, not {accuracy!r}")
+        raise UsageError(f"accuracy is exact, preview or a width in bits, not {accuracy!r}")
     width = EXACT_WIDTH if accuracy == "exact" else float(accuracy)
     if method == "published":
         return series(chain, rows, rule="published", progress=progress)

@@ -1,0 +1,104 @@
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import coinhaze
+from coinhaze import absorbing_chain, transaction_graph
+from coinhaze.errors import UsageError
+from coinhaze.solve.sketch import SPREAD, sketch, source_hashes
+from coinhaze.solve.sketch_kernels import draw
+from solve.economies import hub_economy, random_transfers
+from vectors import coins
+
+
+def slow_hash(name: str) -> int:
+    h = 0xCBF29CE484222325
+    for byte in name.encode():
+        h = (h ^ byte) * 0x100000001B3 % 2**64
+    return h
+
+
+def test_names_are_hashed_byte_by_byte_wherever_they_stand() -> None:
+    names = ["", "a", "tx:0", "zażółć", "a" * 100]
+    hashes = source_hashes(pa.array(["skipped", *names]).slice(1))
+    assert [int(h) for h in hashes] == [slow_hash(n) for n in names]
+
+
+def test_draws_follow_the_law_that_makes_the_sketch_work() -> None:
+    x = np.array([draw(np.uint64(slow_hash(f"s{k}")), 3, k) for k in range(200_000)])
+    for c in (0.25, 0.5, 1.0):
+        assert np.exp(c * x).mean() == pytest.approx(c**c, abs=5 * np.exp(c * x).std() / 447)
+
+
+def test_propagated_draws_are_b_times_draws() -> None:
+    chain = absorbing_chain(transaction_graph(random_transfers(40, 150, 1)))
+    rows = np.flatnonzero(chain.graph.sinks)
+    b = np.linalg.inv(np.eye(len(chain)) - chain.Q.toarray())[rows] @ chain.R.toarray()
+    source = source_hashes(chain.outcomes)
+    x = np.array([[draw(s, 9, k) for k in range(64)] for s in source])
+    expected = -np.log(np.exp(b @ x).mean(axis=1)) - 1.5 / 64
+    got = sketch(chain, rows, draws=64, seed=9)
+    most = math.log2(len(chain.outcomes))
+    np.testing.assert_allclose(got.bits, np.clip(expected / math.log(2), 0, most), atol=1e-9)
+
+
+def test_errors_follow_two_and_a_half_over_the_root_of_k() -> None:
+    chain = absorbing_chain(transaction_graph(hub_economy(1000, 2, transfers=4)))
+    exact = coinhaze.score(chain)
+    rows = np.array([exact.nodes[exact.order()[len(exact) // 4]]])
+    truth = coinhaze.score(chain, nodes=chain.graph.names.of(rows).to_pylist()).bits[0]
+    for draws in (64, 256):
+        errors = [sketch(chain, rows, draws=draws, seed=s).bits[0] - truth for s in range(300)]
+        spread = SPREAD / math.sqrt(draws)
+        assert np.std(errors) == pytest.approx(spread, rel=0.25)
+        assert abs(np.mean(errors)) < 4 * spread / math.sqrt(300) + 0.1 * spread
+    assert pytest.approx(2.50, abs=0.005) == SPREAD
+
+
+def test_threads_change_no_bit_of_the_sketch() -> None:
+    chain = absorbing_chain(transaction_graph(random_transfers(300, 1500, 4)))
+    rows = np.flatnonzero(chain.graph.sinks)
+    one, two = (sketch(chain, rows, threads=n).bits for n in (1, 2))
+    assert np.array_equal(one, two)
+
+
+def test_a_history_shifts_the_draws_by_its_entropy() -> None:
+    values = list(range(1, 200))
+    chain = absorbing_chain(transaction_graph(coins("pools")), history={"sapling": values})
+    exact = coinhaze.score(chain, nodes=["t2:0"])
+    rows = exact.nodes
+    got = np.mean([sketch(chain, rows, draws=256, seed=s).bits[0] for s in range(100)])
+    assert got == pytest.approx(exact.bits[0], abs=4 * SPREAD / 160)
+
+
+def test_preview_states_its_standard_error_and_an_honest_interval() -> None:
+    ledger = hub_economy(2000, 1, transfers=6)
+    exact = coinhaze.score(ledger)
+    preview = coinhaze.score(ledger, accuracy="preview")
+    assert preview.bits_error is not None
+    assert preview.bits_error.max() <= 0.16
+    assert np.abs(preview.bits - exact.bits).mean() < 0.16
+    assert np.all(preview.bits_low <= exact.bits)
+    assert np.all(preview.bits_high >= exact.bits)
+    table = preview.to_arrow()
+    assert "bits_error" in table.column_names
+    assert table["sources"].null_count == len(table)
+    np.testing.assert_allclose(preview.steps, exact.steps, rtol=1e-9)
+
+
+def test_nodes_without_an_answer_stay_null_in_a_preview() -> None:
+    ledger = coinhaze.AccountLedger.from_transfers([("a", "b", 5), ("b", "a", 5), ("s", "t", 3)])
+    bits = coinhaze.score(ledger, nodes="all", accuracy="preview").bits
+    assert np.isnan(bits).tolist() == [True, True, False, False]
+
+
+def test_a_preview_of_a_list_and_odd_numbers_of_draws_are_refused() -> None:
+    chain = absorbing_chain(transaction_graph(random_transfers(10, 30, 1)))
+    with pytest.raises(UsageError, match="multiple of 64"):
+        sketch(chain, np.array([0]), draws=100)
+    with pytest.raises(UsageError, match="exactly"):
+        coinhaze.score(random_transfers(10, 30, 1), listed=["a1"], accuracy="preview")
