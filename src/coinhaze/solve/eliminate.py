@@ -7,7 +7,7 @@ from typing import Any
 from coinhaze.chain import AbsorbingChain
 from coinhaze.ledger.amounts import Ints
 from coinhaze.measure import Scores
-from coinhaze.solve.stream import score_exactly
+from coinhaze.solve.exact import score_exactly
 
 
 def eliminate(chain: AbsorbingChain, rows: Ints, **settings: Any) -> Scores:

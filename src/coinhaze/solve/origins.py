@@ -11,9 +11,9 @@ from coinhaze.chain.chain import NO_COLUMN
 from coinhaze.errors import InputError
 from coinhaze.ledger.amounts import Floats, Ints
 from coinhaze.measure import Origins
-from coinhaze.solve.factor import factorise
-from coinhaze.solve.reduce import NO_STATE, reduce_chain
-from coinhaze.solve.stream import score_exactly
+from coinhaze.solve.asked import Asked
+from coinhaze.solve.exact import score_exactly
+from coinhaze.solve.reduce import NO_STATE
 
 WAYS = 100
 
@@ -29,7 +29,8 @@ def origins(chain: AbsorbingChain, node: str | int) -> Origins:
     """
     start = chain.graph.names.node(node) if isinstance(node, str) else int(node)
     rows = np.array([start])
-    reduced = reduce_chain(chain, rows)
+    asked = Asked.of(chain, rows)
+    reduced = asked.reduced
     if reduced.state[start] == NO_STATE:
         name = chain.graph.names.of(rows)[0].as_py()
         raise InputError(
@@ -40,8 +41,8 @@ def origins(chain: AbsorbingChain, node: str | int) -> Origins:
                 else "its past never ends"
             )
         )
-    score = score_exactly(chain, rows, method="origins", reduced=reduced)
-    visits = _visits(chain, start)
+    score = score_exactly(chain, rows, method="origins", asked=asked)
+    visits = _visits(asked, start)
     column = np.where(visits > 0, chain.column, NO_COLUMN)
     absorbed = np.flatnonzero(column != NO_COLUMN)
     share = np.bincount(
@@ -69,21 +70,16 @@ def origins(chain: AbsorbingChain, node: str | int) -> Origins:
     )
 
 
-def _visits(chain: AbsorbingChain, start: int) -> Floats:
+def _visits(asked: Asked, start: int) -> Floats:
     """Give the expected visits of a walk from one node to every node of its past."""
-    # Asking for the whole past as rows keeps aliases apart: every node is counted by itself.
-    reduced = reduce_chain(chain, np.array([start]))
-    factor = factorise(reduced)
+    reduced, factor = asked.reduced, asked.factor
     by_state = factor.visits(int(factor.place[reduced.state[start]]))
-    visits = np.zeros(len(chain))
+    visits = np.zeros(len(asked.chain))
     kept = np.flatnonzero(reduced.kept)
     is_state = reduced.extra_steps[kept] == 0
     states = kept[is_state]
     visits[states] = by_state[factor.place[reduced.state[states]]]
-    # An alias is visited as often as something moves to it; walk from the start back, nearest
-    # first.
-    q = chain.Q
-    return _alias_visits(q, visits, kept[~is_state], start)
+    return _alias_visits(asked.chain.Q, visits, kept[~is_state], start)
 
 
 def _alias_visits(q: scipy.sparse.csr_array, visits: Floats, aliases: Ints, start: int) -> Floats:

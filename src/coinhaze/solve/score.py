@@ -14,12 +14,13 @@ from coinhaze.graph import TransactionGraph, transaction_graph
 from coinhaze.ledger import AccountLedger, CoinLedger, Ledger, read
 from coinhaze.ledger.amounts import Ints
 from coinhaze.measure import Scores
+from coinhaze.solve.asked import Asked
 from coinhaze.solve.eliminate import eliminate
+from coinhaze.solve.exact import EXACT_WIDTH
 from coinhaze.solve.progress import Progress, silent
-from coinhaze.solve.reduce import reduce_chain
 from coinhaze.solve.series import series
 from coinhaze.solve.sketch import sketch
-from coinhaze.solve.stream import EXACT_WIDTH, score_exactly
+from coinhaze.solve.sweep import sweep
 
 READ_SETTINGS = frozenset({"format", "complete"})
 GRAPH_SETTINGS = frozenset(
@@ -103,22 +104,19 @@ def score(
         return series(chain, rows, rule="published", progress=progress)
     if method == "series":
         return series(chain, rows, rule="mass", tolerance=width / 1e3, progress=progress)
-    if method == "eliminate":
-        return eliminate(chain, rows, width=width, renyi=renyi, threads=threads, progress=progress)
-    if method not in ("auto", "sweep"):
+    if method not in ("auto", "sweep", "eliminate"):
         raise UsageError(f"unknown method {method!r}: auto, sweep, eliminate, series, published")
-    reduced = reduce_chain(chain, rows)
-    if method == "sweep" and not reduced.acyclic:
-        raise UsageError("this chain has cycles: use method=eliminate")
-    return score_exactly(
+    asked = Asked.of(chain, rows)
+    acyclic = asked.reduced.acyclic
+    solve = sweep if method == "sweep" or (method == "auto" and acyclic) else eliminate
+    return solve(
         chain,
         rows,
-        method="sweep" if reduced.acyclic else "eliminate",
         width=width,
         renyi=renyi,
         threads=threads,
         progress=progress,
-        reduced=reduced,
+        asked=asked,
     )
 
 

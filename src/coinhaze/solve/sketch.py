@@ -25,10 +25,9 @@ from coinhaze.chain.chain import NO_COLUMN
 from coinhaze.errors import UsageError
 from coinhaze.ledger.amounts import Floats, Ints
 from coinhaze.measure import Scores
-from coinhaze.measure.intervals import surprise
-from coinhaze.solve.factor import Factor, factorise
+from coinhaze.solve.asked import Asked
+from coinhaze.solve.priors import Priors
 from coinhaze.solve.progress import Progress, silent
-from coinhaze.solve.reduce import NO_STATE, reduce_chain
 from coinhaze.solve.sketch_kernels import hash_names, start_draws, sum_draws
 from coinhaze.solve.stream_kernels import WIDTH, solve_tile
 
@@ -51,41 +50,25 @@ def sketch(
         raise UsageError(f"draws come in tiles: a multiple of {WIDTH}, not {draws}")
     if chain.listed:
         raise UsageError("a list has few outcomes, which are cheap to score exactly")
-    reduced = reduce_chain(chain, rows)
-    factor = factorise(reduced)
-    state = reduced.state[rows]
-    answered = state != NO_STATE
-    scored, row_of = np.unique(factor.place[state[answered]], return_inverse=True)
-    total = _exponentials(chain, factor, scored, draws, seed, threads, progress)
-    most = math.log2(max(1, _number_of_sources(chain)))
+    asked = Asked.of(chain, rows)
+    total = _exponentials(asked, draws, seed, threads, progress)
+    most = math.log2(max(1.0, float(Priors.of(chain, np.zeros(0)).count.sum())))
     nats = -np.log(total / draws) - 1.5 / draws
-    estimate = np.clip(nats / math.log(2), 0.0, most)
-    steps = factor.solve(factor.cost)[scored]
-
-    def spread(values: Floats) -> Floats:
-        result = np.full(len(rows), np.nan)
-        result[answered] = values[row_of]
-        return result
-
-    null = np.where(answered, 0.0, np.nan)
+    null = np.where(asked.answered, 0.0, np.nan)
     return Scores(
         chain=chain,
         nodes=rows,
-        bits=spread(estimate),
+        bits=asked.spread(np.clip(nats / math.log(2), 0.0, most)),
         bits_low=null,
         bits_high=most + null,
         bits_error=SPREAD / math.sqrt(draws) + null,
-        steps=spread(steps) + reduced.extra_steps[rows],
+        steps=asked.steps(),
         mass=1.0 + null,
         sources=np.full(len(rows), np.nan),
         top=np.full(len(rows), NO_COLUMN),
         top_probability=np.full(len(rows), np.nan),
         method=f"sketch (k={draws}, seed {seed})",
     )
-
-
-def _number_of_sources(chain: AbsorbingChain) -> int:
-    return len(chain.outcomes) + sum(len(q) - 1 for q in chain.history.values())
 
 
 def source_hashes(names: pa.StringArray) -> Ints:
@@ -99,19 +82,12 @@ def source_hashes(names: pa.StringArray) -> Ints:
 
 
 def _exponentials(
-    chain: AbsorbingChain,
-    factor: Factor,
-    scored: Ints,
-    draws: int,
-    seed: int,
-    threads: int | None,
-    progress: Progress,
+    asked: Asked, draws: int, seed: int, threads: int | None, progress: Progress
 ) -> Floats:
     """Give the sum of exp(y) over all draws for every scored state, tiles added in order."""
+    chain, factor, scored = asked.chain, asked.factor, asked.scored
     source = source_hashes(chain.outcomes)
-    shift = np.zeros(len(source))
-    for column, q in chain.history.items():
-        shift[column] = float(surprise(q).sum()) * math.log(2)
+    shift = Priors.of(chain, np.zeros(0)).bits * math.log(2)
     workers = min(max(1, threads or os.cpu_count() or 1), draws // WIDTH)
     workspaces = [
         (np.zeros((len(factor), WIDTH)), np.zeros(len(factor), dtype=np.bool_))

@@ -1,0 +1,56 @@
+"""What a solve is asked: rows of a chain, and the states of its reduced form that answer them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from coinhaze.chain import AbsorbingChain
+from coinhaze.ledger.amounts import Bools, Floats, Ints
+from coinhaze.solve.factor import Factor, factorise
+from coinhaze.solve.reduce import NO_STATE, Reduced, kept_excess, reduce_chain
+
+
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """Rows, the factors to solve them with, and the scored states in the factors' order."""
+
+    chain: AbsorbingChain
+    rows: Ints
+    reduced: Reduced
+    factor: Factor
+    answered: Bools  # which rows have an answer
+    scored: Ints  # the states that hold those answers ...
+    row_of: Ints  # ... and which of them each answered row has
+
+    @classmethod
+    def of(cls, chain: AbsorbingChain, rows: Ints) -> Asked:
+        """Reduce the chain to what the rows need, and factorise it."""
+        reduced = reduce_chain(chain, rows)
+        factor = factorise(reduced)
+        state = reduced.state[rows]
+        answered = state != NO_STATE
+        scored, row_of = np.unique(factor.place[state[answered]], return_inverse=True)
+        return cls(chain, rows, reduced, factor, answered, scored, row_of)
+
+    def spread(self, values: Floats | Ints, missing: float = np.nan) -> Floats:
+        """Spread values of scored states over the asked rows, null where there is no answer."""
+        result = np.full(len(self.rows), missing)
+        result[self.answered] = values[self.row_of]
+        return result
+
+    def steps(self) -> Floats:
+        """Give the expected steps of every asked row."""
+        by_state = self.factor.solve(self.factor.cost)[self.scored]
+        return self.spread(by_state) + self.reduced.extra_steps[self.rows]
+
+    @cached_property
+    def excess(self) -> Floats:
+        """Give x of x^T B = b for every state; all zero where the law does not apply."""
+        total = np.zeros(len(self.factor))
+        if self.chain.conserves:
+            x, kept = kept_excess(self.chain, self.reduced.kept), self.reduced.kept
+            np.add.at(total, self.factor.place[self.reduced.state[kept]], x[kept])
+        return total

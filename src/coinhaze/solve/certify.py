@@ -1,0 +1,154 @@
+"""Sums -> scores, with proven intervals and the laws checked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from coinhaze.chain import AbsorbingChain
+from coinhaze.chain.chain import NO_COLUMN
+from coinhaze.errors import AccuracyError
+from coinhaze.ledger.amounts import Floats
+from coinhaze.measure import Scores
+from coinhaze.measure.entropy import renyi_from_power
+from coinhaze.measure.intervals import slack_from_each, slack_from_total, surprise
+from coinhaze.solve.asked import Asked
+from coinhaze.solve.factor import ROUNDING
+from coinhaze.solve.stream_kernels import WIDTH
+from coinhaze.solve.structure_kernels import count_outcomes, reachable
+from coinhaze.solve.sums import Sums
+
+CERTIFICATE = 1e-9
+
+
+def certified(
+    asked: Asked,
+    sums: Sums,
+    counts: Floats,
+    *,
+    method: str,
+    width: float,
+    renyi: Sequence[float],
+    weights: Floats | None,
+) -> Scores:
+    """Turn sums into scores; raise if a law is broken or an interval wider than asked."""
+    chain = asked.chain
+    found = sums.mass + sums.elsewhere
+    check_mass(found + sums.missing)
+    conservation = None if weights is None else check_conservation(chain, weights)
+    bits = sums.entropy + surprise(sums.elsewhere) + sums.prior
+    low, high = intervals(asked, sums, bits, counts)
+    reached = float((high - low).max(initial=0.0))
+    if reached > width:
+        raise AccuracyError(
+            f"the proven interval is {reached:.2e} bits wide at its widest, above the asked "
+            f"{width:.0e}: ask for accuracy={reached:.0e} or wider"
+        )
+    spread = asked.spread
+    with np.errstate(divide="ignore", invalid="ignore"):
+        conditional = np.where(sums.mass > 0, sums.entropy / sums.mass + np.log2(sums.mass), np.nan)
+    exposure = spread(np.minimum(sums.mass, 1.0))
+    if chain.clean is not None:
+        exposure = np.where(chain.clean[asked.rows], 0.0, exposure)
+    # What was dropped lies nearer its upper bound: dropped pieces seldom meet again.
+    middle = bits + sums.above if np.any(sums.missing) else bits
+    return Scores(
+        chain=chain,
+        nodes=asked.rows,
+        bits=spread(np.clip(middle, low, high)),
+        bits_low=spread(low),
+        bits_high=spread(high),
+        steps=asked.steps(),
+        mass=spread(found),
+        sources=spread(counts),
+        top=spread(sums.top_column, NO_COLUMN).astype(np.int64),
+        top_probability=spread(sums.top),
+        method=method,
+        exposure=exposure if chain.listed else None,
+        conditional_bits=spread(np.maximum(conditional, 0.0)) if chain.listed else None,
+        bits_unmodified=spread(np.maximum(sums.entropy, 0.0)) if chain.history else None,
+        renyi={o: spread(np.maximum(_renyi(sums, bits, counts, renyi, o), 0.0)) for o in renyi},
+        conservation=conservation,
+    )
+
+
+def plain_orders(renyi: Sequence[float]) -> Floats:
+    """Give the orders that need sums of powers: all but 0, 1 and infinity."""
+    return np.array([o for o in renyi if o not in (0, 1) and np.isfinite(o)])
+
+
+def _renyi(
+    sums: Sums, bits: Floats, counts: Floats, orders: Sequence[float], order: float
+) -> Floats:
+    if order == 0:
+        return np.log2(counts)
+    if order == 1:
+        return bits
+    if np.isinf(order):
+        return 0.0 - np.log2(sums.top)
+    return renyi_from_power(sums.powers[:, list(plain_orders(orders)).index(order)], order)
+
+
+def check_mass(mass: Floats) -> None:
+    """Refuse rows of B that do not sum to 1."""
+    worst = float(np.abs(mass - 1).max(initial=0.0))
+    if worst > CERTIFICATE:
+        raise AccuracyError(f"a row of B sums to 1 {worst:+.2e}: mass was lost; no score is given")
+
+
+def check_conservation(chain: AbsorbingChain, weights: Floats) -> float:
+    """Give the largest relative error of x^T B = b over the outcomes met; refuse a large one."""
+    assert chain.graph.opening is not None
+    source = chain.column != NO_COLUMN
+    opening = np.zeros(len(chain.outcomes))
+    opening[chain.column[source]] = chain.graph.opening.take(source).floats()
+    met = weights > 0
+    error = float(np.abs(weights[met] / opening[met] - 1).max(initial=0.0))
+    if error > CERTIFICATE:
+        raise AccuracyError(f"x^T B differs from b by {error:.2e}; no score is given")
+    return error
+
+
+def intervals(asked: Asked, sums: Sums, bits: Floats, sources: Floats) -> tuple[Floats, Floats]:
+    """Bound the entropy of each row: what was dropped, and rounding.
+
+    Two proofs bound rounding, and the narrower interval is taken. An error of relative size c in
+    one state's moves changes each probability by at most 2c (every spanning forest of the chain
+    uses one move of each state), and changes the row of a walk by at most 2c in total for each
+    time it visits that state. See docs/accuracy.md.
+    """
+    factor = asked.factor
+    degree = np.diff(factor.lower) + np.diff(factor.upper)
+    cost = (2 * factor.row_error + degree + 10) * ROUNDING
+    by_total = slack_from_total(1.01 * factor.solve(cost)[asked.scored], sources)
+    by_each = slack_from_each(1.01 * float(cost.sum()), bits)
+    # Adding up -p log2 p: a tile's terms, then tile by tile, a few roundings each.
+    terms = -(-sources // WIDTH) + WIDTH
+    slack = np.minimum(by_total, by_each) + 4 * terms * ROUNDING * (bits + 2)
+    missing = np.clip(sums.missing, 0.0, 1.0)
+    largest = np.maximum(sums.top, sums.elsewhere)
+    on_top = surprise(np.minimum(largest + missing, 1.0)) - surprise(largest)
+    apart = sums.below - surprise(1 - missing)
+    low = np.maximum(bits + np.maximum(on_top, apart) - slack, 0.0)
+    # The most the sources allow, with room for the rounding of log2 itself.
+    most = np.log2(np.maximum(sources, 1)) * (1 + 4 * ROUNDING)
+    high = np.minimum(bits + sums.above + slack, most)
+    return np.minimum(low, high), high
+
+
+def count_sources(asked: Asked) -> Floats:
+    """Count the sources each state can reach; one with a history counts as many as that has."""
+    chain, reduced = asked.chain, asked.reduced
+    args = (reduced.indptr, reduced.indices, reduced.column, reduced.block_start)
+    counts = count_outcomes(*args, len(chain.outcomes)).astype(np.float64)
+    if chain.history:
+        rows = np.repeat(np.arange(len(reduced)), np.diff(reduced.indptr))
+        order = np.argsort(reduced.indices, kind="stable")
+        back = np.searchsorted(reduced.indices[order], np.arange(len(reduced) + 1))
+        for column, q in chain.history.items():
+            hit = reachable(back, rows[order], reduced.column == column)
+            counts[hit] += len(q) - 1
+    result = np.empty(len(reduced))
+    result[asked.factor.place] = counts
+    return result

@@ -1,0 +1,69 @@
+"""Exact scores by whichever engine needs less work; proven intervals for acyclic chains."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from coinhaze.chain import AbsorbingChain
+from coinhaze.ledger.amounts import Floats, Ints
+from coinhaze.measure import Scores
+from coinhaze.solve.asked import Asked
+from coinhaze.solve.certify import certified, count_sources, plain_orders
+from coinhaze.solve.lists import ENTRY, MEMORY, list_sums
+from coinhaze.solve.progress import Progress, silent
+from coinhaze.solve.stream import stream_sums
+from coinhaze.solve.stream_kernels import WIDTH
+
+EXACT_WIDTH = 1e-9
+# Measured costs of one entry: added to a list, and added in a tile.
+LIST_NS, TILE_NS = 12.0, 1.5
+
+
+def score_exactly(
+    chain: AbsorbingChain,
+    rows: Ints,
+    *,
+    method: str,
+    width: float = EXACT_WIDTH,
+    renyi: Sequence[float] = (),
+    threads: int | None = None,
+    progress: Progress = silent,
+    asked: Asked | None = None,
+) -> Scores:
+    """Score rows over every column of B; raise if the proven interval is wider than asked."""
+    asked = asked or Asked.of(chain, rows)
+    counts = count_sources(asked)
+    orders = plain_orders(renyi)
+    blocks = list_blocks(asked, counts)
+    if blocks:
+        sums, weights = list_sums(asked, orders, blocks=blocks, threads=threads, progress=progress)
+    else:
+        sums, weights = stream_sums(asked, orders, threads=threads, progress=progress)
+    return certified(
+        asked,
+        sums,
+        counts[asked.scored],
+        method=method,
+        width=width,
+        renyi=renyi,
+        weights=weights if chain.conserves else None,
+    )
+
+
+def list_blocks(asked: Asked, counts: Floats) -> int:
+    """Say in how many blocks sparse lists beat dense tiles, 0 if they do not.
+
+    How many entries all lists hold is known beforehand: the number of sources each state reaches.
+    """
+    if not asked.reduced.acyclic:
+        return 0
+    factor = asked.factor
+    columns = len(np.unique(factor.column))
+    entries = float(counts[factor.lower_at].sum())
+    tiles = -(-columns // WIDTH) * WIDTH
+    if entries * LIST_NS > len(factor.lower_at) * tiles * TILE_NS:
+        return 0
+    # Two blocks keep two cores busy; more where all lists at once might not fit.
+    return max(2, int(float(counts.sum()) * ENTRY / MEMORY) + 1) if columns > 1 else 1

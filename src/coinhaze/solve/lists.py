@@ -1,0 +1,93 @@
+"""The sweep with sparse lists, for acyclic chains: exact, or with proven truncation.
+
+Each state's row of B is a list of the outcomes it can end in; a state's list is its predecessors'
+lists mixed, and is freed at its last use. Entries below `least` may be dropped. Then a row is
+b = q + r with q kept and r dropped, and three numbers travel with each list:
+
+- `missing` m, the mass of r;
+- `above`, at least the sum of phi(r_c), phi(x) = -x log2 x. Since phi(x + y) <= phi(x) + phi(y),
+  dropped pieces may be taken as apart: pieces scaled by w add w above + phi(w) m. So
+  H <= sum phi(q_c) + above;
+- `below`, at most m times the entropy of r / m. Entropy is concave, so mixing adds up what the
+  parts had: H >= sum phi(q_c) - phi(1 - m) + below. Also H is at least what it would be if all
+  that is missing were on the largest entry; the better bound is taken.
+
+All three are linear in the chain, so they cost one number each a state.
+"""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+
+from coinhaze.chain.chain import NO_COLUMN
+from coinhaze.errors import ResourceError
+from coinhaze.ledger.amounts import Floats
+from coinhaze.solve.asked import Asked
+from coinhaze.solve.lists_kernels import sweep_lists
+from coinhaze.solve.priors import Priors
+from coinhaze.solve.progress import Progress
+from coinhaze.solve.stream import columns_met
+from coinhaze.solve.sums import Sums
+
+# Bytes an entry of a list takes: outcome and probability, twice over while the lists grow.
+ENTRY = 24
+MEMORY = 3 << 30
+
+
+def list_sums(
+    asked: Asked,
+    orders: Floats,
+    *,
+    least: float = 0.0,
+    blocks: int = 1,
+    memory: int = MEMORY,
+    threads: int | None,
+    progress: Progress,
+) -> tuple[Sums, Floats]:
+    """Add every scored row of an acyclic chain up over all outcomes; also give x^T B.
+
+    Outcomes are swept in `blocks`, one after the other or by several threads: contributions of
+    outcomes add up, so the blocks change nothing but rounding. Only a run without dropping
+    (`least` 0) can be cut into blocks: what is dropped must be seen whole.
+    """
+    chain, factor = asked.chain, asked.factor
+    columns, number = columns_met(factor.column, len(chain.outcomes))
+    priors = Priors.of(chain, orders).take(columns)
+    elsewhere = number[chain.elsewhere] if chain.elsewhere >= 0 else NO_COLUMN
+    scored = np.full(len(factor), -1)
+    scored[asked.scored] = np.arange(len(asked.scored))
+    uses = np.bincount(factor.lower_at, minlength=len(factor))
+    column_at = number[factor.column]
+    workers = min(blocks, max(1, threads or os.cpu_count() or 1))
+    most = memory // (ENTRY * workers)
+    edges = np.linspace(0, len(columns), blocks + 1).astype(np.int64)
+
+    def sweep(block: int) -> tuple[Sums, Floats]:
+        first, last = int(edges[block]), int(edges[block + 1])
+        part = Sums.zeros(len(asked.scored), len(orders))
+        weighed = np.zeros(last - first)
+        peak = sweep_lists(
+            factor.lower, factor.lower_at, factor.lower_v, factor.own, column_at, uses, scored,
+            first, last, least, most, priors.bits, priors.top, priors.powers, orders, elsewhere,
+            asked.excess, weighed, *part.arrays(),
+        )  # fmt: skip
+        if peak < 0:
+            raise ResourceError(
+                f"the lists of outcomes passed {memory >> 20} MB: allow more memory, "
+                "more blocks, or a wider interval"
+            )
+        return part, weighed
+
+    total = Sums.zeros(len(asked.scored), len(orders))
+    weights = np.zeros(len(chain.outcomes))
+    with ThreadPoolExecutor(workers) as pool:
+        for block, (part, weighed) in enumerate(pool.map(sweep, range(blocks))):
+            total.add(part)
+            weights[columns[edges[block] : edges[block + 1]]] = weighed
+            progress((block + 1) / blocks)
+    found = total.top_column >= 0
+    total.top_column[found] = columns[total.top_column[found]]
+    return total, weights

@@ -1,0 +1,40 @@
+"""Outcomes that stand for many origins each: what their inner distributions add to a row."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from coinhaze.chain import AbsorbingChain
+from coinhaze.ledger.amounts import Floats, Ints
+from coinhaze.measure.intervals import surprise
+
+
+@dataclass(frozen=True, eq=False)
+class Priors:
+    """For each outcome its inner entropy, largest part, sums of powers and number of origins."""
+
+    bits: Floats
+    top: Floats
+    powers: Floats  # orders x outcomes
+    count: Floats
+
+    @classmethod
+    def of(cls, chain: AbsorbingChain, orders: Floats) -> Priors:
+        """Take the histories of a chain; an outcome without one is a single origin."""
+        n = len(chain.outcomes)
+        bits, top, count = np.zeros(n), np.ones(n), np.ones(n)
+        powers = np.ones((len(orders), n))
+        for column, q in chain.history.items():
+            bits[column] = float(surprise(q).sum())
+            top[column] = q.max()
+            count[column] = len(q)
+            powers[:, column] = [(q**o).sum() for o in orders]
+        return cls(bits, top, powers, count)
+
+    def take(self, columns: Ints) -> Priors:
+        """Select outcomes."""
+        return Priors(
+            self.bits[columns], self.top[columns], self.powers[:, columns], self.count[columns]
+        )

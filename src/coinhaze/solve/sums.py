@@ -1,0 +1,58 @@
+"""Sums over the outcomes of each scored state: all that is kept of B."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from coinhaze.chain.chain import NO_COLUMN
+from coinhaze.ledger.amounts import Floats, Ints
+
+
+@dataclass(frozen=True, eq=False)
+class Sums:
+    """What one engine found: parts over some outcomes add up to the whole."""
+
+    entropy: Floats  # of the outcomes but `elsewhere`
+    mass: Floats  # likewise
+    prior: Floats  # what inner distributions of outcomes add
+    top: Floats
+    top_column: Ints
+    powers: Floats  # rows x orders
+    elsewhere: Floats
+    missing: Floats  # mass dropped on the way ...
+    above: Floats  # ... and bounds on what it adds to the entropy
+    below: Floats
+
+    @classmethod
+    def zeros(cls, rows: int, orders: int) -> Sums:
+        """Make sums to begin with."""
+        return cls(
+            entropy=np.zeros(rows),
+            mass=np.zeros(rows),
+            prior=np.zeros(rows),
+            top=np.zeros(rows),
+            top_column=np.full(rows, NO_COLUMN),
+            powers=np.zeros((rows, orders)),
+            elsewhere=np.zeros(rows),
+            missing=np.zeros(rows),
+            above=np.zeros(rows),
+            below=np.zeros(rows),
+        )
+
+    def arrays(self) -> tuple[Floats | Ints, ...]:
+        """Give what the kernels fill, in their order."""
+        return (
+            self.entropy, self.mass, self.prior, self.top, self.top_column, self.powers,
+            self.elsewhere, self.missing, self.above, self.below,
+        )  # fmt: skip
+
+    def add(self, other: Sums) -> None:
+        """Take another part's outcomes in; of equal largest entries the earlier one stays."""
+        better = other.top > self.top
+        self.top[better] = other.top[better]
+        self.top_column[better] = other.top_column[better]
+        for mine, theirs in zip(self.arrays(), other.arrays(), strict=True):
+            if mine is not self.top and mine is not self.top_column:
+                mine += theirs

@@ -1,0 +1,119 @@
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import coinhaze
+from coinhaze import AbsorbingChain, absorbing_chain, transaction_graph
+from coinhaze.errors import AccuracyError, ResourceError
+from coinhaze.simulate import simulate_town
+from coinhaze.solve.asked import Asked
+from coinhaze.solve.certify import certified, count_sources
+from coinhaze.solve.lists import list_sums
+from coinhaze.solve.progress import silent
+from coinhaze.solve.stream import stream_sums
+from solve.economies import hub_economy, random_transfers
+from vectors import coins
+
+QUIET: dict[str, Any] = {"threads": 2, "progress": silent}
+
+
+def temporal(seed: int, accounts: int = 60, transfers: int = 400) -> AbsorbingChain:
+    ledger = random_transfers(accounts, transfers, seed)
+    return absorbing_chain(transaction_graph(ledger, time="temporal"))
+
+
+def asked_of(chain: AbsorbingChain) -> Asked:
+    return Asked.of(chain, np.flatnonzero(chain.graph.sinks))
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_lists_and_tiles_give_the_same_sums(seed: int) -> None:
+    asked = asked_of(temporal(seed))
+    orders = np.array([0.5, 2.0])
+    tiles, tile_weights = stream_sums(asked, orders, **QUIET)
+    for blocks in (1, 2, 7):
+        lists, weights = list_sums(asked, orders, blocks=blocks, **QUIET)
+        for a, b in zip(tiles.arrays(), lists.arrays(), strict=True):
+            np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-13)
+        np.testing.assert_allclose(tile_weights, weights, rtol=1e-12)
+
+
+def test_blocks_and_threads_change_no_bit_beyond_rounding() -> None:
+    asked = asked_of(absorbing_chain(transaction_graph(simulate_town(transactions=400))))
+    none = np.zeros(0)
+    one, two = (list_sums(asked, none, blocks=4, threads=n, progress=silent)[0] for n in (1, 2))
+    for a, b in zip(one.arrays(), two.arrays(), strict=True):
+        assert np.array_equal(a, b)
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("least", [0.3, 0.05, 1e-2, 1e-3, 1e-5])
+def test_what_is_dropped_is_bounded_from_both_sides(seed: int, least: float) -> None:
+    chain = temporal(seed)
+    asked = asked_of(chain)
+    exact = coinhaze.score(chain)
+    sums, _ = list_sums(asked, np.zeros(0), least=least, **QUIET)
+    counts = count_sources(asked)[asked.scored]
+    got = certified(asked, sums, counts, method="", width=np.inf, renyi=(), weights=None)
+    assert np.all(got.bits_low <= exact.bits_high)
+    assert np.all(got.bits_high >= exact.bits_low)
+    assert np.all(got.mass <= 1 + 1e-12)
+    if least >= 0.05:
+        assert (1 - got.mass).max() > 0.01
+
+
+def test_bounds_hold_with_a_history_too() -> None:
+    values = list(range(1, 50))
+    chain = absorbing_chain(transaction_graph(coins("pools")), history={"sapling": values})
+    exact = coinhaze.score(chain)
+    for least in (0.5, 0.25, 0.1):
+        asked = asked_of(chain)
+        sums, _ = list_sums(asked, np.zeros(0), least=least, **QUIET)
+        counts = count_sources(asked)[asked.scored]
+        got = certified(asked, sums, counts, method="", width=np.inf, renyi=(), weights=None)
+        assert np.all(got.bits_low <= exact.bits_high)
+        assert np.all(got.bits_high >= exact.bits_low)
+
+
+def test_an_asked_width_is_kept_by_every_row() -> None:
+    ledger = hub_economy(3000, 1, transfers=4)
+    exact = coinhaze.score(ledger, time="temporal")
+    rough = coinhaze.score(ledger, time="temporal", accuracy=0.05)
+    assert rough.width <= 0.05
+    assert rough.method.startswith("sweep (dropping below")
+    assert np.all(rough.bits_low <= exact.bits_high)
+    assert np.all(rough.bits_high >= exact.bits_low)
+    assert np.abs(rough.bits - exact.bits).mean() < 0.01
+
+
+def test_lists_that_outgrow_their_memory_are_refused() -> None:
+    asked = asked_of(temporal(1))
+    with pytest.raises(ResourceError, match="passed 0 MB"):
+        list_sums(asked, np.zeros(0), memory=1000, **QUIET)
+
+
+def test_a_probability_too_small_for_floats_is_dropped_once() -> None:
+    big = 2**200
+    transfers = [("first", "n0", 1), ("second", "m", 1)]
+    for k in range(8):
+        transfers += [(f"s{k}", f"n{k}", big), (f"n{k}", f"n{k + 1}", 2)]
+        transfers += [(f"n{k}", f"o{k}", 1), (f"o{k}", f"n{k + 1}", 1)]
+    chain = absorbing_chain(
+        transaction_graph(coinhaze.AccountLedger.from_transfers(transfers), time="temporal")
+    )
+    asked = asked_of(chain)
+    lists, _ = list_sums(asked, np.zeros(0), **QUIET)
+    tiles, _ = stream_sums(asked, np.zeros(0), **QUIET)
+    np.testing.assert_allclose(lists.entropy, tiles.entropy, atol=1e-13)
+    np.testing.assert_allclose(lists.mass, 1, atol=1e-12)
+
+
+def test_too_wide_an_interval_is_refused() -> None:
+    asked = asked_of(temporal(2))
+    sums, _ = list_sums(asked, np.zeros(0), least=0.2, **QUIET)
+    counts = count_sources(asked)[asked.scored]
+    with pytest.raises(AccuracyError, match="proven interval"):
+        certified(asked, sums, counts, method="", width=1e-3, renyi=(), weights=None)
