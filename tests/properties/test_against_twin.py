@@ -30,7 +30,7 @@ Transfers = list[random.Transfer]
 Transactions = list[random.Transaction]
 
 few = profile(10)
-some = profile(25)
+some = profile(20)
 times = pytest.mark.parametrize("time", ["stationary", "temporal"])
 
 
@@ -368,7 +368,10 @@ def assert_poison_agrees(
     assert scores.exposure is not None
     assert scores.conservation is None
     for row, name in enumerate(names):
-        assert scores.exposure[row] == (0 if answers[name] is None else 1), name
+        if answers[name] is None:
+            assert scores.exposure[row] == 0, name
+        else:
+            assert abs(scores.exposure[row] - 1) <= TIGHT, name
 
 
 walks = pytest.mark.parametrize("policy", ["proportional", "uniform"])

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import coinhaze
@@ -21,7 +21,7 @@ Transfers = list[random.Transfer]
 Transactions = list[random.Transaction]
 
 few = profile(15)
-some = profile(30)
+some = profile(20)
 ORDERS = (0.5, 1.0, 2.0, math.inf)
 
 
@@ -195,6 +195,7 @@ def test_passing_money_through_accounts_without_openings_changes_nothing(
     assert graph.closing is not None
     money = dict(zip(names_of(before), graph.closing.ints(), strict=True))
     rich = sorted(name for name, left in money.items() if left > 0 and ":" not in name)
+    assume(rich)
     payer = data.draw(st.sampled_from(rich))
     paid = data.draw(st.integers(1, money[payer]))
     # Only the payer pays into the stations, and none of their money comes back.

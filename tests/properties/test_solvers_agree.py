@@ -22,7 +22,7 @@ Transfers = list[random.Transfer]
 Transactions = list[random.Transaction]
 
 few = profile(15)
-some = profile(40)
+some = profile(20)
 # Row weights add up to 2^52, so that every probability is exact and every row sums to exactly 1.
 WHOLE = 2**52
 LEAST = 4  # 4 / 2^52 = 8.9e-16

@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 
 import coinhaze
-from coinhaze import AbsorbingChain, absorbing_chain, transaction_graph
+from coinhaze import AbsorbingChain, Scores, absorbing_chain, transaction_graph
 from coinhaze.errors import AccuracyError, ResourceError
 from coinhaze.simulate import simulate_town
 from coinhaze.solve.asked import Asked
 from coinhaze.solve.certify import certified, count_sources
+from coinhaze.solve.columns import Columns, columns_of
 from coinhaze.solve.lists import list_sums
 from coinhaze.solve.progress import silent
 from coinhaze.solve.stream import stream_sums
@@ -25,6 +26,17 @@ def temporal(seed: int, accounts: int = 60, transfers: int = 400) -> AbsorbingCh
     return absorbing_chain(transaction_graph(ledger, time="temporal"))
 
 
+def plain(asked: Asked, orders: Any = ()) -> Columns:
+    return columns_of(asked, np.array(orders, dtype=float))
+
+
+def bounds(asked: Asked, least: float, width: float = np.inf) -> Scores:
+    columns = plain(asked)
+    sums, _ = list_sums(asked, columns, np.zeros(0), least=least, **QUIET)
+    counts = count_sources(asked)[asked.scored]
+    return certified(asked, columns, sums, counts, method="", width=width, renyi=(), weights=None)
+
+
 def asked_of(chain: AbsorbingChain) -> Asked:
     return Asked.of(chain, np.flatnonzero(chain.graph.sinks))
 
@@ -33,9 +45,9 @@ def asked_of(chain: AbsorbingChain) -> Asked:
 def test_lists_and_tiles_give_the_same_sums(seed: int) -> None:
     asked = asked_of(temporal(seed))
     orders = np.array([0.5, 2.0])
-    tiles, tile_weights = stream_sums(asked, orders, **QUIET)
+    tiles, tile_weights = stream_sums(asked, plain(asked, orders), orders, **QUIET)
     for blocks in (1, 2, 7):
-        lists, weights = list_sums(asked, orders, blocks=blocks, **QUIET)
+        lists, weights = list_sums(asked, plain(asked, orders), orders, blocks=blocks, **QUIET)
         for a, b in zip(tiles.arrays(), lists.arrays(), strict=True):
             np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-13)
         np.testing.assert_allclose(tile_weights, weights, rtol=1e-12)
@@ -44,7 +56,10 @@ def test_lists_and_tiles_give_the_same_sums(seed: int) -> None:
 def test_blocks_and_threads_change_no_bit_beyond_rounding() -> None:
     asked = asked_of(absorbing_chain(transaction_graph(simulate_town(transactions=400))))
     none = np.zeros(0)
-    one, two = (list_sums(asked, none, blocks=4, threads=n, progress=silent)[0] for n in (1, 2))
+    one, two = (
+        list_sums(asked, plain(asked), none, blocks=4, threads=n, progress=silent)[0]
+        for n in (1, 2)
+    )
     for a, b in zip(one.arrays(), two.arrays(), strict=True):
         assert np.array_equal(a, b)
 
@@ -55,9 +70,11 @@ def test_what_is_dropped_is_bounded_from_both_sides(seed: int, least: float) -> 
     chain = temporal(seed)
     asked = asked_of(chain)
     exact = coinhaze.score(chain)
-    sums, _ = list_sums(asked, np.zeros(0), least=least, **QUIET)
+    sums, _ = list_sums(asked, plain(asked), np.zeros(0), least=least, **QUIET)
     counts = count_sources(asked)[asked.scored]
-    got = certified(asked, sums, counts, method="", width=np.inf, renyi=(), weights=None)
+    got = certified(
+        asked, plain(asked), sums, counts, method="", width=np.inf, renyi=(), weights=None
+    )
     assert np.all(got.bits_low <= exact.bits_high)
     assert np.all(got.bits_high >= exact.bits_low)
     assert np.all(got.mass <= 1 + 1e-12)
@@ -71,9 +88,11 @@ def test_bounds_hold_with_a_history_too() -> None:
     exact = coinhaze.score(chain)
     for least in (0.5, 0.25, 0.1):
         asked = asked_of(chain)
-        sums, _ = list_sums(asked, np.zeros(0), least=least, **QUIET)
+        sums, _ = list_sums(asked, plain(asked), np.zeros(0), least=least, **QUIET)
         counts = count_sources(asked)[asked.scored]
-        got = certified(asked, sums, counts, method="", width=np.inf, renyi=(), weights=None)
+        got = certified(
+            asked, plain(asked), sums, counts, method="", width=np.inf, renyi=(), weights=None
+        )
         assert np.all(got.bits_low <= exact.bits_high)
         assert np.all(got.bits_high >= exact.bits_low)
 
@@ -92,7 +111,7 @@ def test_an_asked_width_is_kept_by_every_row() -> None:
 def test_lists_that_outgrow_their_memory_are_refused() -> None:
     asked = asked_of(temporal(1))
     with pytest.raises(ResourceError, match="passed 0 MB"):
-        list_sums(asked, np.zeros(0), memory=1000, **QUIET)
+        list_sums(asked, plain(asked), np.zeros(0), memory=1000, **QUIET)
 
 
 def test_a_probability_too_small_for_floats_is_dropped_once() -> None:
@@ -105,15 +124,44 @@ def test_a_probability_too_small_for_floats_is_dropped_once() -> None:
         transaction_graph(coinhaze.AccountLedger.from_transfers(transfers), time="temporal")
     )
     asked = asked_of(chain)
-    lists, _ = list_sums(asked, np.zeros(0), **QUIET)
-    tiles, _ = stream_sums(asked, np.zeros(0), **QUIET)
+    lists, _ = list_sums(asked, plain(asked), np.zeros(0), **QUIET)
+    tiles, _ = stream_sums(asked, plain(asked), np.zeros(0), **QUIET)
     np.testing.assert_allclose(lists.entropy, tiles.entropy, atol=1e-13)
     np.testing.assert_allclose(lists.mass, 1, atol=1e-12)
 
 
 def test_too_wide_an_interval_is_refused() -> None:
     asked = asked_of(temporal(2))
-    sums, _ = list_sums(asked, np.zeros(0), least=0.2, **QUIET)
-    counts = count_sources(asked)[asked.scored]
     with pytest.raises(AccuracyError, match="proven interval"):
-        certified(asked, sums, counts, method="", width=1e-3, renyi=(), weights=None)
+        bounds(asked, 0.2, width=1e-3)
+
+
+@pytest.mark.parametrize("time", ["stationary", "temporal"])
+@pytest.mark.parametrize("seed", range(4))
+def test_folding_columns_changes_no_answer(time: Any, seed: int) -> None:
+    ledger = hub_economy(400, seed, transfers=1.6)
+    asked = asked_of(absorbing_chain(transaction_graph(ledger, time=time)))
+    orders = np.array([0.5, 2.0])
+    counts = count_sources(asked)[asked.scored]
+    answers = []
+    for fold in (True, False):
+        columns = columns_of(asked, orders, fold=fold)
+        sums, weights = stream_sums(asked, columns, orders, **QUIET)
+        answers.append(
+            certified(
+                asked,
+                columns,
+                sums,
+                counts,
+                method="",
+                width=1e-9,
+                renyi=(0.5, 2.0, np.inf),
+                weights=weights,
+            )
+        )
+    folded, plain_answer = answers
+    np.testing.assert_allclose(folded.bits, plain_answer.bits, atol=1e-12)
+    np.testing.assert_allclose(folded.top_probability, plain_answer.top_probability, atol=1e-12)
+    for order in (0.5, 2.0, np.inf):
+        np.testing.assert_allclose(folded.renyi[order], plain_answer.renyi[order], atol=1e-10)
+    assert len(columns_of(asked, orders)) < 0.9 * len(columns_of(asked, orders, fold=False))

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from coinhaze.chain import AbsorbingChain
 from coinhaze.chain.chain import NO_COLUMN
 from coinhaze.errors import AccuracyError
-from coinhaze.ledger.amounts import Floats
+from coinhaze.ledger.amounts import Floats, Ints
 from coinhaze.measure import Scores
 from coinhaze.measure.entropy import renyi_from_power
 from coinhaze.measure.intervals import slack_from_each, slack_from_total, surprise
 from coinhaze.solve.asked import Asked
+from coinhaze.solve.columns import Columns
 from coinhaze.solve.factor import ROUNDING
 from coinhaze.solve.stream_kernels import WIDTH
 from coinhaze.solve.structure_kernels import count_outcomes, reachable
@@ -24,6 +24,7 @@ CERTIFICATE = 1e-9
 
 def certified(
     asked: Asked,
+    columns: Columns,
     sums: Sums,
     counts: Floats,
     *,
@@ -36,9 +37,9 @@ def certified(
     chain = asked.chain
     found = sums.mass + sums.elsewhere
     check_mass(found + sums.missing)
-    conservation = None if weights is None else check_conservation(chain, weights)
+    conservation = None if weights is None else check_conservation(asked, columns, weights)
     bits = sums.entropy + surprise(sums.elsewhere) + sums.prior
-    low, high = intervals(asked, sums, bits, counts)
+    low, high = intervals(asked, columns, sums, bits, counts)
     reached = float((high - low).max(initial=0.0))
     if reached > width:
         raise AccuracyError(
@@ -62,7 +63,7 @@ def certified(
         steps=asked.steps(),
         mass=spread(found),
         sources=spread(counts),
-        top=spread(sums.top_column, NO_COLUMN).astype(np.int64),
+        top=spread(_outcomes(columns, sums.top_column), NO_COLUMN).astype(np.int64),
         top_probability=spread(sums.top),
         method=method,
         exposure=exposure if chain.listed else None,
@@ -90,6 +91,11 @@ def _renyi(
     return renyi_from_power(sums.powers[:, list(plain_orders(orders)).index(order)], order)
 
 
+def _outcomes(columns: Columns, column: Ints) -> Ints:
+    """Name columns by the outcome that holds most of each."""
+    return np.where(column >= 0, np.append(columns.likeliest, NO_COLUMN)[column], NO_COLUMN)
+
+
 def check_mass(mass: Floats) -> None:
     """Refuse rows of B that do not sum to 1."""
     worst = float(np.abs(mass - 1).max(initial=0.0))
@@ -97,20 +103,22 @@ def check_mass(mass: Floats) -> None:
         raise AccuracyError(f"a row of B sums to 1 {worst:+.2e}: mass was lost; no score is given")
 
 
-def check_conservation(chain: AbsorbingChain, weights: Floats) -> float:
-    """Give the largest relative error of x^T B = b over the outcomes met; refuse a large one."""
+def check_conservation(asked: Asked, columns: Columns, weights: Floats) -> float:
+    """Give the largest relative error of x^T B = b over the columns; refuse a large one."""
+    chain, reduced = asked.chain, asked.reduced
     assert chain.graph.opening is not None
-    source = chain.column != NO_COLUMN
-    opening = np.zeros(len(chain.outcomes))
-    opening[chain.column[source]] = chain.graph.opening.take(source).floats()
-    met = weights > 0
-    error = float(np.abs(weights[met] / opening[met] - 1).max(initial=0.0))
+    source = reduced.kept & (chain.column != NO_COLUMN)
+    column = columns.of_state[asked.factor.place[reduced.state[source]]]
+    opening = np.bincount(column, chain.graph.opening.take(source).floats(), minlength=len(columns))
+    error = float(np.abs(weights / opening - 1).max(initial=0.0))
     if error > CERTIFICATE:
         raise AccuracyError(f"x^T B differs from b by {error:.2e}; no score is given")
     return error
 
 
-def intervals(asked: Asked, sums: Sums, bits: Floats, sources: Floats) -> tuple[Floats, Floats]:
+def intervals(
+    asked: Asked, columns: Columns, sums: Sums, bits: Floats, sources: Floats
+) -> tuple[Floats, Floats]:
     """Bound the entropy of each row: what was dropped, and rounding.
 
     Two proofs bound rounding, and the narrower interval is taken. An error of relative size c in
@@ -124,7 +132,7 @@ def intervals(asked: Asked, sums: Sums, bits: Floats, sources: Floats) -> tuple[
     by_total = slack_from_total(1.01 * factor.solve(cost)[asked.scored], sources)
     by_each = slack_from_each(1.01 * float(cost.sum()), bits)
     # Adding up -p log2 p: a tile's terms, then tile by tile, a few roundings each.
-    terms = -(-sources // WIDTH) + WIDTH
+    terms = -(-sources // WIDTH) + WIDTH + 2 * columns.depth
     slack = np.minimum(by_total, by_each) + 4 * terms * ROUNDING * (bits + 2)
     missing = np.clip(sums.missing, 0.0, 1.0)
     largest = np.maximum(sums.top, sums.elsewhere)

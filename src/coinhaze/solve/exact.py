@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from coinhaze.chain import AbsorbingChain
 from coinhaze.ledger.amounts import Floats, Ints
 from coinhaze.measure import Scores
 from coinhaze.solve.asked import Asked
 from coinhaze.solve.certify import certified, count_sources, plain_orders
+from coinhaze.solve.columns import Columns, columns_of
 from coinhaze.solve.lists import ENTRY, MEMORY, list_sums
 from coinhaze.solve.progress import Progress, silent
 from coinhaze.solve.stream import stream_sums
@@ -36,13 +35,17 @@ def score_exactly(
     asked = asked or Asked.of(chain, rows)
     counts = count_sources(asked)
     orders = plain_orders(renyi)
-    blocks = list_blocks(asked, counts)
+    columns = columns_of(asked, orders)
+    blocks = list_blocks(asked, columns, counts)
     if blocks:
-        sums, weights = list_sums(asked, orders, blocks=blocks, threads=threads, progress=progress)
+        sums, weights = list_sums(
+            asked, columns, orders, blocks=blocks, threads=threads, progress=progress
+        )
     else:
-        sums, weights = stream_sums(asked, orders, threads=threads, progress=progress)
+        sums, weights = stream_sums(asked, columns, orders, threads=threads, progress=progress)
     return certified(
         asked,
+        columns,
         sums,
         counts[asked.scored],
         method=method,
@@ -52,7 +55,7 @@ def score_exactly(
     )
 
 
-def list_blocks(asked: Asked, counts: Floats) -> int:
+def list_blocks(asked: Asked, columns: Columns, counts: Floats) -> int:
     """Say in how many blocks sparse lists beat dense tiles, 0 if they do not.
 
     How many entries all lists hold is known beforehand: the number of sources each state reaches.
@@ -60,10 +63,9 @@ def list_blocks(asked: Asked, counts: Floats) -> int:
     if not asked.reduced.acyclic:
         return 0
     factor = asked.factor
-    columns = len(np.unique(factor.column))
     entries = float(counts[factor.lower_at].sum())
-    tiles = -(-columns // WIDTH) * WIDTH
+    tiles = -(-len(columns) // WIDTH) * WIDTH
     if entries * LIST_NS > len(factor.lower_at) * tiles * TILE_NS:
         return 0
     # Two blocks keep two cores busy; more where all lists at once might not fit.
-    return max(2, int(float(counts.sum()) * ENTRY / MEMORY) + 1) if columns > 1 else 1
+    return max(2, int(float(counts.sum()) * ENTRY / MEMORY) + 1) if len(columns) > 1 else 1

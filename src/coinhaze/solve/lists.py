@@ -22,14 +22,12 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
-from coinhaze.chain.chain import NO_COLUMN
 from coinhaze.errors import ResourceError
 from coinhaze.ledger.amounts import Floats
 from coinhaze.solve.asked import Asked
+from coinhaze.solve.columns import Columns
 from coinhaze.solve.lists_kernels import sweep_lists
-from coinhaze.solve.priors import Priors
 from coinhaze.solve.progress import Progress
-from coinhaze.solve.stream import columns_met
 from coinhaze.solve.sums import Sums
 
 # Bytes an entry of a list takes: outcome and probability, twice over while the lists grow.
@@ -39,6 +37,7 @@ MEMORY = 3 << 30
 
 def list_sums(
     asked: Asked,
+    columns: Columns,
     orders: Floats,
     *,
     least: float = 0.0,
@@ -47,20 +46,16 @@ def list_sums(
     threads: int | None,
     progress: Progress,
 ) -> tuple[Sums, Floats]:
-    """Add every scored row of an acyclic chain up over all outcomes; also give x^T B.
+    """Add every scored row of an acyclic chain up over all columns; also give x^T B.
 
-    Outcomes are swept in `blocks`, one after the other or by several threads: contributions of
-    outcomes add up, so the blocks change nothing but rounding. Only a run without dropping
+    Columns are swept in `blocks`, one after the other or by several threads: contributions of
+    columns add up, so the blocks change nothing but rounding. Only a run without dropping
     (`least` 0) can be cut into blocks: what is dropped must be seen whole.
     """
-    chain, factor = asked.chain, asked.factor
-    columns, number = columns_met(factor.column, len(chain.outcomes))
-    priors = Priors.of(chain, orders).take(columns)
-    elsewhere = number[chain.elsewhere] if chain.elsewhere >= 0 else NO_COLUMN
+    factor, priors = asked.factor, columns.priors
     scored = np.full(len(factor), -1)
     scored[asked.scored] = np.arange(len(asked.scored))
     uses = np.bincount(factor.lower_at, minlength=len(factor))
-    column_at = number[factor.column]
     workers = min(blocks, max(1, threads or os.cpu_count() or 1))
     most = memory // (ENTRY * workers)
     edges = np.linspace(0, len(columns), blocks + 1).astype(np.int64)
@@ -70,9 +65,9 @@ def list_sums(
         part = Sums.zeros(len(asked.scored), len(orders))
         weighed = np.zeros(last - first)
         peak = sweep_lists(
-            factor.lower, factor.lower_at, factor.lower_v, factor.own, column_at, uses, scored,
-            first, last, least, most, priors.bits, priors.top, priors.powers, orders, elsewhere,
-            asked.excess, weighed, *part.arrays(),
+            factor.lower, factor.lower_at, factor.lower_v, factor.own, columns.of_state, uses,
+            scored, first, last, least, most, priors.bits, priors.top, priors.powers, orders,
+            columns.elsewhere, asked.excess, weighed, *part.arrays(),
         )  # fmt: skip
         if peak < 0:
             raise ResourceError(
@@ -82,12 +77,10 @@ def list_sums(
         return part, weighed
 
     total = Sums.zeros(len(asked.scored), len(orders))
-    weights = np.zeros(len(chain.outcomes))
+    weights = np.zeros(len(columns))
     with ThreadPoolExecutor(workers) as pool:
         for block, (part, weighed) in enumerate(pool.map(sweep, range(blocks))):
             total.add(part)
-            weights[columns[edges[block] : edges[block + 1]]] = weighed
+            weights[edges[block] : edges[block + 1]] = weighed
             progress((block + 1) / blocks)
-    found = total.top_column >= 0
-    total.top_column[found] = columns[total.top_column[found]]
     return total, weights

@@ -11,6 +11,7 @@ from coinhaze.ledger.amounts import Ints
 from coinhaze.measure import Scores
 from coinhaze.solve.asked import Asked
 from coinhaze.solve.certify import certified, count_sources, plain_orders
+from coinhaze.solve.columns import columns_of
 from coinhaze.solve.exact import EXACT_WIDTH, score_exactly
 from coinhaze.solve.lists import list_sums
 from coinhaze.solve.progress import Progress, silent
@@ -38,13 +39,14 @@ def sweep(
         raise UsageError("this chain has cycles: use eliminate")
     if width > 1e-6 and not renyi and not chain.listed:
         counts = count_sources(asked)[asked.scored]
+        none = plain_orders(())
+        columns = columns_of(asked, none)
         for least in LEAST:
             try:
-                sums, _ = list_sums(
-                    asked, plain_orders(()), least=least, threads=1, progress=progress
-                )
+                sums, _ = list_sums(asked, columns, none, least=least, threads=1, progress=progress)
                 return certified(
                     asked,
+                    columns,
                     sums,
                     counts,
                     method=f"sweep (dropping below {least:.0e})",
