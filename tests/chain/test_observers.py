@@ -244,3 +244,70 @@ def test_a_posterior_over_ring_members_counts_instead_of_equal_shares() -> None:
         ]
     )
     assert bits_of(ledger, "t:0") == 1.5
+
+
+def test_a_link_to_change_of_the_same_transaction_means_the_address_before_it() -> None:
+    ledger = CoinLedger.from_transactions(
+        [
+            {"txid": "c1", "inputs": [], "outputs": [{"value": 10, "address": "A"}]},
+            {"txid": "c2", "inputs": [], "outputs": [{"value": 10, "address": "C"}]},
+            {
+                "txid": "t",
+                "inputs": [{"txid": "c1", "vout": 0}, {"txid": "c2", "vout": 0}],
+                "outputs": [{"value": 10, "address": "A"}, {"value": 10, "address": "B"}],
+            },
+        ]
+    )
+    graph = transaction_graph(ledger, view="address", time="temporal")
+    chain = absorbing_chain(graph, links={"t:1": {"A": 1.0}})
+    found = coinhaze.origins(chain, "B").sources().to_pylist()
+    assert found == [{"source": "tx:c1", "probability": 1.0}]
+    with pytest.raises(InputError, match="came after that payment"):
+        absorbing_chain(transaction_graph(ledger), links={"c1:0": {"t:0": 1.0}})
+
+
+def test_links_on_a_custom_policy_move_nothing_else() -> None:
+    ledger = AccountLedger.from_transfers([("a", "c", 1), ("b", "c", 1), ("c", "d", 2)])
+    graph = transaction_graph(ledger)
+    node = graph.names.node
+    p = np.zeros((len(graph), len(graph) + 1))
+    p[node("a"), -1] = p[node("b"), -1] = 1
+    p[node("c"), node("a")] = p[node("c"), node("b")] = 0.5
+    # a is no predecessor of d, but this observer thinks it is.
+    p[node("d"), node("a")] = p[node("d"), node("c")] = 0.5
+    chain = absorbing_chain(graph, policy=p, links={"2": {"b": 1.0}})
+    row = chain.Q.toarray()[node("d")]
+    assert row[node("a")] == row[node("b")] == 0.5
+    assert row[node("c")] == 0
+
+
+def test_a_history_may_name_a_member_of_a_cluster_but_one_source_once() -> None:
+    ledger = AccountLedger.from_transfers([("m1", "x", 5), ("m2", "x", 5), ("y", "x", 10)])
+    graph = transaction_graph(ledger, clusters={"m1": "E", "m2": "E"})
+    scores = coinhaze.score(absorbing_chain(graph, history={"m1": [1, 1]}), nodes=["x"])
+    assert scores.bits[0] == 1.5
+    with pytest.raises(InputError, match="already"):
+        absorbing_chain(graph, history={"m1": [1, 1], "E": [1]})
+    with pytest.raises(InputError, match="value is not a number"):
+        absorbing_chain(graph, history={"E": [1, math.nan]})  # type: ignore[list-item]
+
+
+def test_one_name_is_no_list() -> None:
+    with pytest.raises(UsageError, match="a list of names"):
+        absorbing_chain(transaction_graph(mixed()), listed="a")
+
+
+@pytest.mark.parametrize("posteriors", [[[1.0]], [[math.nan, 1.0], [1.0]], [[0.5, 0.5], [0.7]]])
+def test_posteriors_that_fit_no_ring_are_refused(posteriors: Any) -> None:
+    with pytest.raises(InputError, match="no distribution"):
+        CoinLedger.from_transactions(
+            [
+                {"txid": "a", "rings": [], "outputs": 3},
+                {
+                    "txid": "b",
+                    "rings": [["a:0", "a:1"], ["a:2"]],
+                    "posteriors": posteriors,
+                    "outputs": 1,
+                },
+            ]
+        )

@@ -64,7 +64,7 @@ def absorbing_chain(
         if sources.unknown:
             shown = ", ".join(sources.unknown[:5]) + (", ..." if len(sources.unknown) > 5 else "")
             notes += (f"{len(sources.unknown)} listed names are not in the ledger: {shown}",)
-    priors, remarks = pool_history(graph, outcomes, history or {})
+    priors, remarks = pool_history(graph, column, history or {})
     name = policy if isinstance(policy, str) else "custom"
     return AbsorbingChain(
         graph=graph,

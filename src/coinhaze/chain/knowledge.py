@@ -11,10 +11,11 @@ import pyarrow as pa
 import scipy.sparse
 
 from coinhaze.chain.chain import ELSEWHERE, NO_COLUMN, Walk
-from coinhaze.errors import InputError, UnknownName
+from coinhaze.errors import InputError, UnknownName, UsageError
 from coinhaze.graph import TransactionGraph
 from coinhaze.graph.graph import NO_SNAPSHOT
 from coinhaze.ledger.amounts import Bools, Ints
+from coinhaze.ledger.checks import exact_amount
 
 Links = Mapping[str, Mapping[str, float]]
 
@@ -31,6 +32,8 @@ class SourceSet:
 
 def source_set(graph: TransactionGraph, listed: Iterable[str]) -> SourceSet:
     """Resolve names to nodes: an address or account stands for all its coins and snapshots."""
+    if isinstance(listed, str):
+        raise UsageError(f"listed is a list of names, not one: [{listed!r}]")
     names = list(dict.fromkeys(listed))
     entry = np.full(len(graph), NO_COLUMN)
     labels: list[str] = []
@@ -70,71 +73,80 @@ def with_links(graph: TransactionGraph, walk: Walk, links: Links) -> Walk:
     names = list(links)
     payments = graph.ledger.payment_rows(names)
     moved: list[tuple[int, int, float]] = []
-    left = np.ones(len(graph.tail))
     remaining: dict[int, int] = {}
+    q = scipy.sparse.csr_array(walk.q, copy=True)
+    q.sort_indices()
     for name, payment in zip(names, payments.tolist(), strict=True):
         distribution = _distribution(name, links[name])
         edge = int(graph.payment_edge[payment])
         if edge < 0:
             raise UnknownName(f"payment {name!r} moved nothing, so it cannot be linked")
         receiver, sender = int(graph.head[edge]), int(graph.tail[edge])
-        chance = walk.q[receiver, sender]
+        chance = float(walk.q[receiver, sender])
         whole, part = 1, 1
         if graph.amounts is not None and graph.payment_amount is not None:
             whole, part = graph.amounts[edge], graph.payment_amount[payment]
         remaining[edge] = remaining.get(edge, whole) - part
-        left[edge] = remaining[edge] / whole
+        if chance > 0:
+            begin, end = q.indptr[receiver], q.indptr[receiver + 1]
+            at = begin + int(np.searchsorted(q.indices[begin:end], sender))
+            q.data[at] = chance * (remaining[edge] / whole)
         for origin, probability in distribution.items():
             node = _origin(graph, origin, receiver)
             moved.append((receiver, node, chance * (part / whole) * probability))
-    n = len(graph)
-    stays = scipy.sparse.csr_array((left, (graph.head, graph.tail)), shape=(n, n))
     rows, nodes, shares = (list(c) for c in zip(*moved, strict=True)) if moved else ([], [], [])
-    q = scipy.sparse.csr_array(walk.q * stays)
-    q = q + scipy.sparse.csr_array((shares, (rows, nodes)), shape=(n, n))
+    q = scipy.sparse.csr_array(q + scipy.sparse.csr_array((shares, (rows, nodes)), shape=q.shape))
     q.eliminate_zeros()
-    return Walk(scipy.sparse.csr_array(q), walk.own)
+    return Walk(q, walk.own)
 
 
 def _distribution(payment: str, given: Mapping[str, float]) -> Mapping[str, float]:
     total = sum(given.values())
-    if not given or min(given.values()) < 0 or not abs(total - 1) <= 1e-9:
+    if not given or not min(given.values()) >= 0 or not abs(total - 1) <= 1e-9:
         raise InputError(f"link of payment {payment!r}: probabilities sum to {total}, not 1")
-    return given
+    return {name: probability / total for name, probability in given.items()}
 
 
 def _origin(graph: TransactionGraph, name: str, receiver: int) -> int:
     """Find the node a link names; an account with snapshots as it was before the payment."""
     node = graph.names.node(name)
-    is_snapshot = len(graph.names.parties_named(name)) == 0
-    if graph.names.snapshot[node] == NO_SNAPSHOT or is_snapshot:
+    if graph.born is None:
         return node
-    party = graph.names.party == graph.names.party[node]
-    earlier = np.flatnonzero(party[:receiver])
-    if len(earlier) == 0:
-        raise InputError(f"link to {name!r}: it had no money before that payment")
-    return int(earlier[-1])
+    is_snapshot = len(graph.names.parties_named(name)) == 0
+    if graph.names.snapshot[node] != NO_SNAPSHOT and not is_snapshot:
+        same = graph.names.party == graph.names.party[node]
+        earlier = np.flatnonzero(same & (graph.born < graph.born[receiver]))
+        if len(earlier) == 0:
+            raise InputError(f"link to {name!r}: it had no money before that payment")
+        return int(earlier[-1])
+    if graph.born[node] >= graph.born[receiver]:
+        raise InputError(f"link to {name!r}: it came after that payment")
+    return node
 
 
 def pool_history(
-    graph: TransactionGraph, outcomes: pa.StringArray, history: Mapping[str, Sequence[int]]
+    graph: TransactionGraph, column: Ints, history: Mapping[str, Sequence[int]]
 ) -> tuple[dict[int, npt.NDArray[np.float64]], tuple[str, ...]]:
     """Find the sources that stand for many origins, and the distribution of those."""
-    names = outcomes.to_pylist()
-    number = {name: k for k, name in enumerate(names)}
     found: dict[int, npt.NDArray[np.float64]] = {}
     notes = []
-    for source, values in history.items():
+    for source, given in history.items():
+        values = [exact_amount(v, f"history of {source}", field="value") for v in given]
         total = sum(values)
-        if total <= 0 or min(values) < 0:
-            raise InputError(f"history of {source}: values must be >= 0 and add up to more than 0")
-        aliases = [source, f"{source}:0", f"pool:{source}", f"pool:{source}:0"]
-        column = next((number[a] for a in aliases if a in number), None)
-        if column is None:
-            known = any(len(graph.names.nodes(a)) for a in aliases)
-            if not known:
-                raise UnknownName(f"history names {source!r}, which is not in the ledger")
+        if total == 0:
+            raise InputError(f"history of {source}: values must add up to more than 0")
+        nodes = graph.names.nodes(source)
+        if len(nodes) == 0:
+            nodes = graph.names.nodes(f"pool:{source}")
+        if len(nodes) == 0:
+            raise UnknownName(f"history names {source!r}, which is not in the ledger")
+        columns = column[nodes][column[nodes] != NO_COLUMN]
+        if len(columns) == 0:
             notes.append(f"history of {source} has no effect: it opened with nothing")
-            continue
-        found[column] = np.array([v / total for v in values if v > 0])
+        elif len(columns) > 1:
+            raise InputError(f"history of {source}: that names {len(columns)} sources; name one")
+        elif int(columns[0]) in found:
+            raise InputError(f"history of {source}: that source has a history already")
+        else:
+            found[int(columns[0])] = np.array([v / total for v in values if v > 0])
     return found, tuple(notes)

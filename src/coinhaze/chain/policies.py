@@ -79,6 +79,7 @@ def custom(graph: TransactionGraph, policy: Any) -> Walk:
         name = graph.names.of(np.array([row]))[0].as_py()
         raise PolicyError(f"policy row of {name} sums to {total[row]:.12g}: rows must sum to 1")
     p.eliminate_zeros()
+    p.data /= np.repeat(total, np.diff(p.indptr))
     return Walk(scipy.sparse.csr_array(p[:, :n]), np.asarray(p[:, [n]].todense()).ravel())
 
 

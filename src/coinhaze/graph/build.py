@@ -145,4 +145,4 @@ def _opening(
         table["pool:shielded"] = sum(values.values())
     else:
         table |= {f"pool:{pool}": value for pool, value in values.items()}
-    return Opening(table=table, strict=False)
+    return Opening(table=table, strict=False, top_up=top_up)

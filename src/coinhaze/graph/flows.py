@@ -58,6 +58,7 @@ class _Nodes(NamedTuple):
     carry_head: Ints
     carry: Amounts
     opening: Amounts  # for each node
+    born: Ints | None  # for each node, where time counts
 
 
 def stationary(flows: Flows, opening: Opening, *, paper_sinks: bool = False) -> TransactionGraph:
@@ -81,6 +82,7 @@ def stationary(flows: Flows, opening: Opening, *, paper_sinks: bool = False) -> 
         carry_head=nothing,
         carry=Amounts.zeros(0),
         opening=money.take(party),
+        born=None,
     )
     return _graph(flows, kept, nodes, opening, paper_sinks=paper_sinks)
 
@@ -154,6 +156,7 @@ def temporal(flows: Flows, opening: Opening, *, paper_sinks: bool = False) -> Tr
         carry_head=number[receipt_slot[carried]],
         carry=left.take(carried),
         opening=Amounts(np.where(first[:, None], money.digits[party], 0)),
+        born=born[slots_by_time],
     )
     return _graph(flows, kept, nodes, opening, paper_sinks=paper_sinks)
 
@@ -206,6 +209,7 @@ def _graph(
         sources=sources,
         closing=None if hidden else closing,
         sinks=sinks,
+        born=nodes.born,
         payment_edge=np.where(payment >= 0, flow_edge[payment], -1)
         if len(flow_edge)
         else np.full(len(payment), -1),
@@ -213,7 +217,7 @@ def _graph(
         if flows.amounts is None or not len(flows.tail)
         else flows.amounts.take(payment),
         ledger=flows.ledger,
-        notes=opening.notes(flows.names),
+        notes=opening.notes(flows.names, flows.holds),
     )
 
 

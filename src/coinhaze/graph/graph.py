@@ -76,14 +76,31 @@ class Names:
         party = self.parties_named(name)
         if len(party) == 0:
             return self._named_nodes(name)
-        return np.flatnonzero(np.isin(self.party, party))
+        start, order = self._nodes_of_party
+        return np.sort(np.concatenate([order[start[p] : start[p + 1]] for p in party]))
 
     def parties_named(self, name: str) -> Ints:
         """Find the parties a name means: one of its own, or those it is another name for."""
-        own = pc.index(self.parties, name).as_py()
-        if own >= 0:
+        own = self._numbers.get(name)
+        if own is not None:
             return np.array([own])
-        return self.other_party[np.asarray(pc.equal(self.others, name), dtype=np.bool_)]
+        first, last = np.searchsorted(self._sorted_others[0], [name, name + "\0"])
+        return self.other_party[self._sorted_others[1][first:last]]
+
+    @cached_property
+    def _numbers(self) -> dict[str, int]:
+        return {name: k for k, name in reversed(list(enumerate(self.parties.to_pylist())))}
+
+    @cached_property
+    def _sorted_others(self) -> tuple[npt.NDArray[np.object_], Ints]:
+        names = np.array(self.others.to_pylist(), dtype=object)
+        order = np.argsort(names, kind="stable")
+        return names[order], order
+
+    @cached_property
+    def _nodes_of_party(self) -> tuple[Ints, Ints]:
+        order = np.argsort(self.party, kind="stable")
+        return np.searchsorted(self.party[order], np.arange(len(self.parties) + 1)), order
 
     def _named_nodes(self, name: str) -> Ints:
         party = self.parties_named(name)
@@ -93,8 +110,9 @@ class Names:
         base, _, number = name.rpartition(":")
         if not (number.isascii() and number.isdigit()):
             return np.zeros(0, dtype=np.int64)
-        party = self.parties_named(base)
-        return np.flatnonzero(np.isin(self.party, party) & (self.snapshot == int(number)))
+        nodes = self.nodes(base) if len(self.parties_named(base)) else np.zeros(0, dtype=np.int64)
+        found: Ints = nodes[self.snapshot[nodes] == int(number[:18])]
+        return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,6 +133,7 @@ class TransactionGraph:
     sources: Bools
     closing: Amounts | None
     sinks: Bools
+    born: Ints | None  # the step at which each node came to be; None where time does not count
     payment_edge: Ints
     payment_amount: Amounts | None
     ledger: Ledger
@@ -133,12 +152,6 @@ class TransactionGraph:
             f"TransactionGraph({len(self)} nodes, {len(self.tail)} edges, "
             f"{int(self.sources.sum())} sources, {int(self.sinks.sum())} sinks)"
         )
-
-    @cached_property
-    def incoming(self) -> tuple[Ints, Ints]:
-        """Edges grouped by receiver: (start of each node's edges, edge numbers)."""
-        order = np.argsort(self.head, kind="stable")
-        return np.searchsorted(self.head[order], np.arange(len(self) + 1)), order
 
     def to_arrow(self) -> dict[str, pa.Table]:
         """Give nodes and edges as Arrow tables."""

@@ -26,8 +26,8 @@ class Opening:
     strict: bool = True
     top_up: bool = False
 
-    def entries(self, names: pa.StringArray) -> tuple[dict[int, int], list[str]]:
-        """Resolve the table to parties; the rest are entries that name none of them."""
+    def entries(self, names: pa.StringArray, holds: Bools) -> tuple[dict[int, int], list[str]]:
+        """Resolve the table to holders; the rest are entries that name none of them."""
         found: dict[int, int] = {}
         missing: list[str] = []
         if self.table is None:
@@ -35,15 +35,15 @@ class Opening:
         number = {name: k for k, name in enumerate(names.to_pylist())}
         for name, value in self.table.items():
             amount = exact_amount(value, f"opening of {name}", field="amount")
-            if name in number:
+            if name in number and holds[number[name]]:
                 found[number[name]] = amount
             else:
                 missing.append(name)
         return found, missing
 
-    def notes(self, names: pa.StringArray) -> tuple[str, ...]:
+    def notes(self, names: pa.StringArray, holds: Bools) -> tuple[str, ...]:
         """Say which entries of the table were ignored."""
-        _, missing = self.entries(names)
+        _, missing = self.entries(names, holds)
         if not missing:
             return ()
         shown = ", ".join(missing[:3]) + (", ..." if len(missing) > 3 else "")
@@ -59,8 +59,8 @@ def opening_balances(
     """
     if opening.table is None:
         return least
-    found, _ = opening.entries(names)
-    rows = np.array([p for p in found if holds[p]], dtype=np.int64)
+    found, _ = opening.entries(names, holds)
+    rows = np.array(list(found), dtype=np.int64)
     covered = holds.copy() if opening.strict else np.zeros(len(holds), dtype=np.bool_)
     covered[rows] = True
     given = Amounts.of([found[p] for p in rows.tolist()]).total_by(rows, len(holds))

@@ -200,8 +200,11 @@ class _Columns:
         here = f"{place}, ring {vin}"
         if not ring:
             raise LedgerError(here, "a ring with no member")
-        chances = t.posteriors[vin] if t.posteriors else (1 / len(ring),) * len(ring)
-        if len(chances) != len(ring) or min(chances) < 0 or abs(sum(chances) - 1) > 1e-9:
+        chances: tuple[float, ...] = (1 / len(ring),) * len(ring)
+        if t.posteriors:
+            chances = t.posteriors[vin] if vin < len(t.posteriors) else ()
+        fits = len(chances) == len(ring)
+        if not (fits and min(chances) >= 0 and abs(sum(chances) - 1) <= 1e-9):
             raise LedgerError(here, "a posterior that is no distribution", value=chances)
         for member, chance in zip(ring, chances, strict=True):
             self.ring_members.append((row, vin, self._coin(row, member, here), chance))

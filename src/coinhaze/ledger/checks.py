@@ -31,6 +31,10 @@ def exact_amounts(column: pa.Array | Sequence[object], place: Place, *, field: s
         good = pc.fill_null(pc.match_substring_regex(column, "^[0-9]{1,18}$"), False)
         if pc.all(good, min_count=0).as_py():
             return Amounts.of(pc.cast(column, pa.int64()).to_numpy(zero_copy_only=False))
+    if isinstance(column, pa.Array) and pa.types.is_integer(column.type):
+        numbers = column.drop_null().to_numpy(zero_copy_only=False)
+        if len(numbers) == len(column) and (len(numbers) == 0 or numbers.min() >= 0):
+            return Amounts.of(numbers)
     values = column.to_pylist() if isinstance(column, pa.Array) else column
     for row, value in enumerate(values):
         if amount_fault(value):

@@ -20,8 +20,12 @@ def slack_from_total(error: Floats, sources: Floats) -> Floats:
     Two distributions over n outcomes whose probabilities differ by 2T in all differ by at most T
     log2(n-1) + h(T) bits.
     """
-    t = np.minimum(error / 2, 0.5)
-    return t * np.log2(np.maximum(sources - 1, 1)) + surprise(t) + surprise(1 - t)
+    n = np.maximum(sources, 2)
+    t = error / 2
+    small = np.minimum(t, 0.5)
+    other = -(1 - small) * np.log1p(-small) * LOG2_E
+    slack = small * np.log2(n - 1) + surprise(small) + other
+    return np.where(t < 0.5, slack, np.log2(n))
 
 
 def slack_from_each(error: float, bits: Floats) -> Floats:

@@ -27,7 +27,8 @@ class Origins:
     flow_from: Ints  # predecessor ...
     flow_to: Ints  # ... and node of each move that carried some of the money
     flow_share: Floats  # expected number of times a walk back makes that move
-    ways: tuple[tuple[int, ...], ...]  # the likeliest way to each outcome, from the node back
+    way_next: Ints  # from each node of the past, the next one on its likeliest way here
+    way_end: Ints  # for each outcome, the node where its likeliest way begins
 
     @property
     def name(self) -> str:
@@ -59,7 +60,10 @@ class Origins:
 
     def way(self, rank: int) -> list[str]:
         """Name the likeliest way from the source of that rank (0 is the largest) to the node."""
-        return self._names(np.array(self.ways[rank][::-1]))
+        way = [int(self.way_end[rank])]
+        while way[-1] != self.node:
+            way.append(int(self.way_next[way[-1]]))
+        return self._names(np.array(way))
 
     def to_arrow(self) -> pa.Table:
         """Give the same as `sources`."""

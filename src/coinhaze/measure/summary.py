@@ -84,7 +84,9 @@ def summarise(
         scored=len(b),
         nulls=int((~answered).sum()),
         burns=int(burnt.sum()),
-        burns_bits_mean=float(bits[burnt].mean()) if burnt.any() else np.nan,
+        burns_bits_mean=float(bits[burnt & answered].mean())
+        if np.any(burnt & answered)
+        else np.nan,
         bits_mean=float(b.mean()) if some else np.nan,
         bits_median=float(np.median(b)) if some else np.nan,
         bits_variance=float(b.var()) if some else np.nan,

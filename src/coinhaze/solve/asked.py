@@ -8,6 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from coinhaze.chain import AbsorbingChain
+from coinhaze.errors import AccuracyError
 from coinhaze.ledger.amounts import Bools, Floats, Ints
 from coinhaze.solve.factor import Factor, factorise
 from coinhaze.solve.reduce import NO_STATE, Reduced, kept_excess, reduce_chain
@@ -26,9 +27,9 @@ class Asked:
     row_of: Ints  # ... and which of them each answered row has
 
     @classmethod
-    def of(cls, chain: AbsorbingChain, rows: Ints) -> Asked:
+    def of(cls, chain: AbsorbingChain, rows: Ints, *, merge: bool = True) -> Asked:
         """Reduce the chain to what the rows need, and factorise it."""
-        reduced = reduce_chain(chain, rows)
+        reduced = reduce_chain(chain, rows, merge=merge)
         factor = factorise(reduced)
         state = reduced.state[rows]
         answered = state != NO_STATE
@@ -44,6 +45,8 @@ class Asked:
     def steps(self) -> Floats:
         """Give the expected steps of every asked row."""
         by_state = self.factor.solve(self.factor.cost)[self.scored]
+        if not np.all(np.isfinite(by_state)):
+            raise AccuracyError("walks are longer than a float can count: no score is given")
         return self.spread(by_state) + self.reduced.extra_steps[self.rows]
 
     @cached_property

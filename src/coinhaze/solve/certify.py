@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from coinhaze.chain.chain import NO_COLUMN
-from coinhaze.errors import AccuracyError
+from coinhaze.errors import AccuracyError, UsageError
 from coinhaze.ledger.amounts import Floats, Ints
 from coinhaze.measure import Scores
 from coinhaze.measure.entropy import renyi_from_power
@@ -15,6 +15,7 @@ from coinhaze.measure.intervals import slack_from_each, slack_from_total, surpri
 from coinhaze.solve.asked import Asked
 from coinhaze.solve.columns import Columns
 from coinhaze.solve.factor import ROUNDING
+from coinhaze.solve.reduce import ENTRY_ERROR
 from coinhaze.solve.stream_kernels import WIDTH
 from coinhaze.solve.structure_kernels import count_outcomes, reachable
 from coinhaze.solve.sums import Sums
@@ -41,7 +42,7 @@ def certified(
     bits = sums.entropy + surprise(sums.elsewhere) + sums.prior
     low, high = intervals(asked, columns, sums, bits, counts)
     reached = float((high - low).max(initial=0.0))
-    if reached > width:
+    if not reached <= width:
         raise AccuracyError(
             f"the proven interval is {reached:.2e} bits wide at its widest, above the asked "
             f"{width:.0e}: ask for accuracy={reached:.0e} or wider"
@@ -76,6 +77,9 @@ def certified(
 
 def plain_orders(renyi: Sequence[float]) -> Floats:
     """Give the orders that need sums of powers: all but 0, 1 and infinity."""
+    for order in renyi:
+        if not order >= 0 or 0 < abs(order - 1) < 1e-6:
+            raise UsageError(f"order of a Renyi entropy is >= 0 and not all but 1: {order}")
     return np.array([o for o in renyi if o not in (0, 1) and np.isfinite(o)])
 
 
@@ -88,7 +92,12 @@ def _renyi(
         return bits
     if np.isinf(order):
         return 0.0 - np.log2(sums.top)
-    return renyi_from_power(sums.powers[:, list(plain_orders(orders)).index(order)], order)
+    power = sums.powers[:, list(plain_orders(orders)).index(order)]
+    if order > 1 and np.any(power < 1e-290):
+        raise AccuracyError(
+            f"powers of order {order} are too small for floats: ask for a lower one"
+        )
+    return renyi_from_power(power, order)
 
 
 def _outcomes(columns: Columns, column: Ints) -> Ints:
@@ -99,7 +108,7 @@ def _outcomes(columns: Columns, column: Ints) -> Ints:
 def check_mass(mass: Floats) -> None:
     """Refuse rows of B that do not sum to 1."""
     worst = float(np.abs(mass - 1).max(initial=0.0))
-    if worst > CERTIFICATE:
+    if not worst <= CERTIFICATE:
         raise AccuracyError(f"a row of B sums to 1 {worst:+.2e}: mass was lost; no score is given")
 
 
@@ -111,7 +120,7 @@ def check_conservation(asked: Asked, columns: Columns, weights: Floats) -> float
     column = columns.of_state[asked.factor.place[reduced.state[source]]]
     opening = np.bincount(column, chain.graph.opening.take(source).floats(), minlength=len(columns))
     error = float(np.abs(weights / opening - 1).max(initial=0.0))
-    if error > CERTIFICATE:
+    if not error <= CERTIFICATE:
         raise AccuracyError(f"x^T B differs from b by {error:.2e}; no score is given")
     return error
 
@@ -132,8 +141,11 @@ def intervals(
     by_total = slack_from_total(1.01 * factor.solve(cost)[asked.scored], sources)
     by_each = slack_from_each(1.01 * float(cost.sum()), bits)
     # Adding up -p log2 p: a tile's terms, then tile by tile, a few roundings each.
-    terms = -(-sources // WIDTH) + WIDTH + 2 * columns.depth
+    # Inner entropies of columns err by the moves of their trees.
+    terms = -(-sources // WIDTH) + WIDTH + (ENTRY_ERROR + 1) * columns.depth
     slack = np.minimum(by_total, by_each) + 4 * terms * ROUNDING * (bits + 2)
+    # What was dropped is itself known to a relative 1e-9 at least: it is a sum like any other.
+    slack = slack + 1e-9 * (sums.missing + sums.above)
     missing = np.clip(sums.missing, 0.0, 1.0)
     largest = np.maximum(sums.top, sums.elsewhere)
     on_top = surprise(np.minimum(largest + missing, 1.0)) - surprise(largest)

@@ -17,6 +17,7 @@ from coinhaze.chain.chain import NO_COLUMN
 from coinhaze.ledger.amounts import Bools, Floats, Ints
 from coinhaze.measure.intervals import surprise
 from coinhaze.solve.asked import Asked
+from coinhaze.solve.columns_kernels import exact_sums
 from coinhaze.solve.priors import Priors
 
 # A source visited less often than this for each visit to its tree's root stays a column by itself.
@@ -87,7 +88,7 @@ def _trees(asked: Asked) -> tuple[Ints, Floats, int]:
         visits, root = visits * visits[root], root[root]
         depth = 2 * depth + 1
     faint = visits < FAINT
-    root[faint] = np.flatnonzero(faint)
+    root[faint], visits[faint] = np.flatnonzero(faint), 1.0
     return root, visits, depth + 1
 
 
@@ -95,18 +96,18 @@ def _inner(
     column: Ints, weight: Floats, outcome: Ints, width: int, orders: Floats
 ) -> tuple[Ints, Priors]:
     """Give each column's likeliest outcome and its inner distribution's figures."""
-    total = np.bincount(column, weight, minlength=width)
-    share = weight / total[column]
+
+    def total_of(values: Floats) -> Floats:
+        total: Floats = exact_sums(column, values, width)
+        return total
+
+    share = weight / total_of(weight)[column]
     top = np.zeros(width)
     np.maximum.at(top, column, share)
     likeliest = np.full(width, NO_COLUMN)
     # Of equal shares the first met stays: written last to first.
     best = np.flatnonzero(share >= top[column])[::-1]
     likeliest[column[best]] = outcome[best]
-
-    def total_of(values: Floats) -> Floats:
-        return np.bincount(column, values, minlength=width).astype(np.float64)
-
     return likeliest, Priors(
         bits=total_of(surprise(share)),
         top=top,

@@ -6,11 +6,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from coinhaze.errors import AccuracyError, ResourceError
 from coinhaze.ledger.amounts import Floats, Ints
 from coinhaze.solve.factor_kernels import eliminate_block, solve_transposed, solve_vector
-from coinhaze.solve.reduce import Reduced
+from coinhaze.solve.reduce import ENTRY_ERROR, Reduced
 
 ROUNDING = 2.0**-53
+MOST_CORE = 12_000
 # Beyond this share of possible moves a block is eliminated as a dense matrix.
 DENSE_SHARE = 0.25
 
@@ -76,10 +78,14 @@ def factorise(reduced: Reduced) -> Factor:
     inner = block[rows] == block[reduced.indices]
     place = np.arange(n)
     pivot = np.ones(n)
-    row_error = np.full(n, 4.0)
+    # Every row errs by its worst entry; its own absorption is one of them.
+    row_error = np.full(n, ENTRY_ERROR)
+    np.maximum.at(row_error, rows, reduced.entry_error)
     outside = reduced.own + np.bincount(rows[~inner], reduced.data[~inner], minlength=n)
-    # A plain sum of k terms errs by at most k roundings.
-    outside_error = 4.0 + np.bincount(rows[~inner], minlength=n)
+    # A plain sum of k terms errs by at most k roundings beside its terms' own.
+    outside_error = np.full(n, ENTRY_ERROR)
+    np.maximum.at(outside_error, rows[~inner], reduced.entry_error[~inner])
+    outside_error += np.bincount(rows[~inner], minlength=n)
     lowers = [(rows[~inner], reduced.indices[~inner], reduced.data[~inner])]
     uppers: list[tuple[Ints, Ints, Floats]] = []
     looping = np.unique(rows[inner])
@@ -92,10 +98,21 @@ def factorise(reduced: Reduced) -> Factor:
             np.searchsorted(local_rows, np.arange(end - start + 1)),
             reduced.indices[part][within] - start,
             reduced.data[part][within],
+            reduced.entry_error[part][within],
             outside[start:end],
-            outside_error[start:end].astype(np.float32),
+            outside_error[start:end],
             DENSE_SHARE,
+            MOST_CORE,
         )
+        if len(order) and order[0] < 0:
+            raise ResourceError(
+                f"a core of more than {MOST_CORE} states is left after elimination, too many for "
+                "a dense matrix: use accuracy=preview with fewer nodes, or a temporal view"
+            )
+        if s.min() <= 0:
+            raise AccuracyError(
+                "absorption is rarer than floats can hold (below 1e-290): no score is given"
+            )
         place[start + order] = start + np.arange(end - start)
         pivot[start:end] = s
         row_error[start:end] = errors

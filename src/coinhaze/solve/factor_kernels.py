@@ -15,6 +15,8 @@ from numba import njit
 
 # Rounding errors of one product and quotient, and of one addition.
 PRODUCT, SUM = 4.0, 1.0
+# Entries below this have lost digits at the end of the range of floats.
+FAINT = 1e-290
 
 
 @njit(cache=True, nogil=True)
@@ -34,7 +36,7 @@ def _grow(keys, values, errors):
     size = 2 * len(keys)
     new_keys = np.full(size, -1, np.int64)
     new_values = np.zeros(size)
-    new_errors = np.zeros(size, np.float32)
+    new_errors = np.zeros(size)
     for slot in range(len(keys)):
         if keys[slot] != -1:
             to = _find(new_keys, keys[slot])
@@ -93,6 +95,7 @@ def _columns(triples):
 def _eliminate_core(dense, error, out, out_error, core, pivot, row_error, lower, upper):
     """Eliminate what is left as a dense matrix, in the order given."""
     c = len(core)
+    faint = 1.0
     for k in range(c):
         row_error[k] = out_error[k]
         for j in range(k + 1, c):
@@ -110,19 +113,25 @@ def _eliminate_core(dense, error, out, out_error, core, pivot, row_error, lower,
             if out[k] > 0:
                 out_error[i] = max(out_error[i], ratio_error) + SUM
                 out[i] += ratio * out[k]
+                faint = min(faint, out[i])
             for j in range(k + 1, c):
                 if dense[k, j] > 0 and j != i:
                     dense[i, j] += ratio * dense[k, j]
+                    faint = min(faint, dense[i, j])
                     error[i, j] = max(error[i, j], ratio_error) + SUM
+    return faint
 
 
 @njit(cache=True, nogil=True)
-def eliminate_block(indptr, indices, data, outside, outside_error, dense_share):
+def eliminate_block(
+    indptr, indices, data, data_error, outside, outside_error, dense_share, most_core
+):
     """Eliminate the states of one strong component, cheapest first, then a dense core.
 
     The block is given by its inner moves and by `outside`, the probability to leave it, with its
     error. Returns the order, and in that order pivots and error bounds; then the lower factors
-    (row, earlier state, multiplier) and the upper rows (row, later state, probability).
+    (row, earlier state, multiplier) and the upper rows (row, later state, probability). A core
+    too large gives an order of -1; a number too small for floats gives a pivot of 0.
     """
     m = len(outside)
     size = 64
@@ -130,7 +139,7 @@ def eliminate_block(indptr, indices, data, outside, outside_error, dense_share):
         size *= 2
     keys = np.full(size, -1, np.int64)
     values = np.zeros(size)
-    errors = np.zeros(size, np.float32)
+    errors = np.zeros(size)
     used = 0
     out = np.copy(outside)
     out_error = np.copy(outside_error)
@@ -145,7 +154,7 @@ def eliminate_block(indptr, indices, data, outside, outside_error, dense_share):
                 slot = _find(keys, i * m + indices[e])
                 keys[slot] = i * m + indices[e]
                 values[slot] = data[e]
-                errors[slot] = 4.0
+                errors[slot] = data_error[e]
                 _add_link(link_to, link_next, link_first, degree, used, i, indices[e])
                 used += 1
     links = inner = used
@@ -161,6 +170,7 @@ def eliminate_block(indptr, indices, data, outside, outside_error, dense_share):
     succ = np.empty(m, np.int64)
     succ_v = np.empty(m + 1)
     done = 0
+    faint = 1.0
     while left > 0 and inner < dense_share * left * left:
         cost, k = heapq.heappop(queue)
         now = degree[0, k] * degree[1, k]
@@ -207,6 +217,7 @@ def eliminate_block(indptr, indices, data, outside, outside_error, dense_share):
             if out[k] > 0:
                 out_error[i] = max(out_error[i], ratio_error) + SUM
                 out[i] += ratio * out[k]
+                faint = min(faint, out[i])
             for p in range(n_succ):
                 j = succ[p]
                 if j == i:
@@ -221,6 +232,7 @@ def eliminate_block(indptr, indices, data, outside, outside_error, dense_share):
                     slot = _find(keys, i * m + j)
                 keys[slot] = i * m + j
                 values[slot] = ratio * succ_v[p]
+                faint = min(faint, values[slot])
                 errors[slot] = ratio_error
                 used += 1
                 inner += 1
@@ -232,8 +244,11 @@ def eliminate_block(indptr, indices, data, outside, outside_error, dense_share):
         for p in range(n_succ):
             heapq.heappush(queue, (degree[0, succ[p]] * degree[1, succ[p]], succ[p]))
     core = np.flatnonzero(alive)
+    if len(core) > most_core:
+        order[:] = -1
+        return order, pivot, row_error, _columns(lower), _columns(upper)
     dense = np.zeros((len(core), len(core)))
-    dense_error = np.zeros((len(core), len(core)), np.float32)
+    dense_error = np.zeros((len(core), len(core)))
     place = np.full(m, -1, np.int64)
     place[core] = np.arange(len(core))
     for slot in range(len(keys)):
@@ -244,9 +259,11 @@ def eliminate_block(indptr, indices, data, outside, outside_error, dense_share):
                 dense_error[i, j] = errors[slot]
     order[done:] = core
     core_out, core_error = out[core], out_error[core]
-    _eliminate_core(
+    core_faint = _eliminate_core(
         dense, dense_error, core_out, core_error, core, pivot[done:], row_error[done:], lower, upper
     )
+    if min(faint, core_faint) < FAINT:
+        pivot[:] = 0.0
     return order, pivot, row_error, _columns(lower), _columns(upper)
 
 

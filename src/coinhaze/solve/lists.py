@@ -17,7 +17,6 @@ All three are linear in the chain, so they cost one number each a state.
 
 from __future__ import annotations
 
-import os
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -29,6 +28,7 @@ from coinhaze.solve.columns import Columns
 from coinhaze.solve.lists_kernels import sweep_lists
 from coinhaze.solve.progress import Progress
 from coinhaze.solve.sums import Sums
+from coinhaze.solve.workers import workers_for
 
 # Bytes an entry of a list takes: outcome and probability, twice over while the lists grow.
 ENTRY = 24
@@ -56,7 +56,7 @@ def list_sums(
     scored = np.full(len(factor), -1)
     scored[asked.scored] = np.arange(len(asked.scored))
     uses = np.bincount(factor.lower_at, minlength=len(factor))
-    workers = min(blocks, max(1, threads or os.cpu_count() or 1))
+    workers = workers_for(blocks, threads)
     most = memory // (ENTRY * workers)
     edges = np.linspace(0, len(columns), blocks + 1).astype(np.int64)
 

@@ -100,6 +100,11 @@ def sweep_lists(
         begin = end
         dropped = 0.0
         pieces = 0.0
+        # Sums go by 64 entries at a time, so that roundings stay few (as in a tile).
+        h = 0.0
+        m = 0.0
+        q = 0.0
+        held = 0
         for t in range(count):
             c = touched[t]
             p = sums[c]
@@ -108,10 +113,9 @@ def sweep_lists(
                 weighed[c] += excess[i] * p
             if p < least:
                 dropped += p
-                h = p * prior_bits[first + c]
                 pieces += surprise(p)
-                upper[i] += h
-                lower[i] += h
+                upper[i] += p * prior_bits[first + c]
+                lower[i] += p * prior_bits[first + c]
                 continue
             if left[i] > 0:
                 columns[end] = c
@@ -122,9 +126,16 @@ def sweep_lists(
             if first + c == elsewhere:
                 at_elsewhere[r] += p
             else:
-                entropy[r] += surprise(p)
-                mass[r] += p
-                prior[r] += p * prior_bits[first + c]
+                h += surprise(p)
+                m += p
+                q += p * prior_bits[first + c]
+            held += 1
+            if held == 64:
+                entropy[r] += h
+                mass[r] += m
+                prior[r] += q
+                h = m = q = 0.0
+                held = 0
             if p * prior_top[first + c] > top[r]:
                 top[r] = p * prior_top[first + c]
                 top_column[r] = first + c
@@ -134,6 +145,9 @@ def sweep_lists(
         upper[i] += pieces
         lower[i] += pieces - surprise(dropped)
         if r >= 0:
+            entropy[r] += h
+            mass[r] += m
+            prior[r] += q
             missing[r] += lost[i]
             above[r] += upper[i]
             below[r] += lower[i]

@@ -19,6 +19,8 @@ from coinhaze.ledger.amounts import Bools, Floats, Ints
 from coinhaze.solve.structure_kernels import reachable, strong_components
 
 NO_STATE = -1
+# A move's probability: two amounts rounded to floats, each by up to 2, and one division.
+ENTRY_ERROR = 5.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,6 +37,7 @@ class Reduced:
     indptr: Ints
     indices: Ints
     data: Floats
+    entry_error: Floats  # bound on each move's relative rounding error, times 2^53
     own: Floats
     column: Ints
     cost: Floats  # expected steps of one move
@@ -63,8 +66,8 @@ def certain_nodes(chain: AbsorbingChain) -> Bools:
     return ~np.asarray(reachable(back.indptr, back.indices, ~ends), dtype=np.bool_)
 
 
-def reduce_chain(chain: AbsorbingChain, rows: Ints) -> Reduced:
-    """Keep what the given rows need; merge aliases; order by strong components."""
+def reduce_chain(chain: AbsorbingChain, rows: Ints, *, merge: bool = True) -> Reduced:
+    """Keep what the given rows need; merge aliases unless told not to; order by components."""
     n = len(chain)
     q = chain.Q
     certain = certain_nodes(chain)
@@ -72,7 +75,7 @@ def reduce_chain(chain: AbsorbingChain, rows: Ints) -> Reduced:
     asked[rows] = True
     kept = np.asarray(reachable(q.indptr, q.indices, asked & certain), dtype=np.bool_)
     degree = np.diff(q.indptr)
-    alias = kept & (degree == 1) & (chain.column == NO_COLUMN)
+    alias = kept & (degree == 1) & (chain.column == NO_COLUMN) & merge
     target = np.arange(n)
     target[alias] = q.indices[q.indptr[:-1][alias]]
     extra = alias.astype(np.float64)
@@ -84,11 +87,13 @@ def reduce_chain(chain: AbsorbingChain, rows: Ints) -> Reduced:
     number[states] = np.arange(len(states))
     moves = q[states]
     cost = 1.0 + moves @ extra
-    small = scipy.sparse.csr_array(
-        (moves.data, number[target[moves.indices]], moves.indptr),
-        shape=(len(states), len(states)),
-    )
+    shape = (len(states), len(states))
+    to = number[target[moves.indices]]
+    small = scipy.sparse.csr_array((moves.data, to, moves.indptr), shape=shape)
+    # Moves to one target are added up, which rounds once for each of them but the first.
+    parts = scipy.sparse.csr_array((np.ones(len(to)), to.copy(), moves.indptr.copy()), shape=shape)
     small.sum_duplicates()
+    parts.sum_duplicates()
     blocks, component = strong_components(small.indptr, small.indices)
     order = np.argsort(component, kind="stable")
     place = np.empty(len(order), dtype=np.int64)
@@ -105,6 +110,7 @@ def reduce_chain(chain: AbsorbingChain, rows: Ints) -> Reduced:
         indptr=ordered.indptr.astype(np.int64),
         indices=indices.astype(np.int64),
         data=ordered.data,
+        entry_error=ENTRY_ERROR - 1 + parts[order].data,
         own=np.where(chain.column == NO_COLUMN, 0.0, chain.walk.own)[states][order],
         column=chain.column[states][order],
         cost=cost[order],

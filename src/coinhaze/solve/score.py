@@ -88,8 +88,6 @@ def score(
             raise UsageError(f"unknown preset {preset!r}: one of {', '.join(PRESETS)}")
         given = {"method": method} if method != "auto" else {}
         settings = PRESETS[preset] | settings | given
-        if isinstance(source, AccountLedger | CoinLedger):
-            settings = {k: v for k, v in settings.items() if k not in READ_SETTINGS}
         method = settings.pop("method")
     chain = chain_of(source, **settings)
     rows = _rows(chain, nodes)
@@ -100,10 +98,12 @@ def score(
     if accuracy != "exact" and not (isinstance(accuracy, int | float) and accuracy > 0):
         raise UsageError(f"accuracy is exact, preview or a width in bits, not {accuracy!r}")
     width = EXACT_WIDTH if accuracy == "exact" else float(accuracy)
+    if method in ("published", "series") and renyi:
+        raise UsageError("the series gives Shannon entropy only: leave renyi out")
     if method == "published":
         return series(chain, rows, rule="published", progress=progress)
     if method == "series":
-        return series(chain, rows, rule="mass", tolerance=width / 1e3, progress=progress)
+        return series(chain, rows, rule="mass", width=width, progress=progress)
     if method not in ("auto", "sweep", "eliminate"):
         raise UsageError(f"unknown method {method!r}: auto, sweep, eliminate, series, published")
     asked = Asked.of(chain, rows)

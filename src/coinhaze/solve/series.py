@@ -16,12 +16,13 @@ import scipy.sparse
 from coinhaze.chain import AbsorbingChain
 from coinhaze.chain.chain import NO_COLUMN
 from coinhaze.errors import AccuracyError, UsageError
-from coinhaze.ledger.amounts import Floats, Ints
+from coinhaze.ledger.amounts import Bools, Floats, Ints
 from coinhaze.measure import Scores
-from coinhaze.measure.intervals import from_missing_mass, surprise
+from coinhaze.measure.intervals import from_missing_mass, slack_from_total, surprise
+from coinhaze.solve.exact import EXACT_WIDTH
 from coinhaze.solve.factor import ROUNDING
 from coinhaze.solve.progress import Progress, silent
-from coinhaze.solve.reduce import certain_nodes
+from coinhaze.solve.reduce import ENTRY_ERROR, certain_nodes
 from coinhaze.solve.structure_kernels import count_outcomes, strong_components
 
 THRESHOLD = 0.001
@@ -35,21 +36,21 @@ def series(
     rule: Literal["published", "mass"] = "mass",
     threshold: float = THRESHOLD,
     columns: int = SLICE,
-    tolerance: float = 1e-12,
+    width: float = EXACT_WIDTH,
     most_steps: int = 100_000,
     progress: Progress = silent,
 ) -> Scores:
-    """Score rows by the series, as published or to a missing mass of at most `tolerance`."""
+    """Score rows by the series, as published, or until every interval is as narrow as asked."""
     if chain.history:
         raise UsageError("the series is the paper's baseline and takes no history")
     certain = certain_nodes(chain)
     q, r = chain.Q, chain.R
-    steps, needed = _alive(q, certain, rows, tolerance if rule == "mass" else 0.0, most_steps)
+    tolerance = width / 1000 if rule == "mass" else 0.0
+    steps, needed = _alive(q, certain, rows, tolerance, most_steps)
     n = len(rows)
     entropy, mass, top, elsewhere = (np.zeros(n) for _ in range(4))
     top_column = np.full(n, NO_COLUMN)
-    slices = range(0, len(chain.outcomes), columns)
-    for first in slices:
+    for first in range(0, len(chain.outcomes), columns):
         part = r[:, first : first + columns].toarray()
         b = _sum_slice(q, part, needed if rule == "mass" else None, threshold, most_steps)[rows]
         k = chain.elsewhere - first
@@ -63,7 +64,11 @@ def series(
         progress((first + columns) / len(chain.outcomes))
     sources = _count(chain)[rows]
     low, high = from_missing_mass(entropy, 1 - mass, top, sources)
-    slack = 64 * ROUNDING * (needed + len(slices)) * (entropy + 2)
+    # A walk of k moves passes k sums of at most `longest` terms, and is added up once a product.
+    longest = int(np.diff(q.indptr).max(initial=0)) + ENTRY_ERROR + 3
+    walked = np.where(np.isnan(steps[rows]), needed, steps[rows])
+    roundings = longest * walked + needed + len(chain.outcomes)
+    slack = slack_from_total(roundings * ROUNDING, sources) + 8 * ROUNDING * (entropy + 2)
     null = np.where(certain[rows], 0.0, np.nan)
     listed = mass - elsewhere
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -72,7 +77,7 @@ def series(
     exposure = listed + null
     if chain.clean is not None:
         exposure = np.where(chain.clean[rows], 0.0, exposure)
-    return Scores(
+    scores = Scores(
         chain=chain,
         nodes=rows,
         bits=entropy + null,
@@ -87,13 +92,25 @@ def series(
         exposure=exposure if chain.listed else None,
         conditional_bits=conditional + null if chain.listed else None,
     )
+    if rule == "mass" and not scores.width <= width:
+        raise AccuracyError(
+            f"the proven interval is {scores.width:.2e} bits wide after {needed} products, above "
+            f"the asked {width:.0e}: use the exact solvers, or a wider interval"
+        )
+    return scores
 
 
 def _alive(
-    q: scipy.sparse.csr_array, certain: np.typing.NDArray[np.bool_], rows: Ints, tolerance: float,
+    q: scipy.sparse.csr_array,
+    certain: Bools,
+    rows: Ints,
+    tolerance: float,
     most_steps: int,
-) -> tuple[Floats, int]:  # fmt: skip
-    """Follow the mass not yet absorbed: expected steps and products needed."""
+) -> tuple[Floats, int]:
+    """Follow the mass not yet absorbed: expected steps, and the products needed.
+
+    Steps are null where the published rule, which asks for no tolerance, ends before they settle.
+    """
     asked = rows[certain[rows]]
     alive = certain.astype(np.float64)
     steps = np.zeros(len(alive))
@@ -104,10 +121,10 @@ def _alive(
         if worst <= max(tolerance, 1e-14):
             return steps, k + 1
     if tolerance == 0.0:
-        return steps, most_steps
+        return np.where(alive > 1e-14, np.nan, steps), most_steps
     raise AccuracyError(
         f"after {most_steps} steps the worst row still misses {worst:.2e} of its mass, "
-        f"above {tolerance:.0e}: use the exact solvers, or a larger tolerance"
+        f"above {tolerance:.0e}: use the exact solvers, or a wider interval"
     )
 
 

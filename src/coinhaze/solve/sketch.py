@@ -14,7 +14,6 @@ Errors are shared by rows with common ancestors: a mean over rows needs several 
 from __future__ import annotations
 
 import math
-import os
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -30,6 +29,7 @@ from coinhaze.solve.priors import Priors
 from coinhaze.solve.progress import Progress, silent
 from coinhaze.solve.sketch_kernels import hash_names, start_draws, sum_draws
 from coinhaze.solve.stream_kernels import WIDTH, solve_tile
+from coinhaze.solve.workers import tile_workspaces
 
 DRAWS = 256
 # Standard deviation of the estimate times sqrt(k), in bits: sqrt(3) nats.
@@ -88,11 +88,8 @@ def _exponentials(
     chain, factor, scored = asked.chain, asked.factor, asked.scored
     source = source_hashes(chain.outcomes)
     shift = Priors.of(chain, np.zeros(0)).bits * math.log(2)
-    workers = min(max(1, threads or os.cpu_count() or 1), draws // WIDTH)
-    workspaces = [
-        (np.zeros((len(factor), WIDTH)), np.zeros(len(factor), dtype=np.bool_))
-        for _ in range(workers)
-    ]
+    workspaces = tile_workspaces(len(factor), draws // WIDTH, threads)
+    workers = len(workspaces)
 
     def solve(first: int) -> Floats:
         x, live = workspaces.pop()

@@ -6,7 +6,6 @@ bit of the result.
 
 from __future__ import annotations
 
-import os
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -17,6 +16,7 @@ from coinhaze.solve.columns import Columns
 from coinhaze.solve.progress import Progress
 from coinhaze.solve.stream_kernels import WIDTH, solve_tile, start_tile, sum_tile, weigh_tile
 from coinhaze.solve.sums import Sums
+from coinhaze.solve.workers import tile_workspaces
 
 
 def stream_sums(
@@ -38,14 +38,11 @@ def stream_sums(
         workspaces.append((x, live))
         return part, weighed
 
-    workers = max(1, threads or os.cpu_count() or 1)
-    workspaces = [
-        (np.zeros((len(factor), WIDTH)), np.zeros(len(factor), dtype=np.bool_))
-        for _ in range(workers)
-    ]
+    starts = range(0, len(columns), WIDTH)
+    workspaces = tile_workspaces(len(factor), len(starts), threads)
+    workers = len(workspaces)
     total = Sums.zeros(n, len(orders))
     weights = np.zeros(len(columns))
-    starts = range(0, len(columns), WIDTH)
     with ThreadPoolExecutor(workers) as pool:
         # Tiles are handed out a few at a time: their sums wait in memory to be added in order.
         for batch in range(0, len(starts), 2 * workers):
