@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from coinhaze.errors import UsageError
+from coinhaze.errors import LedgerError, UsageError
 from coinhaze.graph import TransactionGraph, transaction_graph
 from coinhaze.ledger import AccountLedger, CoinLedger
 
@@ -123,3 +123,12 @@ def test_a_graph_cannot_be_changed() -> None:
     for column in (graph.tail, graph.sinks, graph.amounts.digits, graph.opening.digits):
         with pytest.raises(ValueError, match="read-only"):
             column[0] = 1
+
+
+def test_a_name_that_looks_like_a_snapshot_of_another_is_refused_where_there_are_snapshots() -> (
+    None
+):
+    ledger = AccountLedger.from_transfers([("s", "a", 5), ("a", "a:1", 3)])
+    assert len(transaction_graph(ledger)) == 3
+    with pytest.raises(LedgerError, match="taken for a snapshot of a"):
+        transaction_graph(ledger, time="temporal")

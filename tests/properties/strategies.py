@@ -182,16 +182,15 @@ def listed(names: Sequence[str]) -> st.SearchStrategy[list[str]]:
 
 
 @st.composite
-def links(
-    draw: st.DrawFn, payments: Sequence[str], nodes: Sequence[str]
-) -> dict[str, dict[str, Fraction]]:
-    """Draw for some payments a distribution over the nodes they are known to come from."""
-    linked = draw(st.lists(st.sampled_from(payments), min_size=1, max_size=3, unique=True))
+def links(draw: st.DrawFn, origins: Mapping[str, Sequence[str]]) -> dict[str, dict[str, Fraction]]:
+    """Draw for some payments a distribution over nodes that each may have come from."""
+    payments = st.sampled_from(sorted(origins))
     result = {}
-    for payment in linked:
-        origins = draw(st.lists(st.sampled_from(nodes), min_size=1, max_size=3, unique=True))
-        shares = draw(distributions(len(origins)))
-        result[payment] = dict(zip(origins, shares, strict=True))
+    for payment in draw(st.lists(payments, min_size=1, max_size=3, unique=True)):
+        candidates = st.sampled_from(origins[payment])
+        nodes = draw(st.lists(candidates, min_size=1, max_size=3, unique=True))
+        shares = draw(distributions(len(nodes)))
+        result[payment] = dict(zip(nodes, shares, strict=True))
     return result
 
 

@@ -435,16 +435,29 @@ def test_poison_spreads_over_rings(transactions: Transactions, data: st.DataObje
 # ---------------------------------------------------------------- links
 
 
+Payments = Mapping[str, tuple[str, str, int]]
+Moment = tuple[int, int]
+BEFORE: Moment = (-1, 0)
+
+
 def assert_links_agree(
     graph: coinhaze.TransactionGraph,
     expected: twin.Graph,
-    payments: Mapping[str, tuple[str, str, int]],
+    payments: Payments,
     policy: Literal["proportional", "uniform"],
     data: st.DataObject,
+    born: Mapping[str, Moment] | None = None,
 ) -> None:
-    """Check linked payments; each is given as (tail, head, amount) of the twin's graph."""
+    """Check linked payments; each is given as (tail, head, amount) of the twin's graph.
+
+    Where time counts, `born` says when each node came to be, and links lead to earlier nodes only.
+    """
     nodes = sorted(expected.nodes)
-    links = data.draw(random.links(sorted(payments), nodes))
+    origins = {
+        payment: [n for n in nodes if born is None or born[n] < born[head]]
+        for payment, (_, head, _) in payments.items()
+    }
+    links = data.draw(random.links(origins))
     plain = twin.proportional(expected) if policy == "proportional" else twin.uniform(expected)
     rows = plain
     for payment, distribution in links.items():
@@ -463,24 +476,67 @@ def assert_links_agree(
     chain = coinhaze.absorbing_chain(graph, policy=policy, links=given_links, listed=[listed])
     answers = twin.solve(twin.with_sources(expected, rows, [listed]))
     assert_same_exposure(assert_same_answers(chain, names, answers), names, answers)
+    assert_later_origins_are_refused(graph, payments, nodes, born)
 
 
-def account_payments(transfers: Transfers, expected: twin.Graph) -> dict[str, tuple[str, str, int]]:
-    """Find the edge of the twin's graph that each transfer is part of."""
+def assert_later_origins_are_refused(
+    graph: coinhaze.TransactionGraph,
+    payments: Payments,
+    nodes: list[str],
+    born: Mapping[str, Moment] | None,
+) -> None:
+    """Check that no link runs forward in time."""
+    for payment, (_, head, _) in payments.items():
+        for node in nodes:
+            if born is not None and born[node] >= born[head]:
+                with pytest.raises(coinhaze.CoinhazeError, match="after that payment"):
+                    coinhaze.absorbing_chain(graph, links={payment: {node: 1.0}})
+
+
+def account_payments(
+    transfers: Transfers, expected: twin.Graph
+) -> tuple[dict[str, tuple[str, str, int]], dict[str, Moment]]:
+    """Find the edge of the twin's graph that each transfer is part of, and when nodes were born."""
     receipts: dict[str, int] = {}
     payments = {}
+    born = dict.fromkeys(expected.nodes, BEFORE)
     for row, (sender, receiver, amount) in enumerate(transfers):
         if amount == 0 or sender == receiver:
             continue
         tail = f"mint:{row}" if sender == twin.ZERO else sender
         head = f"burn:{row}" if receiver == twin.ZERO else receiver
+        if sender == twin.ZERO:
+            born[tail] = (row, 0)
         if tail in expected.newest:
             tail = f"{tail}:{receipts.get(tail, 0)}"
         if head in expected.newest:
             receipts[head] = receipts.get(head, 0) + 1
             head = f"{head}:{receipts[head]}"
+        born[head] = (row, 1)
         payments[str(row)] = (tail, head, amount)
-    return payments
+    return payments, born
+
+
+def coin_payments(
+    transactions: Transactions, expected: twin.Graph
+) -> tuple[dict[str, tuple[str, str, int]], dict[str, Moment]]:
+    """Find the edge of the coin graph that each output is, and when nodes were born."""
+    receipts: dict[str, int] = {}
+    payments = {}
+    born = dict.fromkeys(expected.nodes, BEFORE)
+    for row, transaction in enumerate(transactions):
+        node = f"tx:{transaction['txid']}"
+        born[node] = (row, 0)
+        for vout, output in enumerate(transaction["outputs"]):
+            name = f"{transaction['txid']}:{vout}"
+            if output["value"] > 0:
+                payments[name] = (node, name, output["value"])
+                born[name] = (row, 1)
+        for pool, flow in transaction.get("pools", {}).items():
+            if flow > 0:
+                receipts[pool] = receipts.get(pool, 0) + 1
+                born[f"pool:{pool}:{receipts[pool]}"] = (row, 1)
+    return payments, born
 
 
 @times
@@ -495,8 +551,9 @@ def test_linked_transfers_go_where_they_are_known_to_come_from(
 ) -> None:
     graph = account_graph(transfers, time=time)
     expected = twin.account_graph(transfers, time)
-    payments = account_payments(transfers, expected)
-    assert_links_agree(graph, expected, payments, policy, data)
+    payments, born = account_payments(transfers, expected)
+    timed = born if time == "temporal" else None
+    assert_links_agree(graph, expected, payments, policy, data, timed)
 
 
 def test_a_link_may_name_an_earlier_snapshot() -> None:
@@ -514,15 +571,10 @@ def test_a_link_may_name_an_earlier_snapshot() -> None:
 def test_linked_outputs_of_one_transaction_may_differ(
     policy: Literal["proportional", "uniform"], transactions: Transactions, data: st.DataObject
 ) -> None:
-    payments = {
-        f"{t['txid']}:{vout}": (f"tx:{t['txid']}", f"{t['txid']}:{vout}", output["value"])
-        for t in transactions
-        for vout, output in enumerate(t["outputs"])
-        if output["value"] > 0
-    }
+    expected = twin.coin_graph(transactions)
+    payments, born = coin_payments(transactions, expected)
     if payments:
-        expected = twin.coin_graph(transactions)
-        assert_links_agree(coin_graph(transactions), expected, payments, policy, data)
+        assert_links_agree(coin_graph(transactions), expected, payments, policy, data, born)
 
 
 @given(transactions=random.transactions(), data=st.data())

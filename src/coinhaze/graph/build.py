@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
@@ -68,13 +69,12 @@ def transaction_graph(
     if not isinstance(opening, str) and table:
         opening = _by_cluster(opening, table)
     rule = _opening(flows, opening, top_up=top_up, pools=pools)
-    graph = build(flows, rule, paper_sinks=sinks == "paper")
     settings: dict[str, Any] = {"view": view, "time": time if view != "coin" else None}
     settings |= {"opening": opening if isinstance(opening, str) else "table", "top_up": top_up}
     settings |= {"pools": pools} if coins else {"mint": mint}
     settings |= {"clusters": _cluster_words(clusters), "sinks": sinks}
-    graph.settings.update(settings)
-    return graph
+    graph = build(flows, rule, paper_sinks=sinks == "paper")
+    return replace(graph, settings=settings)
 
 
 def _cluster_table(ledger: Ledger, clusters: Clusters | str | None) -> Clusters | None:

@@ -13,7 +13,9 @@ from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from coinhaze.errors import LedgerError
 from coinhaze.graph.graph import NO_SNAPSHOT, Kinds, Names, TransactionGraph
 from coinhaze.graph.opening import Opening, opening_balances
 from coinhaze.ledger import Amounts, Ledger
@@ -89,6 +91,7 @@ def stationary(flows: Flows, opening: Opening, *, paper_sinks: bool = False) -> 
 
 def temporal(flows: Flows, opening: Opening, *, paper_sinks: bool = False) -> TransactionGraph:
     """Give each holder a snapshot at every receipt; nodes are numbered in the order of time."""
+    _refuse_snapshot_names(flows)
     kept = flows.kept()
     tail, head, step = flows.tail[kept], flows.head[kept], flows.step[kept]
     amounts = _amounts(flows, kept)
@@ -159,6 +162,21 @@ def temporal(flows: Flows, opening: Opening, *, paper_sinks: bool = False) -> Tr
         born=born[slots_by_time],
     )
     return _graph(flows, kept, nodes, opening, paper_sinks=paper_sinks)
+
+
+def _refuse_snapshot_names(flows: Flows) -> None:
+    """Refuse a name like `a:1` beside a holder `a`, whose first snapshot is called that."""
+    numbered = flows.names.filter(pc.match_substring_regex(flows.names, ":[0-9]+$"))
+    base = pc.replace_substring_regex(numbered, ":[0-9]+$", "")
+    holders = flows.names.filter(pa.array(flows.holds))
+    clash = pc.index(pc.is_in(base, value_set=holders), True).as_py()
+    if clash >= 0:
+        name, holder = numbered[clash].as_py(), base[clash].as_py()
+        raise LedgerError(
+            f"name {name}",
+            f"would be taken for a snapshot of {holder}",
+            fix="rename one of them, or use a stationary view",
+        )
 
 
 def _graph(

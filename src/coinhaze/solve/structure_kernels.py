@@ -1,6 +1,6 @@
 """Hot loops on the shape of a chain: strong components, reachability, counting sources.
 
-Slow twins in the tests: tests/solve/test_structure.py.
+Slow twins in the tests: tests/solve/dense.py, used by tests/solve/test_solvers.py.
 """
 
 from __future__ import annotations
