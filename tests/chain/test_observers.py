@@ -88,7 +88,7 @@ def test_poison_without_a_list_and_unknown_policies_are_refused() -> None:
 
 def test_listed_names_not_in_the_ledger_are_named() -> None:
     chain = absorbing_chain(transaction_graph(mixed()), listed=["a", "nobody"])
-    assert chain.notes == ("1 listed names are not in the ledger: nobody",)
+    assert chain.notes == ("list: 1 names not in the ledger: nobody",)
     with pytest.raises(InputError, match="none of the listed names"):
         absorbing_chain(transaction_graph(mixed()), listed=["nobody"])
 

@@ -2,8 +2,10 @@ from __future__ import annotations
 
 import csv
 import json
+import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -80,7 +82,7 @@ def test_options_reach_the_model(run: Run, tmp_path: Path) -> None:
     Path("opening.csv").write_text(f"account,amount\n{table}\nstranger,7\n")
     code, out, err = run("score", "t.csv", "--mint", "one", "--opening", "opening.csv", "--json")
     assert code == 0
-    assert "1 opening balances name no account of the ledger: stranger" in err
+    assert "opening balances: 1 entries name no account of the ledger: stranger" in err
     bits = {r["node"]: r["bits"] for r in json.loads(out)["scores"]}
     assert bits == {k: pytest.approx(v["bits"], abs=1e-12) for k, v in vector["with_table"].items()}
 
@@ -148,6 +150,52 @@ def test_a_preview_says_that_it_estimates(run: Run, transfers: Path) -> None:
     assert "standard error of 0.16 bits" in " ".join(out.split())
 
 
+def test_the_published_rule_says_what_it_lost(run: Run) -> None:
+    rows = [f"s{k},hub,{1 + k % 7}" for k in range(400)]
+    rows += [f"hub,x{k},3" for k in range(400)] + [f"x{k},hub,3" for k in range(399)]
+    Path("t.csv").write_text("from,to,amount\n" + "\n".join(rows) + "\n")
+    code, _, err = run("score", "t.csv", "--preset", "paper")
+    assert code == 0
+    assert "the stopping rule lost up to" in err
+
+
+def test_coins_with_other_origins_are_not_shown_as_alike(run: Run) -> None:
+    Path("t.csv").write_text("from,to,amount\na,b,1\nc,d,1\nc,e,1\n")
+    out = run("score", "t.csv")[1]
+    assert "+1" in out
+    assert "│ b " in out
+    assert "│ d " in out
+
+
+def test_ctrl_c_stops_long_work_at_once(transfers: Path) -> None:
+    code = (
+        "import ctypes, sys, coinhaze.solve\n"
+        "def block(*_, **__):\n"
+        "    print('working', flush=True)\n"
+        "    ctypes.CDLL(None).sleep(60)\n"
+        "coinhaze.solve.score = block\n"
+        f"sys.argv = ['coinhaze', 'score', {str(transfers)!r}, '-o', 'scores.csv']\n"
+        "from coinhaze.cli import main\n"
+        "main()\n"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", code],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=transfers.parent,
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "working\n"
+        process.send_signal(signal.SIGINT)
+        began = time.monotonic()
+        _, err = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert time.monotonic() - began < 10
+    assert err == "coinhaze: interrupted; nothing was left half-written\n"
+    assert {p.name for p in transfers.parent.iterdir()} == {"transfers.csv"}
+
+
 def test_origins_show_sources_and_ways(run: Run, transfers: Path) -> None:
     code, out, _ = run("origins", transfers, "carol")
     assert code == 0
@@ -199,7 +247,13 @@ def test_demo_writes_tables_a_figure_and_scores(run: Run) -> None:
         (["score", "transfers.csv", "--policy", "poison"], 2, "needs a list"),
         (["score", "absent.csv"], 3, "no such file"),
         (["score", "transfers.csv", "--listed", "absent.txt"], 3, "no such file"),
-        (["score", "transfers.csv", "-o", "nowhere/scores.csv"], 3, "cannot be written"),
+        (["score", "transfers.csv", "-o", "nowhere/scores.csv"], 3, "there is no folder nowhere"),
+        (["score", "transfers.csv", "-o", "transfers.csv"], 2, "is one of the inputs"),
+        (["score", "."], 3, "is a folder"),
+        (["origins", "transfers.csv"], 2, "the node last"),
+        (["origins", "transfers.csv", "carl"], 3, "did you mean 'carol'?"),
+        (["origins", "transfers.csv", "shop:1"], 3, "snapshots need time=temporal"),
+        (["origins", "transfers.csv", "0x" + "0" * 40], 3, "mint=one"),
         (["score", "transfers.csv", "--accuracy", "1e-15"], 5, "proven interval"),
     ],
 )

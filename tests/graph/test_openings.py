@@ -118,7 +118,7 @@ def test_entries_for_accounts_not_in_the_ledger_are_ignored_and_counted(time: Ti
     graph = accounts(CHAIN, time=time, opening={"a": 5, "y": 1, "z": 2})
     assert column(graph, "opening") == {"a": 5}
     assert len(graph.notes) == 1
-    assert graph.notes[0].startswith("2 ")
+    assert graph.notes[0].startswith("opening balances: 2 ")
     assert "y, z" in graph.notes[0]
 
 

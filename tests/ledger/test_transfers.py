@@ -490,7 +490,7 @@ def test_an_empty_gzip_is_refused(folder: Path) -> None:
 def test_an_unknown_format_is_refused_with_what_was_seen(path: Path, text: str) -> None:
     error = refusal(path, text)
     assert "no known format" in str(error)
-    assert repr(text.encode())[2:-1] in str(error)
+    assert repr(text.strip()) in str(error)
 
 
 def test_an_unknown_format_name_is_refused(path: Path) -> None:
@@ -508,7 +508,7 @@ def test_a_missing_file_is_refused(path: Path, name: str | None) -> None:
 
 @pytest.mark.parametrize("name", [None, "transfers"])
 def test_a_directory_is_refused(folder: Path, name: str | None) -> None:
-    with pytest.raises(InputError, match="directory") as caught:
+    with pytest.raises(InputError, match=r"is a folder|directory") as caught:
         read(folder, format=name)
     assert str(folder) in str(caught.value)
 

@@ -476,16 +476,19 @@ def assert_links_agree(
     chain = coinhaze.absorbing_chain(graph, policy=policy, links=given_links, listed=[listed])
     answers = twin.solve(twin.with_sources(expected, rows, [listed]))
     assert_same_exposure(assert_same_answers(chain, names, answers), names, answers)
-    assert_later_origins_are_refused(graph, payments, nodes, born)
+    assert_later_origins_are_refused(graph, payments, nodes, names, born)
 
 
 def assert_later_origins_are_refused(
     graph: coinhaze.TransactionGraph,
     payments: Payments,
     nodes: list[str],
+    names: list[str],
     born: Mapping[str, Moment] | None,
 ) -> None:
-    """Check that no link runs forward in time."""
+    """Check that no link runs forward in time; mints and coinbases have a test of their own."""
+    heads = {names[k] for k in graph.head.tolist()}
+    nodes = [node for node in nodes if node in heads]
     for payment, (_, head, _) in payments.items():
         for node in nodes:
             if born is not None and born[node] >= born[head]:
@@ -554,6 +557,15 @@ def test_linked_transfers_go_where_they_are_known_to_come_from(
     payments, born = account_payments(transfers, expected)
     timed = born if time == "temporal" else None
     assert_links_agree(graph, expected, payments, policy, data, timed)
+
+
+def test_a_link_to_money_made_later_is_refused() -> None:
+    graph = account_graph([("a", "b", 1), (twin.ZERO, "c", 1)], time="temporal")
+    with pytest.raises(coinhaze.CoinhazeError, match="after that payment"):
+        coinhaze.absorbing_chain(graph, links={"0": {"mint:1": 1.0}})
+    made = [{"txid": t, "inputs": [], "outputs": [{"value": 1}]} for t in ("t0", "t1")]
+    with pytest.raises(coinhaze.CoinhazeError, match="after that payment"):
+        coinhaze.absorbing_chain(coin_graph(made), links={"t0:0": {"tx:t1": 1.0}})
 
 
 def test_a_link_may_name_an_earlier_snapshot() -> None:

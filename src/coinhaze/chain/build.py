@@ -63,7 +63,7 @@ def absorbing_chain(
         elsewhere = len(sources.labels) if clean is None else NO_COLUMN
         if sources.unknown:
             shown = ", ".join(sources.unknown[:5]) + (", ..." if len(sources.unknown) > 5 else "")
-            notes += (f"{len(sources.unknown)} listed names are not in the ledger: {shown}",)
+            notes += (f"list: {len(sources.unknown)} names not in the ledger: {shown}",)
     priors, remarks = pool_history(graph, column, history or {})
     name = policy if isinstance(policy, str) else "custom"
     return AbsorbingChain(

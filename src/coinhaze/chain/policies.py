@@ -66,9 +66,15 @@ def custom(graph: TransactionGraph, policy: Any) -> Walk:
     """
     matrix = policy(graph) if callable(policy) else policy
     n = len(graph)
+    if not scipy.sparse.issparse(matrix):
+        matrix = np.asarray(matrix)
+    if matrix.shape != (n, n + 1) or matrix.dtype.kind not in "fiu":
+        raise PolicyError(
+            f"a policy is a matrix of shape {(n, n + 1)} for this graph: row i holds the chances "
+            "to go from node i to each node and, last, to stop at its own opening; not "
+            f"{getattr(matrix, 'shape', matrix)}"
+        )
     p = scipy.sparse.csr_array(matrix, dtype=np.float64)
-    if p.shape != (n, n + 1):
-        raise PolicyError(f"a policy matrix has shape {(n, n + 1)} for this graph, not {p.shape}")
     p.sum_duplicates()
     if not np.all(np.isfinite(p.data)) or np.any(p.data < 0):
         raise PolicyError("a policy matrix holds negative or non-finite probabilities")

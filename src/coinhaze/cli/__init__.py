@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import sys
+import threading
 from importlib import import_module
 
 import click
@@ -37,9 +39,6 @@ def main() -> None:
     try:
         code = cli.main(prog_name="coinhaze", standalone_mode=False)
         sys.exit(code if isinstance(code, int) else 0)
-    except click.exceptions.Abort:
-        click.echo("coinhaze: interrupted; nothing was left half-written", err=True)
-        sys.exit(130)
     except click.ClickException as error:
         error.show()
         sys.exit(error.exit_code)
@@ -50,8 +49,11 @@ def main() -> None:
         # The reader of a pipe has seen enough; say nothing, also not when Python closes stdout.
         sys.stdout = None
         sys.exit(0)
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, click.exceptions.Abort):
         click.echo("coinhaze: interrupted; nothing was left half-written", err=True)
+        sys.stdout.flush()
+        if threading.active_count() > 1:
+            os._exit(130)  # a compiled loop may still run in its thread: do not wait for it
         sys.exit(130)
     except MemoryError:
         click.echo("coinhaze: out of memory; nothing was left half-written", err=True)

@@ -7,10 +7,11 @@ from typing import Any
 import click
 
 from coinhaze.cli.options import model_options, settings_of, tell_notes
+from coinhaze.cli.waiting import wait_for
 
 
 @click.command("origins")
-@click.argument("sources", nargs=-1, required=True, metavar="SOURCE...")
+@click.argument("sources", nargs=-1, metavar="SOURCE...")
 @click.argument("node")
 @model_options
 @click.option("--top", type=click.IntRange(1), default=10, help="How many sources to show.")
@@ -20,12 +21,15 @@ def command(sources: tuple[str, ...], node: str, top: int, as_json: bool, **opti
 
     Example: coinhaze origins transfers.csv alice --time temporal
     """
+    from coinhaze.errors import UsageError
     from coinhaze.solve import origins
-    from coinhaze.solve.score import chain_of
 
-    chain = chain_of(list(sources), **settings_of(options))
-    found = origins(chain, node)
-    tell_notes(chain.notes)
+    if not sources:
+        raise UsageError("name a file and a node: coinhaze origins SOURCE... NODE, the node last")
+
+    settings = settings_of(options)
+    found = wait_for("tracing", lambda _: origins(list(sources), node, **settings))
+    tell_notes(found.chain.notes)
     if as_json:
         import json
 

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from coinhaze.cli.options import model_options, named_files, settings_of, tell_notes
-from coinhaze.cli.waiting import waiting
+from coinhaze.cli.waiting import wait_for
 
 
 @click.command("score")
@@ -36,12 +36,10 @@ def command(
     Example: coinhaze score transfers.csv --time temporal -o scores.csv
     """
     from coinhaze.errors import UsageError
-    from coinhaze.report.files import check_suffix, scores_json, write_scores
+    from coinhaze.report.files import check_output, scores_json, write_scores
     from coinhaze.report.provenance import provenance
     from coinhaze.solve import score
 
-    if output is not None:
-        check_suffix(output)
     try:
         words = ("exact", "preview")
         width: Any = accuracy if accuracy in words else float(accuracy)
@@ -49,27 +47,33 @@ def command(
         raise UsageError(
             f"--accuracy is exact, preview or a number of bits, not {accuracy!r}"
         ) from None
-    with waiting("scoring") as progress:
-        scores = score(
+    inputs: list[str | Path] = [*sources, *named_files(options)]
+    if output is not None:
+        check_output(output, inputs)
+    settings = settings_of(options)
+    scores = wait_for(
+        "scoring",
+        lambda progress: score(
             list(sources),
             nodes="all" if every else "sinks",
             accuracy=width,
             preset=preset,  # type: ignore[arg-type]
             threads=threads,
             progress=progress,
-            **settings_of(options),
-        )
-    tell_notes(scores.chain.notes)
+            **settings,
+        ),
+    )
+    tell_notes(scores.notes())
     made_by = provenance(
         scores,
-        inputs=[*sources, *named_files(options)],
+        inputs=inputs,
         command=" ".join(["coinhaze", *sys.argv[1:]]),
     )
     if output is not None:
         for path in write_scores(scores, output, made_by):
             click.echo(f"wrote {path}", err=True)
     if as_json:
-        click.echo(scores_json(scores, made_by))
+        click.echo(scores_json(scores, made_by), nl=False)
     elif output is None:
         from rich.console import Console
 

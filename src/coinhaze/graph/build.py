@@ -74,7 +74,8 @@ def transaction_graph(
     settings |= {"pools": pools} if coins else {"mint": mint}
     settings |= {"clusters": _cluster_words(clusters), "sinks": sinks}
     graph = build(flows, rule, paper_sinks=sinks == "paper")
-    return replace(graph, settings=settings)
+    notes = graph.notes + _cluster_notes(ledger, clusters)
+    return replace(graph, settings=settings, notes=notes)
 
 
 def _cluster_table(ledger: Ledger, clusters: Clusters | str | None) -> Clusters | None:
@@ -82,6 +83,17 @@ def _cluster_table(ledger: Ledger, clusters: Clusters | str | None) -> Clusters 
         assert isinstance(ledger, CoinLedger)
         return common_input_clusters(ledger)
     return clusters
+
+
+def _cluster_notes(ledger: Ledger, clusters: Clusters | str | None) -> tuple[str, ...]:
+    if clusters is None or isinstance(clusters, str):
+        return ()
+    owners = ledger.owners if isinstance(ledger, CoinLedger) else ledger.accounts
+    unknown = sorted(clusters.keys() - set(owners.to_pylist()))
+    if not unknown:
+        return ()
+    shown = ", ".join(unknown[:3]) + (", ..." if len(unknown) > 3 else "")
+    return (f"cluster table: {len(unknown)} of its addresses not in the ledger: {shown}",)
 
 
 def _by_cluster(opening: Mapping[str, int], clusters: Clusters) -> Mapping[str, int]:

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from coinhaze.errors import LedgerError
-from coinhaze.graph.graph import NO_SNAPSHOT, Kinds, Names, TransactionGraph
+from coinhaze.graph.graph import NO_SNAPSHOT, Kind, Kinds, Names, TransactionGraph
 from coinhaze.graph.opening import Opening, opening_balances
 from coinhaze.ledger import Amounts, Ledger
 from coinhaze.ledger.amounts import Bools, Floats, Ints
@@ -142,7 +142,11 @@ def temporal(flows: Flows, opening: Opening, *, paper_sinks: bool = False) -> Tr
     used[slot[:-1][flows.lone]] = True
     born = np.full(slot[-1], span)
     np.minimum.at(born, head_slot, step)
-    born[born == span] = -1
+    # What takes in nothing was there before, but money is made just before it is paid out.
+    makes = np.isin(flows.kinds[slot_party], [Kind.mint, Kind.transaction]) & (born == span)
+    paid = np.full(slot[-1], span)
+    np.minimum.at(paid, tail_slot, step)
+    born = np.where(makes & (paid < span), paid - 1, np.where(born == span, -1, born))
     slots_by_time = np.flatnonzero(used)[np.argsort(born[used], kind="stable")]
     number = np.full(slot[-1], -1)
     number[slots_by_time] = np.arange(len(slots_by_time))

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import difflib
 from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import cached_property
+from itertools import islice
 
 import numpy as np
 import numpy.typing as npt
@@ -63,13 +65,24 @@ class Names:
         """Find one node by name."""
         found = self._named_nodes(name)
         if len(found) == 0:
-            raise UnknownName(f"no node {name!r} in the graph")
+            raise UnknownName(f"no node {name!r} in the graph{self._hint(name)}")
         if len(found) > 1:
             raise UnknownName(
                 f"{name!r} names {len(found)} nodes, such as {self.of(found[:3]).to_pylist()}; "
                 "name one of them"
             )
         return int(found[0])
+
+    def _hint(self, name: str) -> str:
+        base = name.rpartition(":")[0]
+        if name.lower().removeprefix("0x").strip("0") == "" and len(name) >= 40:
+            return ": each mint is a node of its own, mint:ROW; mint=one makes it an account"
+        if len(self.parties_named(f"tx:{name}")):
+            return f": the transaction is 'tx:{name}', its coins are '{name}:0', ..."
+        if base and len(self.parties_named(base)):
+            return f": {base!r} has no such snapshot here; snapshots need time=temporal"
+        near = difflib.get_close_matches(name, islice(self._numbers, 100_000), 1)
+        return f": did you mean {near[0]!r}?" if near else ""
 
     def nodes(self, name: str) -> Ints:
         """Find all nodes a name stands for: a node, a party's snapshots, an owner's coins."""

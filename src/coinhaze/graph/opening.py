@@ -47,7 +47,7 @@ class Opening:
         if not missing:
             return ()
         shown = ", ".join(missing[:3]) + (", ..." if len(missing) > 3 else "")
-        return (f"{len(missing)} opening balances name no account of the ledger: {shown}",)
+        return (f"opening balances: {len(missing)} entries name no account of the ledger: {shown}",)
 
 
 def opening_balances(

@@ -122,10 +122,22 @@ class Scores:
             method=self.method,
         )
 
+    def notes(self) -> tuple[str, ...]:
+        """Say what a reader of these scores should know."""
+        lost = float(np.nanmax(1 - self.mass, initial=0.0))
+        if not self.method.startswith("series") or lost < 1e-6:
+            return self.chain.notes
+        return (
+            *self.chain.notes,
+            f"the stopping rule lost up to {lost:.1%} of a row's probability: the true value lies "
+            "between bits_low and bits_high, and bits as published may not",
+        )
+
     def order(self) -> Ints:
         """Give row numbers from most to least bits, nulls left out."""
         rows = np.flatnonzero(~np.isnan(self.bits))
-        return rows[np.argsort(-self.bits[rows], kind="stable")]
+        bits = np.round(-self.bits[rows], 9)
+        return rows[np.lexsort((self.top[rows], np.round(self.steps[rows], 9), bits))]
 
     def _repr_html_(self) -> str:
         table = self.to_arrow()

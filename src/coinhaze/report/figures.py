@@ -87,5 +87,5 @@ def _pyplot() -> Any:
     try:
         import matplotlib.pyplot as plt
     except ImportError:
-        raise UsageError("figures need matplotlib: pip install 'coinhaze[figures]'") from None
+        raise UsageError("figures need matplotlib: pip install matplotlib") from None
     return plt

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pyarrow as pa
@@ -18,10 +18,15 @@ from coinhaze.measure import Scores
 SUFFIXES = (".csv", ".json", ".parquet")
 
 
-def check_suffix(path: Path) -> None:
-    """Refuse a file name whose suffix names no format."""
+def check_output(path: Path, inputs: Sequence[str | Path] = ()) -> None:
+    """Refuse, before any work is done, a file that cannot or should not be written."""
     if path.suffix not in SUFFIXES:
         raise UsageError(f"{path}: write to a file ending in {', '.join(SUFFIXES)}")
+    if not path.parent.is_dir():
+        raise InputError(f"{path}: cannot be written: there is no folder {path.parent}")
+    for name in inputs:
+        if path.exists() and Path(name).exists() and path.samefile(name):
+            raise UsageError(f"{path}: is one of the inputs; write somewhere else")
 
 
 def scores_json(scores: Scores, provenance: dict[str, object]) -> str:
@@ -31,17 +36,17 @@ def scores_json(scores: Scores, provenance: dict[str, object]) -> str:
         "summary": scores.summary().as_dict(),
         "scores": scores.to_arrow().to_pylist(),
     }
-    return json.dumps(document, indent=1, allow_nan=False)
+    return json.dumps(document, indent=1, allow_nan=False) + "\n"
 
 
 def write_scores(scores: Scores, path: Path, provenance: dict[str, object]) -> list[Path]:
     """Write scores with their provenance; a CSV file's lies beside it. Returns what was written."""
-    check_suffix(path)
+    check_output(path)
     if path.suffix == ".json":
         _write(path, lambda p: p.write_text(scores_json(scores, provenance), encoding="utf-8"))
         return [path]
     table = scores.to_arrow()
-    about = json.dumps(provenance, indent=1, allow_nan=False)
+    about = json.dumps(provenance, indent=1, allow_nan=False) + "\n"
     if path.suffix == ".parquet":
         table = table.replace_schema_metadata({"coinhaze": about})
         _write(path, lambda p: pa.parquet.write_table(table, p))

@@ -71,7 +71,8 @@ def scores_report(scores: Scores, *, most: int = 5) -> Group:
     """Show the summary and the coins with most and least haze, those that are alike once."""
     rows = scores.order()
     parts: list[RenderableType] = [summary_table(scores.summary())]
-    like = np.round(np.stack([scores.bits[rows], scores.steps[rows]], axis=1), 9)
+    figures = [scores.bits[rows], scores.steps[rows], scores.top[rows].astype(np.float64)]
+    like = np.round(np.stack(figures, axis=1), 9)
     begins = np.flatnonzero(np.any(np.diff(like, axis=0, prepend=np.nan) != 0, axis=1))
     alike = (np.diff(np.append(begins, len(rows))) - 1).tolist()
     firsts = rows[begins]
@@ -88,9 +89,11 @@ def scores_report(scores: Scores, *, most: int = 5) -> Group:
 def origins_report(origins: Origins, *, most: int = 10) -> Group:
     """Show one coin's sources, largest first, and the likeliest way from each."""
     count = 2.0**origins.bits
+    half = (origins.bits_high - origins.bits_low) / 2
+    one = len(origins.outcomes) == 1
+    among = "one possible origin" if one else f"as among {count:,.1f} equally likely origins"
     sentence = (
-        f"{origins.bits:.4f} bits (proven {origins.bits_low:.10f} to {origins.bits_high:.10f}): "
-        f"as hard to tell as among {count:,.1f} equally likely origins; "
+        f"{origins.bits:.4f} bits, proven to {half:.0e}: {among}; "
         f"{origins.steps:.2f} steps back on average."
     )
     table = Table(title="Origins", title_justify="left")

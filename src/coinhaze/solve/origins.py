@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import scipy.sparse.csgraph
@@ -15,12 +15,19 @@ from coinhaze.measure import Origins
 from coinhaze.solve.asked import Asked
 from coinhaze.solve.exact import EXACT_WIDTH, score_exactly
 from coinhaze.solve.reduce import NO_STATE
+from coinhaze.solve.source import Source, chain_of
 
 
 def origins(
-    chain: AbsorbingChain, node: str | int, *, accuracy: Literal["exact"] | float = "exact"
+    source: Source,
+    node: str | int,
+    *,
+    accuracy: Literal["exact"] | float = "exact",
+    **settings: Any,
 ) -> Origins:
     """Give the distribution over sources of one node, largest first, and the flow that led there.
+
+    `source` is a chain, or anything `score` takes, with the same settings.
 
     >>> import coinhaze
     >>> ledger = coinhaze.AccountLedger.from_transfers([("a", "c", 1), ("b", "c", 3)])
@@ -28,6 +35,7 @@ def origins(
     >>> origins(chain, "c").sources().to_pylist()[0]
     {'source': 'b', 'probability': 0.75}
     """
+    chain = chain_of(source, **settings)
     start = chain.graph.names.node(node) if isinstance(node, str) else int(node)
     if not 0 <= start < len(chain):
         raise UnknownName(f"no node {start}: the graph has {len(chain)}")

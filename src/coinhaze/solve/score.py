@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 
-from coinhaze.chain import AbsorbingChain, absorbing_chain
+from coinhaze.chain import AbsorbingChain
 from coinhaze.errors import UsageError
-from coinhaze.graph import TransactionGraph, transaction_graph
-from coinhaze.ledger import AccountLedger, CoinLedger, Ledger, read
 from coinhaze.ledger.amounts import Ints
 from coinhaze.measure import Scores
 from coinhaze.solve.asked import Asked
@@ -20,43 +17,14 @@ from coinhaze.solve.exact import EXACT_WIDTH
 from coinhaze.solve.progress import Progress, silent
 from coinhaze.solve.series import series
 from coinhaze.solve.sketch import sketch
+from coinhaze.solve.source import Source, chain_of
 from coinhaze.solve.sweep import sweep
 
-READ_SETTINGS = frozenset({"format", "complete"})
-GRAPH_SETTINGS = frozenset(
-    {"view", "time", "opening", "top_up", "mint", "pools", "clusters", "sinks"}
-)
-CHAIN_SETTINGS = frozenset({"policy", "listed", "links", "history"})
 # The published conventions: the zero address is an account, tables are topped up, fees kept by
 # transactions count as unspent, and the series stops at 0.001.
 PRESETS: dict[str, dict[str, Any]] = {
     "paper": {"mint": "one", "top_up": True, "sinks": "paper", "method": "published"}
 }
-
-Source = str | Path | Sequence[str | Path] | Ledger | TransactionGraph | AbsorbingChain
-
-
-def chain_of(source: Source, **settings: Any) -> AbsorbingChain:
-    """Go from whatever is given to a chain, each setting used at its own step."""
-    known = READ_SETTINGS | GRAPH_SETTINGS | CHAIN_SETTINGS
-    unknown = settings.keys() - known
-    if unknown:
-        raise UsageError(
-            f"unknown setting {sorted(unknown)[0]!r}: one of {', '.join(sorted(known))}"
-        )
-    thing: Any = source
-    if isinstance(thing, AbsorbingChain):
-        _refuse(settings, "a chain is given")
-        return thing
-    if not isinstance(thing, TransactionGraph):
-        if not isinstance(thing, AccountLedger | CoinLedger):
-            thing = read(thing, **_only(settings, READ_SETTINGS))
-        else:
-            _refuse(_only(settings, READ_SETTINGS), "a ledger is given")
-        thing = transaction_graph(thing, **_only(settings, GRAPH_SETTINGS))
-    else:
-        _refuse(_only(settings, READ_SETTINGS | GRAPH_SETTINGS), "a graph is given")
-    return absorbing_chain(thing, **_only(settings, CHAIN_SETTINGS))
 
 
 def score(
@@ -66,7 +34,7 @@ def score(
     accuracy: Literal["exact", "preview"] | float = "exact",
     method: Literal["auto", "sweep", "eliminate", "series", "published"] = "auto",
     preset: Literal["paper"] | None = None,
-    renyi: Sequence[float] = (),
+    renyi: Sequence[float] | float = (),
     threads: int | None = None,
     progress: Progress = silent,
     **settings: Any,
@@ -89,6 +57,7 @@ def score(
         given = {"method": method} if method != "auto" else {}
         settings = PRESETS[preset] | settings | given
         method = settings.pop("method")
+    renyi = (renyi,) if isinstance(renyi, int | float) else tuple(renyi)
     chain = chain_of(source, **settings)
     rows = _rows(chain, nodes)
     if accuracy == "preview":
@@ -128,12 +97,3 @@ def _rows(chain: AbsorbingChain, nodes: str | Iterable[str]) -> Ints:
             return np.arange(len(chain))
         raise UsageError(f"nodes is sinks, all or a list of names, not {nodes!r}")
     return np.array([chain.graph.names.node(name) for name in nodes], dtype=np.int64)
-
-
-def _only(settings: dict[str, Any], names: frozenset[str]) -> dict[str, Any]:
-    return {k: v for k, v in settings.items() if k in names}
-
-
-def _refuse(settings: dict[str, Any], why: str) -> None:
-    if settings:
-        raise UsageError(f"{', '.join(sorted(settings))} cannot be set any more: {why}")

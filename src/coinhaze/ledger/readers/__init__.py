@@ -51,9 +51,11 @@ def format_of(path: Path) -> str:
     for name, reader in FORMATS.items():
         if reader.recognises(head):
             return name
+    start = head[:60].decode("utf-8", "replace").splitlines()
     raise InputError(
-        f"{path}: no known format: begins {head[:40]!r}; "
-        "transfers begin with a header from,to,amount; bitcoin-etl with {"
+        f"{path}: no known format: it begins {start[0] if start else ''!r}; a transfers file "
+        "begins with a header that has from,to,amount (lower case, commas); a bitcoin-etl file has "
+        'one object a line with "hash" and "block_number", not an array'
     )
 
 
@@ -63,6 +65,8 @@ def _head(path: Path) -> bytes:
             head = file.read(4096)
     except FileNotFoundError:
         raise InputError(f"{path}: no such file") from None
+    except IsADirectoryError:
+        raise InputError(f"{path}: is a folder; name the files in it") from None
     except UNREADABLE as error:
         raise InputError(f"{path}: cannot be read: {error}") from None
     return head.removeprefix(b"\xef\xbb\xbf")

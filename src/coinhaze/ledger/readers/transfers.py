@@ -62,14 +62,24 @@ def _times(column: pa.ChunkedArray, place: Place) -> pa.Array:
             if in_seconds and seconds[row].as_py():
                 continue
             rule = "seconds since 1970" if in_seconds else "like 2021-02-01T12:00:00Z"
-            fix = "all rows alike: seconds since 1970, or ISO 8601 with a zone"
+            fix = "all rows alike: seconds since 1970, or ISO 8601"
             raise LedgerError(place(row), f"time is not {rule}", value=value, fix=fix)
-    return pc.cast(pc.cast(text, pa.timestamp("us", "UTC")), pa.timestamp("s", "UTC"), safe=False)
+    return pc.cast(_instants(text), pa.timestamp("s", "UTC"), safe=False)
+
+
+def _instants(text: pa.Array) -> pa.Array:
+    """Read ISO 8601; what names no zone is UTC, a date alone its first moment."""
+    zoned = pc.match_substring_regex(text, "([zZ]|[+-][0-9]{2}:?[0-9]{2})$")
+    dates = pc.match_substring_regex(text, "^[0-9]{4}-[0-9]{2}-[0-9]{2}$")
+    text = pc.if_else(dates, pc.binary_join_element_wise(text, "T00:00:00Z", ""), text)
+    local = pc.and_not(pc.invert(zoned), dates)
+    text = pc.if_else(local, pc.binary_join_element_wise(text, "Z", ""), text)
+    return pc.cast(text, pa.timestamp("us", "UTC"))
 
 
 def _is_iso(value: str) -> bool:
     try:
-        pc.cast(pa.scalar(value), pa.timestamp("us", "UTC"))
+        _instants(pa.array([value]))
     except pa.ArrowInvalid:
         return False
     return True
