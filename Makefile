@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 RUN_READY := $(VENV)/.run-ready
 DEV_READY := $(VENV)/.dev-ready
 
-.PHONY: demo test lint unit test-long docs lock clean
+.PHONY: demo test lint unit test-long bench docs lock clean
 
 demo: $(RUN_READY)
 	$(BIN)/coinhaze demo -o coinhaze-demo
@@ -24,6 +24,9 @@ unit: $(DEV_READY)
 
 test-long: $(DEV_READY)
 	$(BIN)/pytest -n 2 -m long
+
+bench: $(DEV_READY)
+	$(BIN)/python -m benchmarks.side_by_side
 
 docs: $(DEV_READY)
 	$(BIN)/sphinx-build -W -q -b html docs docs/_build

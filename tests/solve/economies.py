@@ -20,23 +20,3 @@ def random_transfers(accounts: int, transfers: int, seed: int) -> AccountLedger:
     return AccountLedger.from_columns(
         names.take(pa.array(sender)), names.take(pa.array(receiver)), pa.array(amount)
     )
-
-
-def hub_economy(users: int, seed: int, *, transfers: float = 1.6) -> AccountLedger:
-    """Make an economy of hubs: users pay into exchanges and are paid out, and pay each other."""
-    rng = np.random.default_rng(seed)
-    hubs = max(5, users // 500)
-    names = pa.array([f"u{k}" for k in range(users)] + [f"hub{k}" for k in range(hubs)])
-    n = int(transfers * users)
-    payer = rng.integers(0, users, n)
-    payee = rng.integers(0, users, n)
-    weight = 1 / np.arange(1, hubs + 1)
-    hub_in = users + rng.choice(hubs, n, p=weight / weight.sum())
-    hub_out = users + rng.choice(hubs, n, p=weight / weight.sum())
-    kind = rng.random(n)
-    sender = np.where(kind < 0.4, payer, np.where(kind < 0.85, hub_out, payer))
-    receiver = np.where(kind < 0.4, hub_in, payee)
-    amount = rng.lognormal(10, 2, n).astype(np.int64) + 1
-    return AccountLedger.from_columns(
-        names.take(pa.array(sender)), names.take(pa.array(receiver)), pa.array(amount)
-    )

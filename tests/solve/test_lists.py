@@ -8,14 +8,14 @@ import pytest
 import coinhaze
 from coinhaze import AbsorbingChain, Scores, absorbing_chain, transaction_graph
 from coinhaze.errors import AccuracyError, ResourceError
-from coinhaze.simulate import simulate_town
+from coinhaze.simulate import simulate_hubs, simulate_town
 from coinhaze.solve.asked import Asked
 from coinhaze.solve.certify import certified, count_sources
 from coinhaze.solve.columns import Columns, columns_of
 from coinhaze.solve.lists import list_sums
 from coinhaze.solve.progress import silent
 from coinhaze.solve.stream import stream_sums
-from solve.economies import hub_economy, random_transfers
+from solve.economies import random_transfers
 from vectors import coins
 
 QUIET: dict[str, Any] = {"threads": 2, "progress": silent}
@@ -98,7 +98,7 @@ def test_bounds_hold_with_a_history_too() -> None:
 
 
 def test_an_asked_width_is_kept_by_every_row() -> None:
-    ledger = hub_economy(3000, 1, transfers=4)
+    ledger = simulate_hubs(people=3000, seed=1, transfers=4)
     exact = coinhaze.score(ledger, time="temporal")
     rough = coinhaze.score(ledger, time="temporal", accuracy=0.05)
     assert rough.width <= 0.05
@@ -139,7 +139,7 @@ def test_too_wide_an_interval_is_refused() -> None:
 @pytest.mark.parametrize("time", ["stationary", "temporal"])
 @pytest.mark.parametrize("seed", range(4))
 def test_folding_columns_changes_no_answer(time: Any, seed: int) -> None:
-    ledger = hub_economy(400, seed, transfers=1.6)
+    ledger = simulate_hubs(people=400, seed=seed, transfers=1.6)
     asked = asked_of(absorbing_chain(transaction_graph(ledger, time=time)))
     orders = np.array([0.5, 2.0])
     counts = count_sources(asked)[asked.scored]

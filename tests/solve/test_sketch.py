@@ -9,9 +9,10 @@ import pytest
 import coinhaze
 from coinhaze import absorbing_chain, transaction_graph
 from coinhaze.errors import UsageError
+from coinhaze.simulate import simulate_hubs
 from coinhaze.solve.sketch import SPREAD, sketch, source_hashes
 from coinhaze.solve.sketch_kernels import draw
-from solve.economies import hub_economy, random_transfers
+from solve.economies import random_transfers
 from vectors import coins
 
 
@@ -47,7 +48,7 @@ def test_propagated_draws_are_b_times_draws() -> None:
 
 
 def test_errors_follow_two_and_a_half_over_the_root_of_k() -> None:
-    chain = absorbing_chain(transaction_graph(hub_economy(1000, 2, transfers=4)))
+    chain = absorbing_chain(transaction_graph(simulate_hubs(people=1000, seed=2, transfers=4)))
     exact = coinhaze.score(chain)
     rows = np.array([exact.nodes[exact.order()[len(exact) // 4]]])
     truth = coinhaze.score(chain, nodes=chain.graph.names.of(rows).to_pylist()).bits[0]
@@ -76,7 +77,7 @@ def test_a_history_shifts_the_draws_by_its_entropy() -> None:
 
 
 def test_preview_states_its_standard_error_and_an_honest_interval() -> None:
-    ledger = hub_economy(2000, 1, transfers=6)
+    ledger = simulate_hubs(people=2000, seed=1, transfers=6)
     exact = coinhaze.score(ledger)
     preview = coinhaze.score(ledger, accuracy="preview")
     assert preview.bits_error is not None

@@ -11,10 +11,11 @@ import pytest
 import coinhaze
 from coinhaze import absorbing_chain, transaction_graph
 from coinhaze.errors import AccuracyError, UsageError
+from coinhaze.simulate import simulate_hubs
 from coinhaze.solve.reduce import certain_nodes, reduce_chain
 from coinhaze.solve.structure_kernels import strong_components
 from solve.dense import absorption, entropy, reach
-from solve.economies import hub_economy, random_transfers
+from solve.economies import random_transfers
 from vectors import accounts
 
 
@@ -79,7 +80,7 @@ def test_threads_change_no_bit() -> None:
 
 
 def test_the_published_rule_loses_mass_and_its_interval_says_so() -> None:
-    chain = absorbing_chain(transaction_graph(hub_economy(2000, 1, transfers=6)))
+    chain = absorbing_chain(transaction_graph(simulate_hubs(people=2000, seed=1, transfers=6)))
     exact = coinhaze.score(chain)
     published = coinhaze.score(chain, method="published")
     lost = 1 - published.mass
@@ -92,7 +93,7 @@ def test_the_published_rule_loses_mass_and_its_interval_says_so() -> None:
 
 
 def test_the_published_rule_depends_on_how_columns_are_sliced() -> None:
-    chain = absorbing_chain(transaction_graph(hub_economy(2000, 1, transfers=6)))
+    chain = absorbing_chain(transaction_graph(simulate_hubs(people=2000, seed=1, transfers=6)))
     rows = np.flatnonzero(chain.graph.sinks)
     narrow = coinhaze.series(chain, rows, rule="published", columns=1)
     wide = coinhaze.series(chain, rows, rule="published", columns=256)
@@ -149,7 +150,7 @@ def test_no_columns_and_no_rows_are_fine() -> None:
 
 @pytest.mark.parametrize(("time_", "users"), [("stationary", 125_000), ("temporal", 50_000)])
 def test_a_hundred_thousand_nodes_are_comfortable(time_: Any, users: int) -> None:
-    chain = absorbing_chain(transaction_graph(hub_economy(users, 3), time=time_))
+    chain = absorbing_chain(transaction_graph(simulate_hubs(people=users, seed=3), time=time_))
     assert len(chain) >= 100_000
     coinhaze.score(random_transfers(20, 50, 1))  # compile first
     began = time.process_time()
