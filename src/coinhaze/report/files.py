@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import tempfile
@@ -12,7 +13,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 
-from coinhaze.errors import InputError, UsageError
+from coinhaze.errors import InputError, ResourceError, UsageError
 from coinhaze.measure import Scores
 
 SUFFIXES = (".csv", ".json", ".parquet")
@@ -83,5 +84,8 @@ def _write(path: Path, write: Callable[[Path], object]) -> None:
         os.umask(mask)
         temporary.chmod(0o666 & ~mask)
         temporary.replace(path)
+    except OSError as error:
+        kind = ResourceError if error.errno in (errno.ENOSPC, errno.EDQUOT) else InputError
+        raise kind(f"{path}: cannot be written: {error.strerror}; it is as it was") from None
     finally:
         temporary.unlink(missing_ok=True)

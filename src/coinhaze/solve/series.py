@@ -22,8 +22,8 @@ from coinhaze.measure.intervals import from_missing_mass, slack_from_total, surp
 from coinhaze.solve.exact import EXACT_WIDTH
 from coinhaze.solve.factor import ROUNDING
 from coinhaze.solve.progress import Progress, silent
-from coinhaze.solve.reduce import ENTRY_ERROR, certain_nodes
-from coinhaze.solve.structure_kernels import count_outcomes, strong_components
+from coinhaze.solve.reduce import ENTRY_ERROR, NO_STATE, certain_nodes, reduce_chain
+from coinhaze.solve.structure_kernels import count_outcomes
 
 THRESHOLD = 0.001
 SLICE = 16
@@ -62,7 +62,7 @@ def series(
         entropy += surprise(b).sum(axis=1)
         mass += b.sum(axis=1)
         progress((first + columns) / len(chain.outcomes))
-    sources = _count(chain)[rows]
+    sources = _count(chain, rows)
     low, high = from_missing_mass(entropy, 1 - mass, top, sources)
     # A walk of k moves passes k sums of at most `longest` terms, and is added up once a product.
     longest = int(np.diff(q.indptr).max(initial=0)) + ENTRY_ERROR + 3
@@ -85,7 +85,7 @@ def series(
         bits_high=high + slack + null,
         steps=steps[rows] + null,
         mass=mass + null,
-        sources=sources + null,
+        sources=sources,
         top=np.where(certain[rows], top_column, NO_COLUMN),
         top_probability=top + null,
         method=f"series ({rule})",
@@ -140,17 +140,10 @@ def _sum_slice(
     return total
 
 
-def _count(chain: AbsorbingChain) -> Floats:
-    q = chain.Q
-    blocks, component = strong_components(q.indptr, q.indices)
-    order = np.argsort(component, kind="stable")
-    place = np.empty(len(order), dtype=np.int64)
-    place[order] = np.arange(len(order))
-    sorted_q = q[order]
-    start = np.searchsorted(component[order], np.arange(blocks + 1))
-    counts = count_outcomes(
-        sorted_q.indptr, place[sorted_q.indices], chain.column[order], start, len(chain.outcomes)
-    )
-    result = np.empty(len(order))
-    result[order] = counts
-    return result
+def _count(chain: AbsorbingChain, rows: Ints) -> Floats:
+    """Count the sources each row can reach, null where it has no answer."""
+    reduced = reduce_chain(chain, rows, merge=False)
+    args = (reduced.indptr, reduced.indices, reduced.column, reduced.block_start)
+    counts = count_outcomes(*args, len(chain.outcomes)).astype(np.float64)
+    state = reduced.state[rows]
+    return np.where(state == NO_STATE, np.nan, np.append(counts, np.nan)[state])
