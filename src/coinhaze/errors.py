@@ -18,6 +18,8 @@ A message says what, where, the value seen, and what to do. Anything else that e
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 
 class CoinhazeError(Exception):
     """Base of all errors a caller may want to catch."""
@@ -76,6 +78,15 @@ class ResourceError(CoinhazeError):
     """A limit of time or memory was met."""
 
     exit_code = 6
+
+
+def first_few(names: Sequence[str], most: int = 3) -> str:
+    """Show some of many names.
+
+    >>> first_few(["a", "b", "c", "d"])
+    'a, b, c, ...'
+    """
+    return ", ".join(names[:most]) + (", ..." if len(names) > most else "")
 
 
 def shorten(value: object, most: int = 120) -> str:

@@ -4,6 +4,7 @@ from coinhaze.errors import UnknownName
 from coinhaze.graph import TransactionGraph, transaction_graph
 from coinhaze.graph.build import Time
 from coinhaze.ledger import AccountLedger
+from graph.tables import column, edges, kinds
 
 ZERO = "0x" + "0" * 40
 BOTH: tuple[Time, Time] = ("stationary", "temporal")
@@ -15,21 +16,6 @@ Transfers = list[tuple[str, str, int | str]]
 def build(transfers: Transfers, time: Time = "stationary", mint: str = "each") -> TransactionGraph:
     ledger = AccountLedger.from_transfers(transfers)
     return transaction_graph(ledger, time=time, mint="one" if mint == "one" else "each")
-
-
-def edges(graph: TransactionGraph) -> dict[tuple[str, str], int]:
-    table = graph.to_arrow()["edges"].to_pylist()
-    return {(e["from"], e["to"]): int(e["amount"]) for e in table}
-
-
-def column(graph: TransactionGraph, name: str) -> dict[str, int]:
-    table = graph.to_arrow()["nodes"].to_pylist()
-    return {n["node"]: int(n[name]) for n in table if int(n[name])}
-
-
-def kinds(graph: TransactionGraph) -> dict[str, str]:
-    table = graph.to_arrow()["nodes"].to_pylist()
-    return {n["node"]: n["kind"] for n in table}
 
 
 # Stationary

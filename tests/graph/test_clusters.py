@@ -5,19 +5,10 @@ import pytest
 from coinhaze.graph import TransactionGraph, transaction_graph
 from coinhaze.graph.clusters import common_input_clusters
 from coinhaze.ledger import AccountLedger, CoinLedger
+from graph.tables import column, edges
 
 ZERO = "0x" + "0" * 40
 Transfers = list[tuple[str, str, int | str]]
-
-
-def column(graph: TransactionGraph, name: str) -> dict[str, int]:
-    table = graph.to_arrow()["nodes"].to_pylist()
-    return {n["node"]: int(n[name]) for n in table if int(n[name])}
-
-
-def edges(graph: TransactionGraph) -> dict[tuple[str, str], int]:
-    table = graph.to_arrow()["edges"].to_pylist()
-    return {(e["from"], e["to"]): int(e["amount"]) for e in table}
 
 
 def names(graph: TransactionGraph) -> set[str]:

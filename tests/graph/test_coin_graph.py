@@ -5,6 +5,7 @@ import pytest
 from coinhaze.errors import UnknownName
 from coinhaze.graph import TransactionGraph, transaction_graph
 from coinhaze.ledger import CoinLedger
+from graph.tables import column, edges, kinds
 
 Record = dict[str, Any]
 
@@ -29,21 +30,6 @@ def build(*records: Record, **settings: Any) -> TransactionGraph:
     pool_values = settings.pop("pool_values", None)
     ledger = CoinLedger.from_transactions(records, pool_values=pool_values)
     return transaction_graph(ledger, **settings)
-
-
-def edges(graph: TransactionGraph) -> dict[tuple[str, str], int]:
-    table = graph.to_arrow()["edges"].to_pylist()
-    return {(e["from"], e["to"]): int(e["amount"]) for e in table}
-
-
-def column(graph: TransactionGraph, name: str) -> dict[str, int]:
-    table = graph.to_arrow()["nodes"].to_pylist()
-    return {n["node"]: int(n[name]) for n in table if int(n[name])}
-
-
-def kinds(graph: TransactionGraph) -> dict[str, str]:
-    table = graph.to_arrow()["nodes"].to_pylist()
-    return {n["node"]: n["kind"] for n in table}
 
 
 every_view = pytest.mark.parametrize(

@@ -6,6 +6,7 @@ from coinhaze.errors import InputError, OpeningError
 from coinhaze.graph import TransactionGraph, transaction_graph
 from coinhaze.graph.build import Time
 from coinhaze.ledger import AccountLedger, CoinLedger
+from graph.tables import column, edges
 
 ZERO = "0x" + "0" * 40
 Transfers = list[tuple[str, str, int | str]]
@@ -15,16 +16,6 @@ both_times = pytest.mark.parametrize("time", ["stationary", "temporal"])
 
 def accounts(transfers: Transfers, **settings: Any) -> TransactionGraph:
     return transaction_graph(AccountLedger.from_transfers(transfers), **settings)
-
-
-def column(graph: TransactionGraph, name: str) -> dict[str, int]:
-    table = graph.to_arrow()["nodes"].to_pylist()
-    return {n["node"]: int(n[name]) for n in table if int(n[name])}
-
-
-def edges(graph: TransactionGraph) -> dict[tuple[str, str], int]:
-    table = graph.to_arrow()["edges"].to_pylist()
-    return {(e["from"], e["to"]): int(e["amount"]) for e in table}
 
 
 # A table

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from decimal import Decimal, getcontext
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -142,3 +143,10 @@ def test_every_source_has_its_way() -> None:
     assert isinstance(sources, list)
     assert [s["way"] for s in sources[:2]] == [["s149", "x"], ["s148", "x"]]
     assert len(sources) == 150
+
+
+@pytest.mark.parametrize("accuracy", ["fine", -1, 0, None])
+def test_origins_refuse_an_accuracy_that_is_none(accuracy: Any) -> None:
+    ledger = coinhaze.AccountLedger.from_transfers([("a", "b", 1)])
+    with pytest.raises(UsageError, match="accuracy is exact"):
+        coinhaze.origins(ledger, "b", accuracy=accuracy)

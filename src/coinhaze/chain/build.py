@@ -17,7 +17,7 @@ from coinhaze.chain.knowledge import (
     source_set,
     with_links,
 )
-from coinhaze.errors import InputError, UsageError
+from coinhaze.errors import InputError, UsageError, first_few
 from coinhaze.graph import TransactionGraph
 
 
@@ -62,7 +62,7 @@ def absorbing_chain(
         walk, column, outcomes = listed_outcomes(walk, sources, elsewhere=clean is None)
         elsewhere = len(sources.labels) if clean is None else NO_COLUMN
         if sources.unknown:
-            shown = ", ".join(sources.unknown[:5]) + (", ..." if len(sources.unknown) > 5 else "")
+            shown = first_few(sources.unknown, 5)
             notes += (f"list: {len(sources.unknown)} names not in the ledger: {shown}",)
     priors, remarks = pool_history(graph, column, history or {})
     name = policy if isinstance(policy, str) else "custom"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 import threading
-import time
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -63,12 +62,12 @@ def _show(what: str, thread: threading.Thread, share: list[float | None]) -> Non
         transient=True,
     ) as bar:
         task = bar.add_task(what, total=None)
-        began: float | None = None
+        counting = False
         while thread.is_alive():
             thread.join(0.2)
             if share[0] is not None:
-                if began is None:
+                if not counting:
                     # Time left is reckoned from when the work that can be counted began.
-                    began = time.monotonic()
                     bar.reset(task, total=1.0)
+                    counting = True
                 bar.update(task, completed=share[0])

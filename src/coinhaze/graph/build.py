@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 import pyarrow as pa
 
-from coinhaze.errors import UsageError
+from coinhaze.errors import UsageError, first_few
 from coinhaze.graph.accounts import account_flows
 from coinhaze.graph.clusters import Clusters, common_input_clusters
 from coinhaze.graph.coins import coin_flows
@@ -92,7 +92,7 @@ def _cluster_notes(ledger: Ledger, clusters: Clusters | str | None) -> tuple[str
     unknown = sorted(clusters.keys() - set(owners.to_pylist()))
     if not unknown:
         return ()
-    shown = ", ".join(unknown[:3]) + (", ..." if len(unknown) > 3 else "")
+    shown = first_few(unknown)
     return (f"cluster table: {len(unknown)} of its addresses not in the ledger: {shown}",)
 
 

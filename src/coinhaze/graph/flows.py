@@ -38,10 +38,10 @@ class Flows:
     ledger: Ledger
     lone: Bools  # parties that are nodes even if no money moves: transactions
     lost: Amounts  # what each party closes without: fees it paid, outputs it can never spend
+    others: pa.StringArray  # further names of parties ...
+    other_party: Ints  # ... and the party each of them means
     observed: Amounts | None = None  # what each party's known earlier coins were worth
     weights: Floats | None = None  # chances of ring members, where a posterior is given
-    others: pa.StringArray | None = None
-    other_party: Ints | None = None
 
     def kept(self) -> Bools:
         """Tell which flows move money from one party to another."""
@@ -69,7 +69,7 @@ def stationary(flows: Flows, opening: Opening, *, paper_sinks: bool = False) -> 
     tail, head, amounts = flows.tail[kept], flows.head[kept], _amounts(flows, kept)
     n = len(flows.names)
     least = (amounts.total_by(tail, n) - amounts.total_by(head, n)).where_positive()
-    money = opening_balances(flows.names, flows.holds, least, opening)
+    money, notes = opening_balances(flows.names, flows.holds, least, opening)
     used = flows.lone.copy()
     used[tail] = used[head] = True
     number = np.cumsum(used) - 1
@@ -86,7 +86,7 @@ def stationary(flows: Flows, opening: Opening, *, paper_sinks: bool = False) -> 
         opening=money.take(party),
         born=None,
     )
-    return _graph(flows, kept, nodes, opening, paper_sinks=paper_sinks)
+    return _graph(flows, kept, nodes, notes, paper_sinks=paper_sinks)
 
 
 def temporal(flows: Flows, opening: Opening, *, paper_sinks: bool = False) -> TransactionGraph:
@@ -116,7 +116,7 @@ def temporal(flows: Flows, opening: Opening, *, paper_sinks: bool = False) -> Tr
     least = -balance.least_by(event_party, n)
     surplus = (amounts.total_by(tail, n) - amounts.total_by(head, n)).where_positive()
     least = Amounts.concat([least, surplus]).take(np.arange(n) + n * ~flows.holds)
-    money = opening_balances(flows.names, flows.holds, least, opening)
+    money, notes = opening_balances(flows.names, flows.holds, least, opening)
 
     before = np.searchsorted(event, receipt * 2 + 1) - 1
     same = (before >= 0) & (event_party[before] == receipt_party) if len(event) else before >= 0
@@ -165,7 +165,7 @@ def temporal(flows: Flows, opening: Opening, *, paper_sinks: bool = False) -> Tr
         opening=Amounts(np.where(first[:, None], money.digits[party], 0)),
         born=born[slots_by_time],
     )
-    return _graph(flows, kept, nodes, opening, paper_sinks=paper_sinks)
+    return _graph(flows, kept, nodes, notes, paper_sinks=paper_sinks)
 
 
 def _refuse_snapshot_names(flows: Flows) -> None:
@@ -184,7 +184,7 @@ def _refuse_snapshot_names(flows: Flows) -> None:
 
 
 def _graph(
-    flows: Flows, kept: Bools, nodes: _Nodes, opening: Opening, *, paper_sinks: bool
+    flows: Flows, kept: Bools, nodes: _Nodes, notes: tuple[str, ...], *, paper_sinks: bool
 ) -> TransactionGraph:
     n = len(nodes.party)
     tail = np.concatenate([nodes.flow_tail, nodes.carry_tail])
@@ -219,8 +219,8 @@ def _graph(
             party=nodes.party,
             snapshot=nodes.snapshot,
             newest=newest,
-            others=pa.array([], pa.string()) if flows.others is None else flows.others,
-            other_party=np.zeros(0, np.int64) if flows.other_party is None else flows.other_party,
+            others=flows.others,
+            other_party=flows.other_party,
         ),
         kinds=kinds,
         tail=tail,
@@ -239,7 +239,7 @@ def _graph(
         if flows.amounts is None or not len(flows.tail)
         else flows.amounts.take(payment),
         ledger=flows.ledger,
-        notes=opening.notes(flows.names, flows.holds),
+        notes=notes,
     )
 
 

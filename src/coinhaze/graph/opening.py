@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from coinhaze.errors import OpeningError
+from coinhaze.errors import OpeningError, first_few
 from coinhaze.ledger import Amounts
 from coinhaze.ledger.amounts import Bools
 from coinhaze.ledger.checks import exact_amount
@@ -30,8 +30,7 @@ class Opening:
         """Resolve the table to holders; the rest are entries that name none of them."""
         found: dict[int, int] = {}
         missing: list[str] = []
-        if self.table is None:
-            return found, missing
+        assert self.table is not None
         number = {name: k for k, name in enumerate(names.to_pylist())}
         for name, value in self.table.items():
             amount = exact_amount(value, f"opening of {name}", field="amount")
@@ -41,32 +40,30 @@ class Opening:
                 missing.append(name)
         return found, missing
 
-    def notes(self, names: pa.StringArray, holds: Bools) -> tuple[str, ...]:
-        """Say which entries of the table were ignored."""
-        _, missing = self.entries(names, holds)
-        if not missing:
-            return ()
-        shown = ", ".join(missing[:3]) + (", ..." if len(missing) > 3 else "")
-        return (f"opening balances: {len(missing)} entries name no account of the ledger: {shown}",)
-
 
 def opening_balances(
     names: pa.StringArray, holds: Bools, least: Amounts, opening: Opening
-) -> Amounts:
-    """Give every party its opening balance: at least what its payments need.
+) -> tuple[Amounts, tuple[str, ...]]:
+    """Give every party its opening balance, at least what its payments need, and remarks.
 
     Parties that only pass money on (coinbases, mints, earlier coins) open with just what they pay.
     """
     if opening.table is None:
-        return least
-    found, _ = opening.entries(names, holds)
+        return least, ()
+    found, missing = opening.entries(names, holds)
+    notes: tuple[str, ...] = ()
+    if missing:
+        shown = first_few(missing)
+        notes = (
+            f"opening balances: {len(missing)} entries name no account of the ledger: {shown}",
+        )
     rows = np.array(list(found), dtype=np.int64)
     covered = holds.copy() if opening.strict else np.zeros(len(holds), dtype=np.bool_)
     covered[rows] = True
     given = Amounts.of([found[p] for p in rows.tolist()]).total_by(rows, len(holds))
     balance = Amounts.concat([least, given]).take(np.arange(len(holds)) + len(holds) * covered)
     if opening.top_up:
-        return balance.maximum(least)
+        return balance.maximum(least), notes
     short = (least - balance).positive()
     if short.any():
         party = int(np.flatnonzero(short)[0])
@@ -76,4 +73,4 @@ def opening_balances(
             + (f" ({int(short.sum()) - 1} more accounts too)" if short.sum() > 1 else "")
             + "; complete the table, or raise it to what was spent with top_up"
         )
-    return balance
+    return balance, notes

@@ -41,6 +41,15 @@ def renyi_from_power(power: Floats, order: float) -> Floats:
         return np.log2(power) / (1 - order)
 
 
+def conditional(entropy: Floats, mass: Floats) -> Floats:
+    """Give the entropy of part of a distribution, given that part; NaN where it has no mass.
+
+    `entropy` is the sum of -p log2 p over the part, `mass` the sum of p.
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(mass > 0, entropy / mass + np.log2(mass), np.nan)
+
+
 def effective_number(bits: Floats) -> Floats:
     """Give the number of equally likely sources that would be as uncertain."""
     return np.exp2(bits)

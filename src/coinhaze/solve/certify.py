@@ -10,14 +10,14 @@ from coinhaze.chain.chain import NO_COLUMN
 from coinhaze.errors import AccuracyError, UsageError
 from coinhaze.ledger.amounts import Floats, Ints
 from coinhaze.measure import Scores
-from coinhaze.measure.entropy import renyi_from_power
+from coinhaze.measure.entropy import conditional, renyi_from_power
 from coinhaze.measure.intervals import slack_from_each, slack_from_total, surprise
 from coinhaze.solve.asked import Asked
 from coinhaze.solve.columns import Columns
 from coinhaze.solve.factor import ROUNDING
 from coinhaze.solve.reduce import ENTRY_ERROR
 from coinhaze.solve.stream_kernels import WIDTH
-from coinhaze.solve.structure_kernels import count_outcomes, reachable
+from coinhaze.solve.structure_kernels import reachable
 from coinhaze.solve.sums import Sums
 
 CERTIFICATE = 1e-9
@@ -48,8 +48,6 @@ def certified(
             f"{width:.0e}: ask for accuracy={reached:.0e} or wider"
         )
     spread = asked.spread
-    with np.errstate(divide="ignore", invalid="ignore"):
-        conditional = np.where(sums.mass > 0, sums.entropy / sums.mass + np.log2(sums.mass), np.nan)
     exposure = spread(np.minimum(sums.mass, 1.0))
     if chain.clean is not None:
         exposure = np.where(chain.clean[asked.rows], 0.0, exposure)
@@ -68,7 +66,9 @@ def certified(
         top_probability=spread(sums.top),
         method=method,
         exposure=exposure if chain.listed else None,
-        conditional_bits=spread(np.maximum(conditional, 0.0)) if chain.listed else None,
+        conditional_bits=spread(np.maximum(conditional(sums.entropy, sums.mass), 0.0))
+        if chain.listed
+        else None,
         bits_unmodified=spread(np.maximum(sums.entropy, 0.0)) if chain.history else None,
         renyi={o: spread(np.maximum(_renyi(sums, bits, counts, renyi, o), 0.0)) for o in renyi},
         conservation=conservation,
@@ -160,8 +160,7 @@ def intervals(
 def count_sources(asked: Asked) -> Floats:
     """Count the sources each state can reach; one with a history counts as many as that has."""
     chain, reduced = asked.chain, asked.reduced
-    args = (reduced.indptr, reduced.indices, reduced.column, reduced.block_start)
-    counts = count_outcomes(*args, len(chain.outcomes)).astype(np.float64)
+    counts = reduced.count_outcomes(len(chain.outcomes))
     if chain.history:
         rows = np.repeat(np.arange(len(reduced)), np.diff(reduced.indptr))
         order = np.argsort(reduced.indices, kind="stable")

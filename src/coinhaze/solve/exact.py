@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from coinhaze.chain import AbsorbingChain
+from coinhaze.errors import UsageError
 from coinhaze.ledger.amounts import Floats, Ints
 from coinhaze.measure import Scores
 from coinhaze.solve.asked import Asked
@@ -18,6 +19,15 @@ from coinhaze.solve.stream_kernels import WIDTH
 EXACT_WIDTH = 1e-9
 # Measured costs of one entry: added to a list, and added in a tile.
 LIST_NS, TILE_NS = 12.0, 1.5
+
+
+def width_of(accuracy: object) -> float:
+    """Turn an asked accuracy into the widest interval allowed, in bits."""
+    if accuracy == "exact":
+        return EXACT_WIDTH
+    if not (isinstance(accuracy, int | float) and accuracy > 0):
+        raise UsageError(f"accuracy is exact, preview or a width in bits, not {accuracy!r}")
+    return float(accuracy)
 
 
 def score_exactly(

@@ -107,7 +107,7 @@ def factorise(reduced: Reduced) -> Factor:
         if len(order) and order[0] < 0:
             raise ResourceError(
                 f"a core of more than {MOST_CORE} states is left after elimination, too many for "
-                "a dense matrix: use accuracy=preview with fewer nodes, or a temporal view"
+                "a dense matrix: use a temporal view or a shorter window"
             )
         if s.min() <= 0:
             raise AccuracyError(

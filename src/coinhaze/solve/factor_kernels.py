@@ -46,18 +46,22 @@ def _grow(keys, values, errors):
     return new_keys, new_values, new_errors
 
 
+@njit(cache=True, nogil=True, inline="always")
+def add_exactly(total, lost, value):
+    """Add a number that is not negative; `lost` takes what the sum cannot hold (Neumaier)."""
+    new = total + value
+    if total >= value:
+        return new, lost + ((total - new) + value)
+    return new, lost + ((value - new) + total)
+
+
 @njit(cache=True, nogil=True)
 def exact_sum(values):
-    """Add up positive numbers with a relative error of about 2^-53 (Neumaier)."""
+    """Add up numbers that are not negative with a relative error of about 2^-53."""
     total = 0.0
     lost = 0.0
     for value in values:
-        new = total + value
-        if total >= value:
-            lost += (total - new) + value
-        else:
-            lost += (value - new) + total
-        total = new
+        total, lost = add_exactly(total, lost, value)
     return total + lost
 
 

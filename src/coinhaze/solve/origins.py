@@ -13,7 +13,7 @@ from coinhaze.errors import InputError, UnknownName
 from coinhaze.ledger.amounts import Bools, Ints
 from coinhaze.measure import Origins
 from coinhaze.solve.asked import Asked
-from coinhaze.solve.exact import EXACT_WIDTH, score_exactly
+from coinhaze.solve.exact import score_exactly, width_of
 from coinhaze.solve.reduce import NO_STATE
 from coinhaze.solve.source import Source, chain_of
 
@@ -49,8 +49,7 @@ def origins(
             "no listed money ever reached it" if chain.clean is not None else "its past never ends"
         )
         raise InputError(f"{name} has no answer: {why}")
-    width = EXACT_WIDTH if accuracy == "exact" else float(accuracy)
-    score = score_exactly(chain, rows, method="origins", width=width, asked=asked)
+    score = score_exactly(chain, rows, method="origins", width=width_of(accuracy), asked=asked)
     place = asked.factor.place
     visits = np.zeros(len(chain))
     visits[kept] = asked.factor.visits(int(place[state[start]]))[place[state[kept]]]

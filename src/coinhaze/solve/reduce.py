@@ -8,6 +8,7 @@ one step further (alias).
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import scipy.sparse
@@ -16,7 +17,7 @@ from coinhaze.chain import AbsorbingChain
 from coinhaze.chain.chain import NO_COLUMN
 from coinhaze.ledger import Amounts
 from coinhaze.ledger.amounts import Bools, Floats, Ints
-from coinhaze.solve.structure_kernels import reachable, strong_components
+from coinhaze.solve.structure_kernels import count_outcomes, reachable, strong_components
 
 NO_STATE = -1
 # A move's probability: two amounts rounded to floats, each by up to 2, and one division.
@@ -30,7 +31,6 @@ class Reduced:
     States are numbered so that moves between blocks (strong components) lead to lower numbers.
     """
 
-    rows: Ints  # the nodes asked for
     kept: Bools  # the nodes that any asked row leads back to and that have an answer
     state: Ints  # for each node its state, NO_STATE if it has none
     extra_steps: Floats  # for each node the steps to its state
@@ -46,16 +46,19 @@ class Reduced:
     def __len__(self) -> int:
         return len(self.own)
 
-    @property
+    @cached_property
     def acyclic(self) -> bool:
         """Tell whether no state can come back to itself."""
-        return len(self.block_start) - 1 == len(self) and not self.loops
-
-    @property
-    def loops(self) -> bool:
-        """Tell whether some state moves straight to itself."""
         rows = np.repeat(np.arange(len(self)), np.diff(self.indptr))
-        return bool(np.any(rows == self.indices))
+        loops = bool(np.any(rows == self.indices))
+        return len(self.block_start) - 1 == len(self) and not loops
+
+    def count_outcomes(self, n_outcomes: int) -> Floats:
+        """Count the outcomes each state can reach."""
+        counts = count_outcomes(
+            self.indptr, self.indices, self.column, self.block_start, n_outcomes
+        )
+        return np.asarray(counts, dtype=np.float64)
 
 
 def certain_nodes(chain: AbsorbingChain) -> Bools:
@@ -103,7 +106,6 @@ def reduce_chain(chain: AbsorbingChain, rows: Ints, *, merge: bool = True) -> Re
     final = np.full(n, NO_STATE)
     final[kept] = place[number[target[kept]]]
     return Reduced(
-        rows=rows,
         kept=kept,
         state=final,
         extra_steps=extra,

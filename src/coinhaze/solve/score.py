@@ -13,7 +13,7 @@ from coinhaze.ledger.amounts import Ints
 from coinhaze.measure import Scores
 from coinhaze.solve.asked import Asked
 from coinhaze.solve.eliminate import eliminate
-from coinhaze.solve.exact import EXACT_WIDTH
+from coinhaze.solve.exact import width_of
 from coinhaze.solve.progress import Progress, silent
 from coinhaze.solve.series import series
 from coinhaze.solve.sketch import sketch
@@ -64,9 +64,7 @@ def score(
         if method != "auto" or renyi:
             raise UsageError("a preview is a sketch of bits: it takes no method and no renyi")
         return sketch(chain, rows, threads=threads, progress=progress)
-    if accuracy != "exact" and not (isinstance(accuracy, int | float) and accuracy > 0):
-        raise UsageError(f"accuracy is exact, preview or a width in bits, not {accuracy!r}")
-    width = EXACT_WIDTH if accuracy == "exact" else float(accuracy)
+    width = width_of(accuracy)
     if method in ("published", "series") and renyi:
         raise UsageError("the series gives Shannon entropy only: leave renyi out")
     if method == "published":

@@ -18,12 +18,12 @@ from coinhaze.chain.chain import NO_COLUMN
 from coinhaze.errors import AccuracyError, UsageError
 from coinhaze.ledger.amounts import Bools, Floats, Ints
 from coinhaze.measure import Scores
+from coinhaze.measure.entropy import conditional
 from coinhaze.measure.intervals import from_missing_mass, slack_from_total, surprise
 from coinhaze.solve.exact import EXACT_WIDTH
 from coinhaze.solve.factor import ROUNDING
 from coinhaze.solve.progress import Progress, silent
 from coinhaze.solve.reduce import ENTRY_ERROR, NO_STATE, certain_nodes, reduce_chain
-from coinhaze.solve.structure_kernels import count_outcomes
 
 THRESHOLD = 0.001
 SLICE = 16
@@ -71,9 +71,7 @@ def series(
     slack = slack_from_total(roundings * ROUNDING, sources) + 8 * ROUNDING * (entropy + 2)
     null = np.where(certain[rows], 0.0, np.nan)
     listed = mass - elsewhere
-    with np.errstate(divide="ignore", invalid="ignore"):
-        inside = entropy - surprise(elsewhere)
-        conditional = np.where(listed > 0, inside / listed + np.log2(listed), np.nan)
+    inside = entropy - surprise(elsewhere)
     exposure = listed + null
     if chain.clean is not None:
         exposure = np.where(chain.clean[rows], 0.0, exposure)
@@ -90,7 +88,7 @@ def series(
         top_probability=top + null,
         method=f"series ({rule})",
         exposure=exposure if chain.listed else None,
-        conditional_bits=conditional + null if chain.listed else None,
+        conditional_bits=conditional(inside, listed) + null if chain.listed else None,
     )
     if rule == "mass" and not scores.width <= width:
         raise AccuracyError(
@@ -143,7 +141,6 @@ def _sum_slice(
 def _count(chain: AbsorbingChain, rows: Ints) -> Floats:
     """Count the sources each row can reach, null where it has no answer."""
     reduced = reduce_chain(chain, rows, merge=False)
-    args = (reduced.indptr, reduced.indices, reduced.column, reduced.block_start)
-    counts = count_outcomes(*args, len(chain.outcomes)).astype(np.float64)
+    counts = reduced.count_outcomes(len(chain.outcomes))
     state = reduced.state[rows]
     return np.where(state == NO_STATE, np.nan, np.append(counts, np.nan)[state])
