@@ -16,25 +16,30 @@ from coinhaze.solve.reduce import NO_STATE, Reduced, kept_excess, reduce_chain
 
 @dataclass(frozen=True, eq=False)
 class Asked:
-    """Rows, the factors to solve them with, and the scored states in the factors' order."""
+    """Rows, the reduced chain that answers them, and the states scored."""
 
     chain: AbsorbingChain
     rows: Ints
     reduced: Reduced
-    factor: Factor
     answered: Bools  # which rows have an answer
     scored: Ints  # the states that hold those answers ...
     row_of: Ints  # ... and which of them each answered row has
 
     @classmethod
     def of(cls, chain: AbsorbingChain, rows: Ints, *, merge: bool = True) -> Asked:
-        """Reduce the chain to what the rows need, and factorise it."""
+        """Reduce the chain to what the rows need."""
         reduced = reduce_chain(chain, rows, merge=merge)
-        factor = factorise(reduced)
         state = reduced.state[rows]
         answered = state != NO_STATE
-        scored, row_of = np.unique(factor.place[state[answered]], return_inverse=True)
-        return cls(chain, rows, reduced, factor, answered, scored, row_of)
+        is_scored = np.zeros(len(reduced), dtype=np.bool_)
+        is_scored[state[answered]] = True
+        row_of = (np.cumsum(is_scored) - 1)[state[answered]]
+        return cls(chain, rows, reduced, answered, np.flatnonzero(is_scored), row_of)
+
+    @cached_property
+    def factor(self) -> Factor:
+        """The factors to solve with."""
+        return factorise(self.reduced)
 
     def spread(self, values: Floats | Ints, missing: float = np.nan) -> Floats:
         """Spread values of scored states over the asked rows, null where there is no answer."""
@@ -44,7 +49,7 @@ class Asked:
 
     def steps(self) -> Floats:
         """Give the expected steps of every asked row."""
-        by_state = self.factor.solve(self.factor.cost)[self.scored]
+        by_state = self.factor.solve(self.reduced.cost)[self.scored]
         if not np.all(np.isfinite(by_state)):
             raise AccuracyError("walks are longer than a float can count: no score is given")
         return self.spread(by_state) + self.reduced.extra_steps[self.rows]
@@ -52,8 +57,8 @@ class Asked:
     @cached_property
     def excess(self) -> Floats:
         """Give x of x^T B = b for every state; all zero where the law does not apply."""
-        total = np.zeros(len(self.factor))
+        total = np.zeros(len(self.reduced))
         if self.chain.conserves:
             x, kept = kept_excess(self.chain, self.reduced.kept), self.reduced.kept
-            np.add.at(total, self.factor.place[self.reduced.state[kept]], x[kept])
+            np.add.at(total, self.reduced.state[kept], x[kept])
         return total

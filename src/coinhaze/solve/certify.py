@@ -117,7 +117,7 @@ def check_conservation(asked: Asked, columns: Columns, weights: Floats) -> float
     chain, reduced = asked.chain, asked.reduced
     assert chain.graph.opening is not None
     source = reduced.kept & (chain.column != NO_COLUMN)
-    column = columns.of_state[asked.factor.place[reduced.state[source]]]
+    column = columns.of_state[reduced.state[source]]
     opening = np.bincount(column, chain.graph.opening.take(source).floats(), minlength=len(columns))
     error = float(np.abs(weights / opening - 1).max(initial=0.0))
     if not error <= CERTIFICATE:
@@ -136,13 +136,12 @@ def intervals(
     time it visits that state. See docs/accuracy.md.
     """
     factor = asked.factor
-    degree = np.diff(factor.lower) + np.diff(factor.upper)
-    cost = (2 * factor.row_error + degree + 10) * ROUNDING
+    cost = factor.roundings() * ROUNDING
     by_total = slack_from_total(1.01 * factor.solve(cost)[asked.scored], sources)
     by_each = slack_from_each(1.01 * float(cost.sum()), bits)
     # Adding up -p log2 p: a tile's terms, then tile by tile, a few roundings each.
-    # Inner entropies of columns err by the moves of their trees.
-    terms = -(-sources // WIDTH) + WIDTH + (ENTRY_ERROR + 1) * columns.depth
+    # Inner entropies of columns err by the moves behind their gates.
+    terms = -(-sources // WIDTH) + WIDTH + ENTRY_ERROR + columns.inner_error
     slack = np.minimum(by_total, by_each) + 4 * terms * ROUNDING * (bits + 2)
     # What was dropped is itself known to a relative 1e-9 at least: it is a sum like any other.
     slack = slack + 1e-9 * (sums.missing + sums.above)
@@ -168,6 +167,4 @@ def count_sources(asked: Asked) -> Floats:
         for column, q in chain.history.items():
             hit = reachable(back, rows[order], reduced.column == column)
             counts[hit] += len(q) - 1
-    result = np.empty(len(reduced))
-    result[asked.factor.place] = counts
-    return result
+    return counts

@@ -1,10 +1,11 @@
 """The columns of B to solve for: outcomes in the order met, folded where they go together.
 
-A state that no asked row begins at and that only one other state moves to is visited in a fixed
-proportion to that one. Following such moves up gives trees; sources of one tree reach every asked
-row in fixed proportions, so they are one column, with an inner entropy h: a row's entropy is that
-of its columns plus the sum of p h (chain rule, exact by the strong Markov property). This is the
-dominator fold for dominators that are the only way in.
+If every walk from any asked row to a state passes through another one, its gate, the state is
+visited in a fixed proportion to its gate. So the sources behind one gate reach every asked row in
+fixed proportions: they are one column, with an inner entropy h, and a row's entropy is that of its
+columns plus the sum of p h (chain rule, exact by the strong Markov property). Gates are the
+children of the root in the dominator tree of "asked rows first"; states on cycles are taken for
+asked too, so that one pass against the order of the states finds all gates.
 """
 
 from __future__ import annotations
@@ -17,10 +18,11 @@ from coinhaze.chain.chain import NO_COLUMN
 from coinhaze.ledger.amounts import Bools, Floats, Ints
 from coinhaze.measure.intervals import surprise
 from coinhaze.solve.asked import Asked
-from coinhaze.solve.columns_kernels import exact_sums
+from coinhaze.solve.columns_kernels import exact_sums, fold_states
 from coinhaze.solve.priors import Priors
+from coinhaze.solve.reduce import Reduced
 
-# A source visited less often than this for each visit to its tree's root stays a column by itself.
+# A source visited less often than this for each visit to its gate stays a column by itself.
 FAINT = 1e-280
 
 
@@ -28,11 +30,11 @@ FAINT = 1e-280
 class Columns:
     """Columns of B, what they stand for, and which one each state's absorber counts as."""
 
-    of_state: Ints  # in the order of the factors
+    of_state: Ints
     likeliest: Ints  # for each column the outcome that holds most of it
     priors: Priors
     elsewhere: int
-    depth: int  # how many moves the longest tree has, for the bound on rounding
+    inner_error: float  # bound on the relative error of shares inside a column, times 2^53
 
     def __len__(self) -> int:
         return len(self.likeliest)
@@ -40,56 +42,45 @@ class Columns:
 
 def columns_of(asked: Asked, orders: Floats, *, fold: bool = True) -> Columns:
     """Number the columns in the order a sweep meets them; fold them unless told not to."""
-    chain, reduced, place = asked.chain, asked.reduced, asked.factor.place
+    chain, reduced = asked.chain, asked.reduced
     outcome = reduced.column
     source = outcome != NO_COLUMN
     n = len(reduced)
-    root, visits, depth = np.arange(n), np.ones(n), 0
+    gate, visits, error = np.arange(n), np.ones(n), np.zeros(n)
     if fold and not chain.listed and not chain.history:
-        root, visits, depth = _trees(asked)
+        begun = cycling(reduced)
+        begun[asked.scored] = True
+        gate, visits, error = fold_states(
+            reduced.indptr, reduced.indices, reduced.data, reduced.entry_error, begun, FAINT
+        )
     weight = np.where(source, visits * reduced.own, 0.0)
-    # With a list several states share an outcome; without one, states of one root share a column.
-    group = outcome if chain.listed else root
-    group = np.where(source, group, NO_COLUMN)
+    # With a list several states share an outcome; without one, states of one gate share a column.
+    group = outcome if chain.listed else gate
     # States are numbered in the order of the sweep, so the first of a group is where it is met.
     kinds, first, column = np.unique(group[source], return_index=True, return_inverse=True)
-    rank = np.argsort(np.argsort(first, kind="stable"), kind="stable")
+    rank = np.empty(len(kinds), dtype=np.int64)
+    rank[np.argsort(first, kind="stable")] = np.arange(len(kinds))
     column = rank[column]
     of_state = np.full(n, NO_COLUMN)
-    of_state[place[source]] = column
+    of_state[source] = column
     width = len(kinds)
     if chain.listed or chain.history:
         outcomes = np.empty(width, dtype=np.int64)
         outcomes[column] = outcome[source]
         elsewhere = outcomes.tolist().index(chain.elsewhere) if chain.elsewhere in outcomes else -1
         priors = Priors.of(chain, orders).take(outcomes)
-        return Columns(of_state, outcomes, priors, elsewhere, 0)
+        return Columns(of_state, outcomes, priors, elsewhere, 0.0)
     likeliest, priors = _inner(column, weight[source], outcome[source], width, orders)
-    return Columns(of_state, likeliest, priors, NO_COLUMN, depth)
+    return Columns(of_state, likeliest, priors, NO_COLUMN, float(error.max(initial=0.0)))
 
 
-def _trees(asked: Asked) -> tuple[Ints, Floats, int]:
-    """Give each state's root, its visits for each visit to the root, and the greatest depth."""
-    reduced = asked.reduced
-    n = len(reduced)
-    rows = np.repeat(np.arange(n), np.diff(reduced.indptr))
-    loops = np.zeros(n, dtype=np.bool_)
-    loops[rows[rows == reduced.indices]] = True
-    entered = np.bincount(reduced.indices, minlength=n) == 1
-    begun = np.zeros(n, dtype=np.bool_)
-    begun[np.argsort(asked.factor.place)[asked.scored]] = True
-    inside: Bools = entered & ~begun & ~loops
-    root, visits = np.arange(n), np.ones(n)
-    only = inside[reduced.indices]
-    root[reduced.indices[only]] = rows[only]
-    visits[reduced.indices[only]] = reduced.data[only]
-    depth = 0
-    while np.any(inside[root]):
-        visits, root = visits * visits[root], root[root]
-        depth = 2 * depth + 1
-    faint = visits < FAINT
-    root[faint], visits[faint] = np.flatnonzero(faint), 1.0
-    return root, visits, depth + 1
+def cycling(reduced: Reduced) -> Bools:
+    """Tell which states can come back to themselves."""
+    sizes = np.diff(reduced.block_start)
+    found: Bools = np.repeat(sizes > 1, sizes)
+    rows = np.repeat(np.arange(len(reduced)), np.diff(reduced.indptr))
+    found[rows[rows == reduced.indices]] = True
+    return found
 
 
 def _inner(

@@ -72,10 +72,10 @@ def list_blocks(asked: Asked, columns: Columns, counts: Floats) -> int:
     """
     if not asked.reduced.acyclic:
         return 0
-    factor = asked.factor
-    entries = float(counts[factor.lower_at].sum())
+    indices = asked.reduced.indices
+    entries = float(counts[indices].sum())
     tiles = -(-len(columns) // WIDTH) * WIDTH
-    if entries * LIST_NS > len(factor.lower_at) * tiles * TILE_NS:
+    if entries * LIST_NS > len(indices) * tiles * TILE_NS:
         return 0
     # Two blocks keep two cores busy; more where all lists at once might not fit.
     return max(2, int(float(counts.sum()) * ENTRY / MEMORY) + 1) if len(columns) > 1 else 1

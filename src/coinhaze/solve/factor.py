@@ -19,13 +19,14 @@ DENSE_SHARE = 0.25
 
 @dataclass(frozen=True, eq=False)
 class Factor:
-    """N = (I - Q)^-1 as two sparse triangles; `place` maps states to the order used here.
+    """N = (I - Q)^-1 as two sparse triangles, in an order of their own.
 
-    In an acyclic chain every block is one state: the lower triangle is Q itself, the upper one is
-    empty.
+    `place` maps states to that order. Vectors go in and out by state. In an acyclic chain every
+    block is one state: the lower triangle is Q itself, the upper one is empty.
     """
 
     place: Ints
+    back: Ints  # the state at each place
     lower: Ints
     lower_at: Ints
     lower_v: Floats
@@ -34,9 +35,6 @@ class Factor:
     upper_v: Floats
     pivot: Floats
     block_start: Ints
-    own: Floats
-    column: Ints
-    cost: Floats
     row_error: Floats  # bound on each row's relative rounding error, times 2^53
 
     def __len__(self) -> int:
@@ -57,16 +55,22 @@ class Factor:
 
     def solve(self, x: Floats) -> Floats:
         """Give N x."""
-        result = x.copy()
+        result = x[self.back]
         solve_vector(*self.arrays(), result)
-        return result
+        return result[self.place]
 
     def visits(self, start: int) -> Floats:
         """Give the expected visits to every state of a walk from one state."""
         result = np.zeros(len(self))
-        result[start] = 1.0
+        result[self.place[start]] = 1.0
         solve_transposed(*self.arrays(), result)
-        return result
+        return result[self.place]
+
+    def roundings(self) -> Floats:
+        """Bound the relative error each state's moves bring into a solve, times 2^53."""
+        degree = np.diff(self.lower) + np.diff(self.upper)
+        roundings: Floats = 2 * self.row_error + degree + 10
+        return roundings[self.place]
 
 
 def factorise(reduced: Reduced) -> Factor:
@@ -120,9 +124,11 @@ def factorise(reduced: Reduced) -> Factor:
         uppers.append((start + up[0], start + up[1], up[2]))
     lower, lower_at, lower_v = _rows(lowers, place)
     upper, upper_at, upper_v = _rows(uppers, place)
-    back = np.argsort(place)
+    back = np.empty(n, dtype=np.int64)
+    back[place] = np.arange(n)
     return Factor(
         place=place,
+        back=back,
         lower=lower,
         lower_at=lower_at,
         lower_v=lower_v,
@@ -131,9 +137,6 @@ def factorise(reduced: Reduced) -> Factor:
         upper_v=upper_v,
         pivot=pivot,
         block_start=reduced.block_start,
-        own=reduced.own[back],
-        column=reduced.column[back],
-        cost=reduced.cost[back],
         row_error=row_error,
     )
 

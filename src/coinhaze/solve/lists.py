@@ -52,10 +52,10 @@ def list_sums(
     columns add up, so the blocks change nothing but rounding. Only a run without dropping
     (`least` 0) can be cut into blocks: what is dropped must be seen whole.
     """
-    factor, priors = asked.factor, columns.priors
-    scored = np.full(len(factor), -1)
+    reduced, priors = asked.reduced, columns.priors
+    scored = np.full(len(reduced), -1)
     scored[asked.scored] = np.arange(len(asked.scored))
-    uses = np.bincount(factor.lower_at, minlength=len(factor))
+    uses = np.bincount(reduced.indices, minlength=len(reduced))
     workers = workers_for(blocks, threads)
     most = memory // (ENTRY * workers)
     edges = np.linspace(0, len(columns), blocks + 1).astype(np.int64)
@@ -65,7 +65,7 @@ def list_sums(
         part = Sums.zeros(len(asked.scored), len(orders))
         weighed = np.zeros(last - first)
         peak = sweep_lists(
-            factor.lower, factor.lower_at, factor.lower_v, factor.own, columns.of_state, uses,
+            reduced.indptr, reduced.indices, reduced.data, reduced.own, columns.of_state, uses,
             scored, first, last, least, most, priors.bits, priors.top, priors.powers, orders,
             columns.elsewhere, asked.excess, weighed, *part.arrays(),
         )  # fmt: skip

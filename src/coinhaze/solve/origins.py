@@ -50,9 +50,8 @@ def origins(
         )
         raise InputError(f"{name} has no answer: {why}")
     score = score_exactly(chain, rows, method="origins", width=width_of(accuracy), asked=asked)
-    place = asked.factor.place
     visits = np.zeros(len(chain))
-    visits[kept] = asked.factor.visits(int(place[state[start]]))[place[state[kept]]]
+    visits[kept] = asked.factor.visits(int(state[start]))[state[kept]]
     ends = np.flatnonzero(kept & (chain.column != NO_COLUMN))
     share = np.bincount(
         chain.column[ends], visits[ends] * chain.walk.own[ends], minlength=len(chain.outcomes)

@@ -11,12 +11,19 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import scipy.sparse
 
 from coinhaze.chain import AbsorbingChain
 from coinhaze.chain.chain import NO_COLUMN
 from coinhaze.ledger import Amounts
 from coinhaze.ledger.amounts import Bools, Floats, Ints
+from coinhaze.solve.reduce_kernels import (
+    add_moves,
+    certain_in_order,
+    follow_aliases,
+    is_in_order,
+    reorder,
+    turn,
+)
 from coinhaze.solve.structure_kernels import count_outcomes, reachable, strong_components
 
 NO_STATE = -1
@@ -64,59 +71,52 @@ class Reduced:
 def certain_nodes(chain: AbsorbingChain) -> Bools:
     """Tell which nodes are absorbed with certainty: all they can reach can reach an absorber."""
     q = chain.Q
-    back = scipy.sparse.csr_array(q.T)
-    ends = reachable(back.indptr, back.indices, (chain.column != NO_COLUMN) & (chain.walk.own > 0))
-    return ~np.asarray(reachable(back.indptr, back.indices, ~ends), dtype=np.bool_)
+    ends = (chain.column != NO_COLUMN) & (chain.walk.own > 0)
+    if is_in_order(q.indptr, q.indices):
+        return np.asarray(certain_in_order(q.indptr, q.indices, ends), dtype=np.bool_)
+    back = turn(q.indptr, q.indices, len(chain))
+    can_end = reachable(*back, ends)
+    return ~np.asarray(reachable(*back, ~can_end), dtype=np.bool_)
 
 
 def reduce_chain(chain: AbsorbingChain, rows: Ints, *, merge: bool = True) -> Reduced:
     """Keep what the given rows need; merge aliases unless told not to; order by components."""
     n = len(chain)
     q = chain.Q
-    certain = certain_nodes(chain)
     asked = np.zeros(n, dtype=np.bool_)
     asked[rows] = True
-    kept = np.asarray(reachable(q.indptr, q.indices, asked & certain), dtype=np.bool_)
-    degree = np.diff(q.indptr)
-    alias = kept & (degree == 1) & (chain.column == NO_COLUMN) & merge
-    target = np.arange(n)
-    target[alias] = q.indices[q.indptr[:-1][alias]]
-    extra = alias.astype(np.float64)
-    # Follow chains of aliases by doubling; a chain that never ends has no absorber and is not kept.
-    while np.any(alias[target]):
-        extra, target = extra + extra[target], target[target]
+    kept = np.asarray(reachable(q.indptr, q.indices, asked & certain_nodes(chain)), dtype=np.bool_)
+    alias = kept & (np.diff(q.indptr) == 1) & (chain.column == NO_COLUMN) & merge
+    target, extra = follow_aliases(q.indptr, q.indices, alias)
     states = np.flatnonzero(kept & ~alias)
     number = np.full(n, NO_STATE)
     number[states] = np.arange(len(states))
-    moves = q[states]
-    cost = 1.0 + moves @ extra
-    shape = (len(states), len(states))
-    to = number[target[moves.indices]]
-    small = scipy.sparse.csr_array((moves.data, to, moves.indptr), shape=shape)
-    # Moves to one target are added up, which rounds once for each of them but the first.
-    parts = scipy.sparse.csr_array((np.ones(len(to)), to.copy(), moves.indptr.copy()), shape=shape)
-    small.sum_duplicates()
-    parts.sum_duplicates()
-    blocks, component = strong_components(small.indptr, small.indices)
-    order = np.argsort(component, kind="stable")
-    place = np.empty(len(order), dtype=np.int64)
-    place[order] = np.arange(len(order))
-    ordered = small[order]
-    indices = place[ordered.indices]
-    final = np.full(n, NO_STATE)
-    final[kept] = place[number[target[kept]]]
+    number = np.where(kept, number[target], NO_STATE)
+    *moves, cost = add_moves(q.indptr, q.indices, q.data, states, number, extra)
+    starts = np.arange(len(states) + 1)
+    if not is_in_order(*moves[:2]):
+        blocks, component = strong_components(*moves[:2])
+        order = np.argsort(component, kind="stable")
+        place = np.empty(len(order), dtype=np.int64)
+        place[order] = np.arange(len(order))
+        moves = list(reorder(*moves, order, place))
+        starts = np.searchsorted(component[order], np.arange(blocks + 1))
+        number = np.where(kept, place[number], NO_STATE)
+        states, cost = states[order], cost[order]
+    indptr, indices, data, parts = moves
     return Reduced(
         kept=kept,
-        state=final,
+        state=number,
         extra_steps=extra,
-        indptr=ordered.indptr.astype(np.int64),
-        indices=indices.astype(np.int64),
-        data=ordered.data,
-        entry_error=ENTRY_ERROR - 1 + parts[order].data,
-        own=np.where(chain.column == NO_COLUMN, 0.0, chain.walk.own)[states][order],
-        column=chain.column[states][order],
-        cost=cost[order],
-        block_start=np.searchsorted(component[order], np.arange(blocks + 1)),
+        indptr=indptr,
+        indices=indices,
+        data=data,
+        # Moves to one target are added up, which rounds once for each of them but the first.
+        entry_error=ENTRY_ERROR - 1 + parts,
+        own=np.where(chain.column == NO_COLUMN, 0.0, chain.walk.own)[states],
+        column=chain.column[states],
+        cost=cost,
+        block_start=starts,
     )
 
 

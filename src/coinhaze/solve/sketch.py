@@ -85,7 +85,9 @@ def _exponentials(
     asked: Asked, draws: int, seed: int, threads: int | None, progress: Progress
 ) -> Floats:
     """Give the sum of exp(y) over all draws for every scored state, tiles added in order."""
-    chain, factor, scored = asked.chain, asked.factor, asked.scored
+    chain, factor = asked.chain, asked.factor
+    own, column = asked.reduced.own[factor.back], asked.reduced.column[factor.back]
+    scored = factor.place[asked.scored]
     source = source_hashes(chain.outcomes)
     shift = Priors.of(chain, np.zeros(0)).bits * math.log(2)
     workspaces = tile_workspaces(len(factor), draws // WIDTH, threads)
@@ -93,7 +95,7 @@ def _exponentials(
 
     def solve(first: int) -> Floats:
         x, live = workspaces.pop()
-        start_draws(factor.own, factor.column, source, shift, seed, first, x, live)
+        start_draws(own, column, source, shift, seed, first, x, live)
         solve_tile(*factor.arrays(), x, live)
         part = np.zeros(len(scored))
         sum_draws(x, live, scored, part)

@@ -24,17 +24,19 @@ def stream_sums(
 ) -> tuple[Sums, Floats]:
     """Add every scored row up over all columns; also give x^T B for each column."""
     factor, priors, n = asked.factor, columns.priors, len(asked.scored)
+    own, column = asked.reduced.own[factor.back], columns.of_state[factor.back]
+    scored, excess = factor.place[asked.scored], asked.excess[factor.back]
 
     def solve(first: int) -> tuple[Sums, Floats]:
         x, live = workspaces.pop()
-        start_tile(factor.own, columns.of_state, first, x, live)
+        start_tile(own, column, first, x, live)
         solve_tile(*factor.arrays(), x, live)
         part = Sums.zeros(n, len(orders))
         sum_tile(
-            x, live, first, asked.scored, columns.elsewhere,
+            x, live, first, scored, columns.elsewhere,
             priors.bits, priors.top, priors.powers, orders, *part.arrays()[:7],
         )  # fmt: skip
-        weighed = weigh_tile(x, live, asked.excess) if asked.chain.conserves else np.zeros(WIDTH)
+        weighed = weigh_tile(x, live, excess) if asked.chain.conserves else np.zeros(WIDTH)
         workspaces.append((x, live))
         return part, weighed
 
