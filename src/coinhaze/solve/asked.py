@@ -10,7 +10,7 @@ import numpy as np
 from coinhaze.chain import AbsorbingChain
 from coinhaze.errors import AccuracyError
 from coinhaze.ledger.amounts import Bools, Floats, Ints
-from coinhaze.solve.factor import Factor, factorise
+from coinhaze.solve.factor import EXACT_MISSING, Factor, factorise
 from coinhaze.solve.reduce import NO_STATE, Reduced, kept_excess, reduce_chain
 
 
@@ -24,9 +24,17 @@ class Asked:
     answered: Bools  # which rows have an answer
     scored: Ints  # the states that hold those answers ...
     row_of: Ints  # ... and which of them each answered row has
+    missing: float = EXACT_MISSING  # what sweeps over cores may leave out of a row
 
     @classmethod
-    def of(cls, chain: AbsorbingChain, rows: Ints, *, merge: bool = True) -> Asked:
+    def of(
+        cls,
+        chain: AbsorbingChain,
+        rows: Ints,
+        *,
+        merge: bool = True,
+        missing: float = EXACT_MISSING,
+    ) -> Asked:
         """Reduce the chain to what the rows need."""
         reduced = reduce_chain(chain, rows, merge=merge)
         state = reduced.state[rows]
@@ -34,12 +42,12 @@ class Asked:
         is_scored = np.zeros(len(reduced), dtype=np.bool_)
         is_scored[state[answered]] = True
         row_of = (np.cumsum(is_scored) - 1)[state[answered]]
-        return cls(chain, rows, reduced, answered, np.flatnonzero(is_scored), row_of)
+        return cls(chain, rows, reduced, answered, np.flatnonzero(is_scored), row_of, missing)
 
     @cached_property
     def factor(self) -> Factor:
         """The factors to solve with."""
-        return factorise(self.reduced)
+        return factorise(self.reduced, missing=self.missing)
 
     def spread(self, values: Floats | Ints, missing: float = np.nan) -> Floats:
         """Spread values of scored states over the asked rows, null where there is no answer."""

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from coinhaze.chain import AbsorbingChain
 from coinhaze.errors import UsageError
 from coinhaze.ledger.amounts import Floats, Ints
 from coinhaze.measure import Scores
+from coinhaze.measure.intervals import surprise
 from coinhaze.solve.asked import Asked
 from coinhaze.solve.certify import certified, count_sources, plain_orders
 from coinhaze.solve.columns import Columns, columns_of
@@ -15,6 +18,7 @@ from coinhaze.solve.lists import ENTRY, MEMORY, list_sums
 from coinhaze.solve.progress import Progress, silent
 from coinhaze.solve.stream import stream_sums
 from coinhaze.solve.stream_kernels import WIDTH
+from coinhaze.solve.sums import Sums
 
 EXACT_WIDTH = 1e-9
 # Measured costs of one entry: added to a list, and added in a tile.
@@ -53,6 +57,7 @@ def score_exactly(
         )
     else:
         sums, weights = stream_sums(asked, columns, orders, threads=threads, progress=progress)
+        add_missing(asked, sums, counts)
     return certified(
         asked,
         columns,
@@ -63,6 +68,14 @@ def score_exactly(
         renyi=renyi,
         weights=weights if chain.conserves else None,
     )
+
+
+def add_missing(asked: Asked, sums: Sums, counts: Floats) -> None:
+    """Count what sweeps over cores left out: at most it is spread over all sources."""
+    if asked.factor.cores:
+        missing = asked.factor.missing()[asked.scored]
+        sums.missing[:] = missing
+        sums.above[:] = surprise(missing) + missing * np.log2(counts[asked.scored])
 
 
 def list_blocks(asked: Asked, columns: Columns, counts: Floats) -> int:

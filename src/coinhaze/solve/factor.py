@@ -2,19 +2,37 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from coinhaze.errors import AccuracyError, ResourceError
-from coinhaze.ledger.amounts import Floats, Ints
-from coinhaze.solve.factor_kernels import eliminate_block, solve_transposed, solve_vector
+from coinhaze.ledger.amounts import Bools, Floats, Ints
+from coinhaze.solve.core import Core, core_of
+from coinhaze.solve.factor_kernels import (
+    eliminate_core,
+    gather_rows,
+    solve_transposed,
+    solve_vector,
+    solve_vector_back,
+    thin_block,
+)
 from coinhaze.solve.reduce import ENTRY_ERROR, Reduced
+from coinhaze.solve.stream_kernels import solve_tile, solve_tile_back
 
 ROUNDING = 2.0**-53
-MOST_CORE = 12_000
+# A core of more states than this is solved by sweeps, a smaller one as a dense matrix.
+MOST_CORE = 4_000
 # Beyond this share of possible moves a block is eliminated as a dense matrix.
 DENSE_SHARE = 0.25
+# Ways through states that elimination may take before sweeps are cheaper ...
+MOST_WORK = 200_000_000
+# ... and the ways through a state up to which eliminating it costs nearly nothing.
+THIN = 16
+# What sweeps may leave out of a row where the answer must be exact.
+EXACT_MISSING = 1e-14
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,7 +40,9 @@ class Factor:
     """N = (I - Q)^-1 as two sparse triangles, in an order of their own.
 
     `place` maps states to that order. Vectors go in and out by state. In an acyclic chain every
-    block is one state: the lower triangle is Q itself, the upper one is empty.
+    block is one state: the lower triangle is Q itself, the upper one is empty. Blocks that end in
+    a core name it; the core's rows have no entry in the upper triangle. Leaves, to which no state
+    moves, come last, so that tiles need not hold them.
     """
 
     place: Ints
@@ -35,7 +55,10 @@ class Factor:
     upper_v: Floats
     pivot: Floats
     block_start: Ints
+    inner: int  # how many states are no leaves
+    inner_blocks: int
     row_error: Floats  # bound on each row's relative rounding error, times 2^53
+    cores: dict[int, Core]  # by block
 
     def __len__(self) -> int:
         return len(self.pivot)
@@ -54,13 +77,48 @@ class Factor:
         )
 
     def solve(self, x: Floats) -> Floats:
-        """Give N x."""
+        """Give N x, or what sweeps over cores reach of it."""
         result = x[self.back]
-        solve_vector(*self.arrays(), result)
+        for stretch in self._stretches(len(self.block_start) - 1):
+            solve_vector(*self.arrays(), *stretch.blocks, result)
+            if stretch.core is not None:
+                stretch.core.solve_vector(result[stretch.part])
+                solve_vector_back(*self.arrays(), stretch.blocks[1], result)
         return result[self.place]
+
+    def missing(self) -> Floats:
+        """Give what sweeps leave out of each state's row."""
+        result = np.zeros(len(self))
+        for stretch in self._stretches(len(self.block_start) - 1):
+            solve_vector(*self.arrays(), *stretch.blocks, result)
+            if stretch.core is not None:
+                result[stretch.part] = stretch.core.missing
+                solve_vector_back(*self.arrays(), stretch.blocks[1], result)
+        return result[self.place]
+
+    def solve_tile(self, x: Floats, live: Bools) -> None:
+        """Replace the rows of x, in the order of the factors and without leaves, by N x."""
+        values = [
+            a if a.dtype.kind == "i" else a.astype(x.dtype, copy=False) for a in self.arrays()
+        ]
+        for stretch in self._stretches(self.inner_blocks):
+            solve_tile(*values, *stretch.blocks, x, live)
+            core = stretch.core
+            if core is not None and np.any(live[stretch.part]):
+                x[stretch.part][~live[stretch.part]] = 0.0
+                live[stretch.part] = True
+                core.solve(x[stretch.part])
+            if core is not None:
+                solve_tile_back(*values, stretch.blocks[1], x, live)
 
     def visits(self, start: int) -> Floats:
         """Give the expected visits to every state of a walk from one state."""
+        if self.cores:
+            raise ResourceError(
+                "the flow to one node needs a core of "
+                f"{max(len(c) for c in self.cores.values())} states eliminated: "
+                "give an accuracy in bits, such as 0.01, for a local answer"
+            )
         result = np.zeros(len(self))
         result[self.place[start]] = 1.0
         solve_transposed(*self.arrays(), result)
@@ -69,63 +127,165 @@ class Factor:
     def roundings(self) -> Floats:
         """Bound the relative error each state's moves bring into a solve, times 2^53."""
         degree = np.diff(self.lower) + np.diff(self.upper)
+        for block, core in self.cores.items():
+            end = self.block_start[block + 1]
+            degree[end - len(core) : end] += np.diff(core.indptr)
         roundings: Floats = 2 * self.row_error + degree + 10
         return roundings[self.place]
 
+    def _stretches(self, blocks: int) -> Iterator[_Stretch]:
+        """Cut the blocks where cores end."""
+        first = 0
+        for block in sorted(self.cores):
+            core = self.cores[block]
+            end = int(self.block_start[block + 1])
+            yield _Stretch((first, block), slice(end - len(core), end), core)
+            first = block + 1
+        yield _Stretch((first, blocks), slice(0, 0), None)
 
-def factorise(reduced: Reduced) -> Factor:
-    """Eliminate inside every strong component; between components nothing needs to be done."""
+
+class _Stretch(NamedTuple):
+    """Blocks to be solved one after the other, the last one (if it has a core) only forward."""
+
+    blocks: tuple[int, int]
+    part: slice
+    core: Core | None
+
+
+class _Block(NamedTuple):
+    """One strong component eliminated: its order, and what is known of it in that order."""
+
+    order: Ints
+    pivot: Floats
+    row_error: Floats
+    lowers: list[tuple[Ints, Ints, Floats]]
+    uppers: list[tuple[Ints, Ints, Floats]]
+    core: Core | None
+
+
+def factorise(reduced: Reduced, *, missing: float = EXACT_MISSING) -> Factor:
+    """Eliminate inside every strong component; between components nothing needs to be done.
+
+    Components too dense to be eliminated keep a core, of whose rows sweeps may miss `missing`.
+    """
     n = len(reduced)
     rows = np.repeat(np.arange(n), np.diff(reduced.indptr))
-    sizes = np.diff(reduced.block_start)
-    block = np.repeat(np.arange(len(sizes)), sizes)
+    block = np.repeat(np.arange(len(reduced.block_start) - 1), np.diff(reduced.block_start))
     inner = block[rows] == block[reduced.indices]
     place = np.arange(n)
     pivot = np.ones(n)
     # Every row errs by its worst entry; its own absorption is one of them.
     row_error = np.full(n, ENTRY_ERROR)
     np.maximum.at(row_error, rows, reduced.entry_error)
-    outside = reduced.own + np.bincount(rows[~inner], reduced.data[~inner], minlength=n)
-    # A plain sum of k terms errs by at most k roundings beside its terms' own.
-    outside_error = np.full(n, ENTRY_ERROR)
-    np.maximum.at(outside_error, rows[~inner], reduced.entry_error[~inner])
-    outside_error += np.bincount(rows[~inner], minlength=n)
+    outside, outside_error = _ways_out(reduced, rows, inner)
     lowers = [(rows[~inner], reduced.indices[~inner], reduced.data[~inner])]
     uppers: list[tuple[Ints, Ints, Floats]] = []
-    looping = np.unique(rows[inner])
-    for b in np.unique(block[looping]):
+    cores: dict[int, Core] = {}
+    for b in np.unique(block[rows[inner]]).tolist():
         start, end = int(reduced.block_start[b]), int(reduced.block_start[b + 1])
-        part = slice(reduced.indptr[start], reduced.indptr[end])
-        within = inner[part]
-        local_rows = rows[part][within] - start
-        order, s, errors, low, up = eliminate_block(
-            np.searchsorted(local_rows, np.arange(end - start + 1)),
-            reduced.indices[part][within] - start,
-            reduced.data[part][within],
-            reduced.entry_error[part][within],
-            outside[start:end],
-            outside_error[start:end],
-            DENSE_SHARE,
-            MOST_CORE,
+        done = _eliminate(reduced, rows, inner, start, end, outside, outside_error, missing=missing)
+        place[start + done.order] = start + np.arange(end - start)
+        pivot[start:end] = done.pivot
+        row_error[start:end] = done.row_error
+        lowers += [(start + i, start + j, v) for i, j, v in done.lowers]
+        uppers += [(start + i, start + j, v) for i, j, v in done.uppers]
+        if done.core is not None:
+            cores[b] = done.core
+    return _ordered(reduced, place, pivot, row_error, lowers, uppers, cores)
+
+
+def _ways_out(reduced: Reduced, rows: Ints, inner: Bools) -> tuple[Floats, Floats]:
+    """Give each state's probability to leave its component in one move, and its error."""
+    n = len(reduced)
+    outside = reduced.own + np.bincount(rows[~inner], reduced.data[~inner], minlength=n)
+    # A plain sum of k terms errs by at most k roundings beside its terms' own.
+    error = np.full(n, ENTRY_ERROR)
+    np.maximum.at(error, rows[~inner], reduced.entry_error[~inner])
+    error += np.bincount(rows[~inner], minlength=n)
+    return outside, error
+
+
+def _eliminate(
+    reduced: Reduced,
+    rows: Ints,
+    inner: Bools,
+    start: int,
+    end: int,
+    outside: Floats,
+    outside_error: Floats,
+    *,
+    missing: float,
+) -> _Block:
+    """Eliminate one component, all of it or down to a core."""
+    part = slice(reduced.indptr[start], reduced.indptr[end])
+    within = inner[part]
+    local = rows[part][within] - start
+    given = (
+        np.searchsorted(local, np.arange(end - start + 1)),
+        reduced.indices[part][within] - start,
+        reduced.data[part][within],
+        reduced.entry_error[part][within],
+        outside[start:end],
+        outside_error[start:end],
+        DENSE_SHARE,
+    )
+    *thin, gave_up = thin_block(*given, 1 << 60, MOST_WORK)
+    if gave_up or len(thin[8]) > MOST_CORE:
+        *thin, gave_up = thin_block(*given, THIN, 1 << 60)
+    done, order, pivot, row_error, lower, upper, moves, errors, out, out_error = thin
+    _refuse_faint(pivot)
+    core = None
+    lowers, uppers = [lower], [upper]
+    if len(out) > MOST_CORE:
+        core = core_of(moves, errors, out, out_error, tolerance=missing)
+        pivot = np.concatenate([pivot, np.ones(len(core))])
+        row_error = np.concatenate([row_error, core.row_error])
+    elif len(out):
+        core_pivot, core_error, low, up = eliminate_core(*moves, errors, out, out_error)
+        _refuse_faint(core_pivot)
+        pivot = np.concatenate([pivot, core_pivot])
+        row_error = np.concatenate([row_error, core_error])
+        of_core = order[done:]
+        lowers.append((of_core[low[0]], of_core[low[1]], low[2]))
+        uppers.append((of_core[up[0]], of_core[up[1]], up[2]))
+    return _Block(order, pivot, row_error, lowers, uppers, core)
+
+
+def _refuse_faint(pivot: Floats) -> None:
+    if len(pivot) and pivot.min() <= 0:
+        raise AccuracyError(
+            "absorption is rarer than floats can hold (below 1e-290): no score is given"
         )
-        if len(order) and order[0] < 0:
-            raise ResourceError(
-                f"a core of more than {MOST_CORE} states is left after elimination, too many for "
-                "a dense matrix: use a temporal view or a shorter window"
-            )
-        if s.min() <= 0:
-            raise AccuracyError(
-                "absorption is rarer than floats can hold (below 1e-290): no score is given"
-            )
-        place[start + order] = start + np.arange(end - start)
-        pivot[start:end] = s
-        row_error[start:end] = errors
-        lowers.append((start + low[0], start + low[1], low[2]))
-        uppers.append((start + up[0], start + up[1], up[2]))
-    lower, lower_at, lower_v = _rows(lowers, place)
-    upper, upper_at, upper_v = _rows(uppers, place)
+
+
+def _ordered(
+    reduced: Reduced,
+    place: Ints,
+    pivot: Floats,
+    row_error: Floats,
+    lowers: list[tuple[Ints, Ints, Floats]],
+    uppers: list[tuple[Ints, Ints, Floats]],
+    cores: dict[int, Core],
+) -> Factor:
+    """Gather the triangles, leaves last."""
+    n = len(reduced)
+    is_inner = np.zeros(n, dtype=np.bool_)
+    is_inner[reduced.indices] = True
+    sizes = np.diff(reduced.block_start)
+    # A block of several states is no leaf, and all of it is moved to.
+    inner_block = is_inner[reduced.block_start[:-1]]
+    at_inner = np.repeat(inner_block, sizes)
+    inner = int(at_inner.sum())
+    shift = np.where(at_inner, np.cumsum(at_inner) - 1, inner + np.cumsum(~at_inner) - 1)
+    place = shift[place]
     back = np.empty(n, dtype=np.int64)
     back[place] = np.arange(n)
+    old = np.empty(n, dtype=np.int64)
+    old[shift] = np.arange(n)
+    number = np.cumsum(inner_block) - 1
+    lower, lower_at, lower_v = _rows(lowers, place)
+    upper, upper_at, upper_v = _rows(uppers, place)
+    ends = np.cumsum(np.concatenate([sizes[inner_block], sizes[~inner_block]]))
     return Factor(
         place=place,
         back=back,
@@ -135,9 +295,12 @@ def factorise(reduced: Reduced) -> Factor:
         upper=upper,
         upper_at=upper_at,
         upper_v=upper_v,
-        pivot=pivot,
-        block_start=reduced.block_start,
-        row_error=row_error,
+        pivot=pivot[old],
+        block_start=np.concatenate([[0], ends]).astype(np.int64),
+        inner=inner,
+        inner_blocks=int(inner_block.sum()),
+        row_error=row_error[old],
+        cores={int(number[b]): core for b, core in cores.items()},
     )
 
 
@@ -147,7 +310,5 @@ def _rows(parts: list[tuple[Ints, Ints, Floats]], place: Ints) -> tuple[Ints, In
         empty = np.zeros(0, dtype=np.int64)
         return np.zeros(len(place) + 1, dtype=np.int64), empty, np.zeros(0)
     i, j, v = (np.concatenate(column) for column in zip(*parts, strict=True))
-    i, j = place[i], place[j]
-    order = np.lexsort((j, i))
-    i, j, v = i[order], j[order], v[order]
-    return np.searchsorted(i, np.arange(len(place) + 1)), j, v
+    indptr, at, values = gather_rows(place[i], place[j], v, len(place))
+    return indptr, at, values

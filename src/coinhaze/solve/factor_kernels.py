@@ -96,16 +96,32 @@ def _columns(triples):
 
 
 @njit(cache=True, nogil=True)
-def _eliminate_core(dense, error, out, out_error, core, pivot, row_error, lower, upper):
-    """Eliminate what is left as a dense matrix, in the order given."""
-    c = len(core)
+def eliminate_core(rows, columns, values, errors, out, out_error):
+    """Eliminate the states of a core as a dense matrix, in the order given.
+
+    The core is given by its moves and the probability `out` to leave it, with their errors.
+    Gives pivots, error bounds, lower factors and upper rows; a number too small for floats gives
+    pivots of 0.
+    """
+    c = len(out)
+    dense = np.zeros((c, c))
+    error = np.zeros((c, c))
+    for e in range(len(rows)):
+        dense[rows[e], columns[e]] = values[e]
+        error[rows[e], columns[e]] = errors[e]
+    out = out.copy()
+    out_error = out_error.copy()
+    row_error = np.empty(c)
+    pivot = np.empty(c)
+    lower = [(np.int64(0), np.int64(0), 0.0) for _ in range(0)]
+    upper = [(np.int64(0), np.int64(0), 0.0) for _ in range(0)]
     faint = 1.0
     for k in range(c):
         row_error[k] = out_error[k]
         for j in range(k + 1, c):
             if dense[k, j] > 0:
                 row_error[k] = max(row_error[k], error[k, j])
-                upper.append((core[k], core[j], dense[k, j]))
+                upper.append((k, j, dense[k, j]))
         s = exact_sum(np.append(dense[k, k + 1 :], out[k]))
         pivot[k] = s
         for i in range(k + 1, c):
@@ -113,7 +129,7 @@ def _eliminate_core(dense, error, out, out_error, core, pivot, row_error, lower,
                 continue
             ratio = dense[i, k] / s
             ratio_error = error[i, k] + PRODUCT
-            lower.append((core[i], core[k], ratio))
+            lower.append((i, k, ratio))
             if out[k] > 0:
                 out_error[i] = max(out_error[i], ratio_error) + SUM
                 out[i] += ratio * out[k]
@@ -123,19 +139,23 @@ def _eliminate_core(dense, error, out, out_error, core, pivot, row_error, lower,
                     dense[i, j] += ratio * dense[k, j]
                     faint = min(faint, dense[i, j])
                     error[i, j] = max(error[i, j], ratio_error) + SUM
-    return faint
+    if faint < FAINT:
+        pivot[:] = 0.0
+    return pivot, row_error, _columns(lower), _columns(upper)
 
 
 @njit(cache=True, nogil=True)
-def eliminate_block(
-    indptr, indices, data, data_error, outside, outside_error, dense_share, most_core
+def thin_block(
+    indptr, indices, data, data_error, outside, outside_error, dense_share, most_product, most_work
 ):
-    """Eliminate the states of one strong component, cheapest first, then a dense core.
+    """Eliminate states of one strong component, cheapest first, until the rest is dense.
 
     The block is given by its inner moves and by `outside`, the probability to leave it, with its
-    error. Returns the order, and in that order pivots and error bounds; then the lower factors
-    (row, earlier state, multiplier) and the upper rows (row, later state, probability). A core
-    too large gives an order of -1; a number too small for floats gives a pivot of 0.
+    error. It also ends when the cheapest state has more than `most_product` ways through it, or
+    when all ways taken pass `most_work`. Returns how many states are eliminated, and the order:
+    those first, then the core; pivots and error bounds of the eliminated; their lower factors
+    (row, earlier state, multiplier) and upper rows (row, later state, probability); the core's
+    moves and ways out, with errors. A number too small for floats gives pivots of 0.
     """
     m = len(outside)
     size = 64
@@ -174,8 +194,9 @@ def eliminate_block(
     succ = np.empty(m, np.int64)
     succ_v = np.empty(m + 1)
     done = 0
+    work = 0
     faint = 1.0
-    while left > 0 and inner < dense_share * left * left:
+    while left > 0 and inner < dense_share * left * left and work <= most_work:
         cost, k = heapq.heappop(queue)
         now = degree[0, k] * degree[1, k]
         if not alive[k]:
@@ -183,6 +204,9 @@ def eliminate_block(
         if now > cost:
             heapq.heappush(queue, (now, k))
             continue
+        if now > most_product:
+            break
+        work += now
         alive[k] = False
         left -= 1
         n_succ = 0
@@ -248,40 +272,81 @@ def eliminate_block(
         for p in range(n_succ):
             heapq.heappush(queue, (degree[0, succ[p]] * degree[1, succ[p]], succ[p]))
     core = np.flatnonzero(alive)
-    if len(core) > most_core:
-        order[:] = -1
-        return order, pivot, row_error, _columns(lower), _columns(upper)
-    dense = np.zeros((len(core), len(core)))
-    dense_error = np.zeros((len(core), len(core)))
+    order[done:] = core
     place = np.full(m, -1, np.int64)
     place[core] = np.arange(len(core))
-    for slot in range(len(keys)):
-        if keys[slot] != -1:
-            i, j = place[keys[slot] // m], place[keys[slot] % m]
-            if i >= 0 and j >= 0:
-                dense[i, j] = values[slot]
-                dense_error[i, j] = errors[slot]
-    order[done:] = core
-    core_out, core_error = out[core], out_error[core]
-    core_faint = _eliminate_core(
-        dense, dense_error, core_out, core_error, core, pivot[done:], row_error[done:], lower, upper
-    )
-    if min(faint, core_faint) < FAINT:
+    moves = [(np.int64(0), np.int64(0), 0.0) for _ in range(0)]
+    move_errors = [0.0 for _ in range(0)]
+    for c in range(len(core)):
+        link = link_first[0, core[c]]
+        while link >= 0:
+            j = link_to[0, link]
+            link = link_next[0, link]
+            if alive[j]:
+                slot = _find(keys, core[c] * m + j)
+                moves.append((np.int64(c), place[j], values[slot]))
+                move_errors.append(errors[slot])
+    if faint < FAINT:
         pivot[:] = 0.0
-    return order, pivot, row_error, _columns(lower), _columns(upper)
+    return (
+        done, order, pivot[:done], row_error[:done], _columns(lower), _columns(upper),
+        _columns(moves), np.array(move_errors), out[core], out_error[core], work > most_work,
+    )  # fmt: skip
 
 
 @njit(cache=True, nogil=True)
-def solve_vector(lower, lower_at, lower_v, upper, upper_at, upper_v, pivot, block_start, x):
-    """Replace x by N x: forward through each block, then back."""
-    for b in range(len(block_start) - 1):
+def _sort_by(key, rows, columns, values, n):
+    """Sort triples by a key from 0 to n - 1, equal ones as they stand; also where keys start."""
+    start = np.zeros(n + 1, np.int64)
+    for k in key:
+        start[k + 1] += 1
+    for i in range(n):
+        start[i + 1] += start[i]
+    fill = start[:-1].copy()
+    new_rows, new_columns = np.empty_like(rows), np.empty_like(columns)
+    new_values = np.empty_like(values)
+    for e in range(len(key)):
+        to = fill[key[e]]
+        fill[key[e]] += 1
+        new_rows[to], new_columns[to], new_values[to] = rows[e], columns[e], values[e]
+    return start, new_rows, new_columns, new_values
+
+
+@njit(cache=True, nogil=True)
+def gather_rows(rows, columns, values, n):
+    """Gather triples into rows, columns rising inside each."""
+    _, rows, columns, values = _sort_by(columns, rows, columns, values, n)
+    start, _, columns, values = _sort_by(rows, rows, columns, values, n)
+    return start, columns, values
+
+
+@njit(cache=True, nogil=True)
+def _vector_back(upper, upper_at, upper_v, pivot, first, last, x):
+    for i in range(last - 1, first - 1, -1):
+        for e in range(upper[i], upper[i + 1]):
+            x[i] += upper_v[e] * x[upper_at[e]]
+        x[i] /= pivot[i]
+
+
+@njit(cache=True, nogil=True)
+def solve_vector(
+    lower, lower_at, lower_v, upper, upper_at, upper_v, pivot, block_start, first, last, x
+):
+    """Go forward and back through the blocks first .. last - 1, and forward through `last`."""
+    for b in range(first, min(last + 1, len(block_start) - 1)):
         for i in range(block_start[b], block_start[b + 1]):
             for e in range(lower[i], lower[i + 1]):
                 x[i] += lower_v[e] * x[lower_at[e]]
-        for i in range(block_start[b + 1] - 1, block_start[b] - 1, -1):
-            for e in range(upper[i], upper[i + 1]):
-                x[i] += upper_v[e] * x[upper_at[e]]
-            x[i] /= pivot[i]
+        if b < last:
+            _vector_back(upper, upper_at, upper_v, pivot, block_start[b], block_start[b + 1], x)
+
+
+@njit(cache=True, nogil=True)
+def solve_vector_back(
+    lower, lower_at, lower_v, upper, upper_at, upper_v, pivot, block_start, block, x
+):
+    """Go back through one block."""
+    _vector_back(upper, upper_at, upper_v, pivot, block_start[block], block_start[block + 1], x)
 
 
 @njit(cache=True, nogil=True)

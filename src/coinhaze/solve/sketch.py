@@ -25,15 +25,17 @@ from coinhaze.errors import UsageError
 from coinhaze.ledger.amounts import Floats, Ints
 from coinhaze.measure import Scores
 from coinhaze.solve.asked import Asked
-from coinhaze.solve.priors import Priors
+from coinhaze.solve.columns import Columns, columns_of
 from coinhaze.solve.progress import Progress, silent
 from coinhaze.solve.sketch_kernels import hash_names, start_draws, sum_draws
-from coinhaze.solve.stream_kernels import WIDTH, solve_tile
+from coinhaze.solve.stream_kernels import WIDTH
 from coinhaze.solve.workers import tile_workspaces
 
 DRAWS = 256
 # Standard deviation of the estimate times sqrt(k), in bits: sqrt(3) nats.
 SPREAD = math.sqrt(3) / math.log(2)
+# What sweeps over cores may leave out of a row: far less than the standard error.
+MISSING = 1e-4
 
 
 def sketch(
@@ -42,6 +44,7 @@ def sketch(
     *,
     draws: int = DRAWS,
     seed: int = 0,
+    fold: bool = True,
     threads: int | None = None,
     progress: Progress = silent,
 ) -> Scores:
@@ -50,9 +53,10 @@ def sketch(
         raise UsageError(f"draws come in tiles: a multiple of {WIDTH}, not {draws}")
     if chain.listed:
         raise UsageError("a list has few outcomes, which are cheap to score exactly")
-    asked = Asked.of(chain, rows)
-    total = _exponentials(asked, draws, seed, threads, progress)
-    most = math.log2(max(1.0, float(Priors.of(chain, np.zeros(0)).count.sum())))
+    asked = Asked.of(chain, rows, missing=MISSING)
+    columns = columns_of(asked, np.zeros(0), fold=fold)
+    total = _exponentials(asked, columns, draws, seed, threads, progress)
+    most = math.log2(max(1.0, float(columns.priors.count.sum())))
     nats = -np.log(total / draws) - 1.5 / draws
     null = np.where(asked.answered, 0.0, np.nan)
     return Scores(
@@ -82,23 +86,25 @@ def source_hashes(names: pa.StringArray) -> Ints:
 
 
 def _exponentials(
-    asked: Asked, draws: int, seed: int, threads: int | None, progress: Progress
+    asked: Asked, columns: Columns, draws: int, seed: int, threads: int | None, progress: Progress
 ) -> Floats:
     """Give the sum of exp(y) over all draws for every scored state, tiles added in order."""
-    chain, factor = asked.chain, asked.factor
-    own, column = asked.reduced.own[factor.back], asked.reduced.column[factor.back]
+    factor = asked.factor
+    source = source_hashes(asked.chain.outcomes.take(pa.array(columns.likeliest)))
+    law = (source, columns.priors.bits * math.log(2), seed)
+    own, column = asked.reduced.own[factor.back], columns.of_state[factor.back]
+    rows = (own, column, factor.lower, factor.lower_at, factor.lower_v.astype(np.float32))
     scored = factor.place[asked.scored]
-    source = source_hashes(chain.outcomes)
-    shift = Priors.of(chain, np.zeros(0)).bits * math.log(2)
-    workspaces = tile_workspaces(len(factor), draws // WIDTH, threads)
+    mass = 1.0 - factor.missing()[asked.scored]
+    workspaces = tile_workspaces(factor.inner, draws // WIDTH, threads, kind=np.float32)
     workers = len(workspaces)
 
     def solve(first: int) -> Floats:
         x, live = workspaces.pop()
-        start_draws(own, column, source, shift, seed, first, x, live)
-        solve_tile(*factor.arrays(), x, live)
+        start_draws(own, column, *law, first, x, live)
+        factor.solve_tile(x, live)
         part = np.zeros(len(scored))
-        sum_draws(x, live, scored, part)
+        sum_draws(x, live, *rows, *law, first, scored, mass, part)
         workspaces.append((x, live))
         return part
 

@@ -14,7 +14,7 @@ from coinhaze.ledger.amounts import Floats
 from coinhaze.solve.asked import Asked
 from coinhaze.solve.columns import Columns
 from coinhaze.solve.progress import Progress
-from coinhaze.solve.stream_kernels import WIDTH, solve_tile, start_tile, sum_tile, weigh_tile
+from coinhaze.solve.stream_kernels import WIDTH, start_tile, sum_tile, weigh_tile
 from coinhaze.solve.sums import Sums
 from coinhaze.solve.workers import tile_workspaces
 
@@ -27,21 +27,23 @@ def stream_sums(
     own, column = asked.reduced.own[factor.back], columns.of_state[factor.back]
     scored, excess = factor.place[asked.scored], asked.excess[factor.back]
 
+    rows = (own, column, factor.lower, factor.lower_at, factor.lower_v, excess)
+
     def solve(first: int) -> tuple[Sums, Floats]:
         x, live = workspaces.pop()
         start_tile(own, column, first, x, live)
-        solve_tile(*factor.arrays(), x, live)
+        factor.solve_tile(x, live)
         part = Sums.zeros(n, len(orders))
+        weighed = weigh_tile(x, live, excess) if asked.chain.conserves else np.zeros(WIDTH)
         sum_tile(
-            x, live, first, scored, columns.elsewhere,
+            x, live, *rows, weighed, first, scored, columns.elsewhere,
             priors.bits, priors.top, priors.powers, orders, *part.arrays()[:7],
         )  # fmt: skip
-        weighed = weigh_tile(x, live, excess) if asked.chain.conserves else np.zeros(WIDTH)
         workspaces.append((x, live))
         return part, weighed
 
     starts = range(0, len(columns), WIDTH)
-    workspaces = tile_workspaces(len(factor), len(starts), threads)
+    workspaces = tile_workspaces(factor.inner, len(starts), threads)
     workers = len(workspaces)
     total = Sums.zeros(n, len(orders))
     weights = np.zeros(len(columns))

@@ -39,8 +39,8 @@ def _float_of(typing_context, value):
 
 
 @njit(cache=True, nogil=True, inline="always", error_model="numpy")
-def surprise(p):
-    """Give -p log2 p; 0 for p = 0. Right to a few units in the last place of log2 p."""
+def log2(p):
+    """Give log2 of a normal float above 0, right to a few units in the last place."""
     bits = _bits_of(p)
     # The mantissa lands in [sqrt 1/2, sqrt 2), so that log2 keeps its digits near p = 1.
     shifted = bits - _SQRT_HALF_BITS
@@ -59,9 +59,14 @@ def surprise(p):
     series = series * u + _S2
     series = series * u + _S1
     series = series * u + _S0
-    log2 = exponent + t * series
+    return exponent + t * series
+
+
+@njit(cache=True, nogil=True, inline="always", error_model="numpy")
+def surprise(p):
+    """Give -p log2 p; 0 for p = 0."""
     # Below the normal range the exponent trick fails, and p log2 p is nothing anyway.
-    return -p * log2 if p > 2.3e-308 else 0.0
+    return -p * log2(p) if p > 2.3e-308 else 0.0
 
 
 # Sums may be reordered here, so that they run on vector units; the order is fixed once compiled.
@@ -82,7 +87,7 @@ def row_sums(row, prior_bits, width):
 @njit(cache=True, nogil=True)
 def start_tile(own, column, first, x, live):
     """Begin a tile: each state's probability to end at once in outcomes first, first + 1, ..."""
-    for i in range(len(own)):
+    for i in range(len(x)):
         k = column[i] - first
         live[i] = 0 <= k < WIDTH
         if live[i]:
@@ -109,38 +114,84 @@ def _gather(row, fresh, begin, end, at, values, x, live):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def solve_tile(lower, lower_at, lower_v, upper, upper_at, upper_v, pivot, block_start, x, live):
-    """Replace the rows of x by N x, block by block; rows that are not live are zero."""
-    for b in range(len(block_start) - 1):
+def _tile_back(upper, upper_at, upper_v, pivot, start, end, x, live):
+    for i in range(end - 1, start - 1, -1):
+        live[i] = not _gather(x[i], not live[i], upper[i], upper[i + 1], upper_at, upper_v, x, live)
+        if live[i] and pivot[i] != 1.0:
+            for c in range(WIDTH):
+                x[i, c] /= pivot[i]
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def solve_tile(
+    lower, lower_at, lower_v, upper, upper_at, upper_v, pivot, block_start, first, last, x, live
+):
+    """Go forward and back through the blocks first .. last - 1, and forward through `last`.
+
+    Rows that are not live are zero. Blocks end where x does: leaves have no row.
+    """
+    for b in range(first, min(last + 1, len(block_start) - 1)):
         start, end = block_start[b], block_start[b + 1]
+        if end > len(x):
+            break
         for i in range(start, end):
             live[i] = not _gather(
                 x[i], not live[i], lower[i], lower[i + 1], lower_at, lower_v, x, live
             )
-        for i in range(end - 1, start - 1, -1):
-            live[i] = not _gather(
-                x[i], not live[i], upper[i], upper[i + 1], upper_at, upper_v, x, live
-            )
-            if live[i] and pivot[i] != 1.0:
-                for c in range(WIDTH):
-                    x[i, c] /= pivot[i]
+        if b < last:
+            _tile_back(upper, upper_at, upper_v, pivot, start, end, x, live)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def solve_tile_back(
+    lower, lower_at, lower_v, upper, upper_at, upper_v, pivot, block_start, block, x, live
+):
+    """Go back through one block."""
+    start, end = block_start[block], block_start[block + 1]
+    _tile_back(upper, upper_at, upper_v, pivot, start, end, x, live)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def leaf_row(place, own, column, first, lower, lower_at, lower_v, x, live, row):
+    """Put the row of a leaf together from those it moves to; tell whether anything is in it."""
+    fresh = _gather(row, True, lower[place], lower[place + 1], lower_at, lower_v, x, live)
+    k = column[place] - first
+    if 0 <= k < WIDTH:
+        if fresh:
+            row[:] = 0.0
+            fresh = False
+        row[k] += own[place]
+    return not fresh
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def sum_tile(
-    x, live, first, scored, elsewhere, prior_bits, prior_top, prior_powers, orders,
+    x, live, own, column, lower, lower_at, lower_v, excess, weighed, first, scored, elsewhere,
+    prior_bits, prior_top, prior_powers, orders,
     entropy, mass, prior, top, top_column, powers, at_elsewhere,
 ):  # fmt: skip
-    """Add each scored row of a solved tile up over its outcomes; `elsewhere` is kept apart."""
+    """Add each scored row of a solved tile up over its outcomes; `elsewhere` is kept apart.
+
+    Leaves are put together here, in cache. `weighed` takes their part of x^T B.
+    """
     width = min(WIDTH, len(prior_bits) - first)
     skip = elsewhere - first if first <= elsewhere < first + width else -1
+    buffer = np.zeros(WIDTH)
     for r in range(len(scored)):
         entropy[r] = mass[r] = prior[r] = top[r] = at_elsewhere[r] = 0.0
         top_column[r] = -1
         powers[r] = 0.0
-        if not live[scored[r]]:
+        row = buffer
+        i = scored[r]
+        if i >= len(x):
+            if not leaf_row(i, own, column, first, lower, lower_at, lower_v, x, live, row):
+                continue
+            for c in range(width):
+                weighed[c] += excess[i] * row[c]
+        elif live[i]:
+            row = x[i]
+        else:
             continue
-        row = x[scored[r]]
         for c in range(width):
             p = row[c] * prior_top[first + c]
             if p > top[r]:
@@ -160,9 +211,9 @@ def sum_tile(
 
 @njit(cache=True, nogil=True)
 def weigh_tile(x, live, excess):
-    """Give x^T B for the outcomes of a solved tile."""
+    """Give x^T B for the outcomes of a solved tile, leaves left out."""
     total = np.zeros(WIDTH)
-    for i in range(len(excess)):
+    for i in range(len(x)):
         if live[i] and excess[i] > 0:
             for c in range(WIDTH):
                 total[c] += excess[i] * x[i, c]

@@ -20,7 +20,13 @@ def workers_for(tasks: int, threads: int | None, *, bytes_each: int = 0) -> int:
     return max(1, min(threads or cores or 1, tasks, fits))
 
 
-def tile_workspaces(states: int, tiles: int, threads: int | None) -> list[tuple[Floats, Bools]]:
+def tile_workspaces(
+    states: int, tiles: int, threads: int | None, *, kind: type[np.floating] = np.float64
+) -> list[tuple[Floats, Bools]]:
     """Make a workspace for each thread: a tile of every state, and which of them are live."""
-    count = workers_for(tiles, threads, bytes_each=8 * WIDTH * max(states, 1))
-    return [(np.zeros((states, WIDTH)), np.zeros(states, dtype=np.bool_)) for _ in range(count)]
+    size = np.dtype(kind).itemsize * WIDTH * max(states, 1)
+    count = workers_for(tiles, threads, bytes_each=size)
+    return [
+        (np.zeros((states, WIDTH), dtype=kind), np.zeros(states, dtype=np.bool_))
+        for _ in range(count)
+    ]

@@ -1,0 +1,172 @@
+"""Sparse cores: what is left of a strong component where eliminating all of it does not pay.
+
+A core x = right + Q x is solved by Gauss-Seidel sweeps from below. Walks that linger in small sets
+of states (the hot wallets of one exchange) would make that slow, so heavy moves are solved first:
+the rows of a cluster C become (I - Q_CC)^-1 times what leaves it, which changes no solution, adds
+few moves, and lets a walk leave the cluster in one step.
+
+How many sweeps are needed is known beforehand: rows of B sum to 1, so the missing part of a row
+after t sweeps is what t sweeps leave of a vector of ones. Sweeps stop on the worst row's missing
+mass, and the same number of them gives every column.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from coinhaze.errors import AccuracyError
+from coinhaze.ledger.amounts import Floats, Ints
+from coinhaze.solve.core_kernels import (
+    apply_inverses,
+    heavy_components,
+    solve_clusters,
+    sweep_tile,
+    sweep_vector,
+)
+
+# Moves at least this likely hold a cluster together, tried in turn.
+HEAVY = (0.1, 0.07, 0.05)
+LARGEST_CLUSTER = 400
+MOST_GROWTH = 4
+MOST_SWEEPS = 20_000
+
+
+@dataclass(frozen=True, eq=False)
+class Clusters:
+    """Sets of states and the inverses their right-hand sides are multiplied by."""
+
+    start: Ints
+    members: Ints
+    at: Ints
+    inverses: Floats
+
+    def apply(self, x: Floats) -> None:
+        """Multiply the rows of each cluster by its inverse, in place."""
+        apply_inverses(
+            self.start, self.members, self.at, self.inverses.astype(x.dtype, copy=False), x
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Core:
+    """Moves between the states of a core, none to itself, each row with `out` summing to 1."""
+
+    indptr: Ints
+    indices: Ints
+    data: Floats
+    out: Floats
+    scale: Floats  # what right-hand sides are divided by
+    clusters: tuple[Clusters, ...]
+    row_error: Floats  # bound on each row's relative rounding error, times 2^53
+    missing: Floats  # what the sweeps leave out of each row
+    sweeps: int
+
+    def __len__(self) -> int:
+        return len(self.out)
+
+    def prepare(self, x: Floats) -> Floats:
+        """Turn right-hand sides into those of the clustered rows."""
+        right: Floats = x / self.scale.astype(x.dtype, copy=False)[:, None]
+        for clusters in self.clusters:
+            clusters.apply(right)
+        return right
+
+    def solve(self, x: Floats) -> None:
+        """Replace a tile of right-hand sides by solutions."""
+        right = self.prepare(x)
+        x[:] = right
+        data = self.data.astype(x.dtype, copy=False)
+        for k in range(self.sweeps):
+            sweep_tile(self.indptr, self.indices, data, right, x, k % 2 == 0)
+
+    def solve_vector(self, x: Floats) -> None:
+        """Replace one right-hand side by its solution."""
+        right = self.prepare(x[:, None])[:, 0]
+        x[:] = right
+        for k in range(self.sweeps):
+            sweep_vector(self.indptr, self.indices, self.data, right, x, k % 2 == 0)
+
+
+def core_of(
+    moves: tuple[Ints, Ints, Floats],
+    errors: Floats,
+    out: Floats,
+    out_error: Floats,
+    *,
+    tolerance: float,
+) -> Core:
+    """Make a core of moves and ways out; `tolerance` is the mass a row may miss."""
+    rows, to, values = moves
+    n = len(out)
+    scale = out + np.bincount(rows, values, minlength=n)
+    row_error = out_error.copy()
+    np.maximum.at(row_error, rows, errors)
+    row_error += np.bincount(rows, minlength=n) + 4
+    indptr = np.searchsorted(rows, np.arange(n + 1))
+    indices, data, out = to, values / scale[rows], out / scale
+    done: list[Clusters] = []
+    for threshold in HEAVY:
+        indptr, indices, data, out, clusters = _cluster(indptr, indices, data, out, threshold)
+        sizes = np.diff(clusters.start)
+        if len(sizes) == 0:
+            continue
+        # An inverse of c rows passes c eliminations and c mixtures, a few roundings each.
+        worst = np.maximum.reduceat(row_error[clusters.members], clusters.start[:-1])
+        row_error[clusters.members] = np.repeat(worst + 12.0 * sizes + 20, sizes)
+        done.append(clusters)
+    sweeps, missing = _count_sweeps(indptr, indices, data, out, tolerance)
+    return Core(indptr, indices, data, out, scale, tuple(done), row_error, missing, sweeps)
+
+
+def _cluster(
+    indptr: Ints, indices: Ints, data: Floats, out: Floats, threshold: float
+) -> tuple[Ints, Ints, Floats, Floats, Clusters]:
+    """Solve the clusters that moves of at least `threshold` make."""
+    n = len(out)
+    root = heavy_components(indptr, indices, data, threshold)
+    size = np.bincount(root, minlength=n)
+    fits = (size >= 2) & (size <= LARGEST_CLUSTER)
+    members = np.flatnonzero(fits[root])
+    members = members[np.argsort(root[members], kind="stable")]
+    start = np.concatenate([[0], np.cumsum(size[fits])]).astype(np.int64)
+    done, inverses, row, to, value, out = solve_clusters(
+        start, members, indptr, indices, data, out, MOST_GROWTH
+    )
+    old = np.repeat(np.arange(n), np.diff(indptr))
+    replaced = np.zeros(n, dtype=np.bool_)
+    replaced[members[np.repeat(done, np.diff(start))]] = True
+    keep = ~replaced[old]
+    i, j, v = (
+        np.concatenate(pair)
+        for pair in ((old[keep], row), (indices[keep], to), (data[keep], value))
+    )
+    order = np.argsort(i, kind="stable")
+    sizes = np.diff(start)[done]
+    kept = Clusters(
+        start=np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
+        members=members[np.repeat(done, np.diff(start))],
+        at=np.concatenate([[0], np.cumsum(sizes**2)]).astype(np.int64),
+        inverses=np.concatenate([np.zeros(0), *(inverse.ravel() for inverse in inverses)]),
+    )
+    indptr = np.searchsorted(i[order], np.arange(n + 1))
+    return indptr, j[order].astype(np.int64), v[order], out, kept
+
+
+def _count_sweeps(
+    indptr: Ints, indices: Ints, data: Floats, out: Floats, tolerance: float
+) -> tuple[int, Floats]:
+    """Count the sweeps until no row misses more than the tolerance; give what each misses."""
+    nothing = np.zeros(len(out))
+    # Sweeps begin with the right-hand side itself: what it misses is the chance to move on.
+    missing = np.bincount(np.repeat(np.arange(len(out)), np.diff(indptr)), data, minlength=len(out))
+    for sweeps in range(MOST_SWEEPS):
+        worst = float(missing.max(initial=0.0))
+        if worst <= tolerance:
+            return sweeps, missing
+        sweep_vector(indptr, indices, data, nothing, missing, sweeps % 2 == 0)
+    raise AccuracyError(
+        f"after {MOST_SWEEPS} sweeps over a core of {len(out)} states the worst row still misses "
+        f"{worst:.1e} of its mass, above {tolerance:.0e}: use a temporal view or a shorter window"
+    )

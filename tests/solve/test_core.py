@@ -1,0 +1,118 @@
+"""Sparse cores: elimination stops early, clusters are solved, sweeps do the rest."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import coinhaze
+from coinhaze import AbsorbingChain, absorbing_chain, transaction_graph
+from coinhaze.errors import AccuracyError
+from coinhaze.solve import core, factor
+from coinhaze.solve.asked import Asked
+from coinhaze.solve.core_kernels import heavy_components, invert
+from coinhaze.solve.factor import factorise
+from coinhaze.solve.sketch import sketch
+from solve.economies import random_transfers
+
+
+@pytest.fixture
+def sparse_cores(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave a core of every component, however small."""
+    monkeypatch.setattr(factor, "MOST_CORE", 3)
+
+
+def chain_of(seed: int, accounts: int = 150, transfers: int = 1200) -> AbsorbingChain:
+    return absorbing_chain(transaction_graph(random_transfers(accounts, transfers, seed)))
+
+
+def lingering(seed: int) -> AbsorbingChain:
+    """Make groups of wallets that pass money round and round and seldom let it out."""
+    rng = np.random.default_rng(seed)
+    rows: list[tuple[str, str, int]] = []
+    for g in range(12):
+        wallets = [f"g{g}w{k}" for k in range(5)]
+        rows += [(a, b, int(rng.integers(10**6, 10**7))) for a in wallets for b in wallets]
+        for k in range(25):
+            rows.append((f"u{int(rng.integers(60))}", wallets[k % 5], int(rng.integers(1, 100))))
+            rows.append((wallets[(k + 1) % 5], f"u{int(rng.integers(60))}", 40))
+    return absorbing_chain(transaction_graph(coinhaze.AccountLedger.from_transfers(rows)))
+
+
+@pytest.mark.usefixtures("sparse_cores")
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("make", [chain_of, lingering])
+def test_sweeps_give_the_scores_that_elimination_gives(
+    make: Any, seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chain = make(seed)
+    rows = np.flatnonzero(chain.graph.sinks)
+    assert Asked.of(chain, rows).factor.cores
+    swept = coinhaze.score(chain)
+    monkeypatch.setattr(factor, "MOST_CORE", 4000)
+    whole = coinhaze.score(chain)
+    np.testing.assert_allclose(swept.bits, whole.bits, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(swept.steps, whole.steps, rtol=1e-9)
+    assert np.all((swept.bits_low <= whole.bits) & (whole.bits <= swept.bits_high))
+    assert swept.width <= 1e-9
+
+
+@pytest.mark.usefixtures("sparse_cores")
+@pytest.mark.parametrize("make", [chain_of, lingering])
+def test_what_sweeps_miss_is_known(make: Any) -> None:
+    chain = make(7)
+    asked = Asked.of(chain, np.flatnonzero(chain.graph.sinks))
+    for tolerance in (0.1, 1e-3, 1e-9):
+        part = factorise(asked.reduced, missing=tolerance)
+        found = part.solve(asked.reduced.own)
+        np.testing.assert_allclose(found + part.missing(), 1, rtol=1e-12)
+        assert part.missing().max() <= tolerance * (1 + 1e-9)
+        assert part.missing().max() > 0
+
+
+@pytest.mark.usefixtures("sparse_cores")
+def test_clusters_spare_most_sweeps(monkeypatch: pytest.MonkeyPatch) -> None:
+    chain = lingering(1)
+    asked = Asked.of(chain, np.flatnonzero(chain.graph.sinks))
+    with_clusters = max(c.sweeps for c in factorise(asked.reduced).cores.values())
+    monkeypatch.setattr(core, "HEAVY", ())
+    without = max(c.sweeps for c in factorise(asked.reduced).cores.values())
+    assert 10 * with_clusters < without
+
+
+@pytest.mark.usefixtures("sparse_cores")
+def test_a_sketch_over_sweeps_is_the_sketch_over_factors(monkeypatch: pytest.MonkeyPatch) -> None:
+    chain = lingering(3)
+    rows = np.flatnonzero(chain.graph.sinks)
+    swept = sketch(chain, rows, draws=64, seed=4)
+    monkeypatch.setattr(factor, "MOST_CORE", 4000)
+    whole = sketch(chain, rows, draws=64, seed=4)
+    np.testing.assert_allclose(swept.bits, whole.bits, atol=2e-3)
+
+
+@pytest.mark.usefixtures("sparse_cores")
+def test_a_core_that_does_not_settle_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(core, "MOST_SWEEPS", 3)
+    with pytest.raises(AccuracyError, match=r"after 3 sweeps .* the worst row still misses"):
+        coinhaze.score(chain_of(1))
+
+
+def test_a_cluster_is_inverted_without_subtraction() -> None:
+    rng = np.random.default_rng(1)
+    for _ in range(50):
+        c = int(rng.integers(1, 12))
+        moves = rng.random((c, c)) * (rng.random((c, c)) < 0.6)
+        np.fill_diagonal(moves, 0)
+        out = rng.random(c) * 10.0 ** rng.integers(-3, 1, c)
+        exact = np.linalg.inv(np.diag(moves.sum(axis=1) + out) - moves)
+        np.testing.assert_allclose(invert(moves, out), exact, rtol=1e-9, atol=1e-12)
+
+
+def test_heavy_moves_hold_states_together() -> None:
+    indptr = np.array([0, 1, 2, 3, 4, 4])
+    indices = np.array([1, 0, 3, 4])
+    data = np.array([0.5, 0.01, 0.2, 0.3])
+    assert heavy_components(indptr, indices, data, 0.1).tolist() == [0, 0, 2, 2, 2]
+    assert heavy_components(indptr, indices, data, 0.4).tolist() == [0, 0, 2, 3, 4]
