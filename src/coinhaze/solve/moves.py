@@ -1,0 +1,71 @@
+"""A solve as moves without cycles, for engines that go through it once.
+
+An acyclic chain is its own. A cyclic one is unrolled through its factors: a state i of a component
+becomes two nodes, r_i = own_i + sum of lower_ik r_k (what forward elimination gathers) and
+x_i = (r_i + sum of upper_ij x_j) / pivot_i, which is its row of B. All weights are positive, so
+whatever holds for mixtures of lists along moves holds here; only rows of r sum to less than 1.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from coinhaze.errors import ResourceError
+from coinhaze.ledger.amounts import Floats, Ints
+from coinhaze.solve.asked import Asked
+from coinhaze.solve.moves_kernels import unroll
+
+
+@dataclass(frozen=True, eq=False)
+class Moves:
+    """Nodes in an order where every move leads to a lower number.
+
+    The list of node i is own[i] on the column of state[i] (if any) plus the lists it moves to,
+    each times its weight.
+    """
+
+    indptr: Ints
+    indices: Ints
+    data: Floats
+    own: Floats
+    state: Ints  # the state whose absorber a node ends in, -1 if none
+    scored: Ints  # the node of each scored state
+    node: Ints  # the node that holds each state's row
+
+    def __len__(self) -> int:
+        return len(self.own)
+
+    @classmethod
+    def of(cls, asked: Asked) -> Moves:
+        """Take an acyclic chain as it is, and unroll any other."""
+        reduced = asked.reduced
+        if reduced.acyclic:
+            state = np.where(reduced.column >= 0, np.arange(len(reduced)), -1)
+            every = np.arange(len(reduced))
+            return cls(
+                reduced.indptr, reduced.indices, reduced.data, reduced.own, state, asked.scored,
+                every,
+            )  # fmt: skip
+        factor = asked.factor
+        if factor.cores:
+            raise ResourceError(
+                "a component with a core of "
+                f"{max(len(c) for c in factor.cores.values())} states cannot be unrolled"
+            )
+        first = np.minimum.reduceat(factor.place, reduced.block_start[:-1])
+        indptr, indices, data, node, source = unroll(
+            *factor.arrays()[:7], first, np.diff(reduced.block_start)
+        )
+        own = np.zeros(len(indptr) - 1)
+        state = np.full(len(own), -1)
+        ends = np.flatnonzero(reduced.column >= 0)
+        own[source[factor.place[ends]]] = reduced.own[ends]
+        state[source[factor.place[ends]]] = ends
+        node = node[factor.place]
+        return cls(indptr, indices, data, own, state, node[asked.scored], node)
+
+    def columns(self, of_state: Ints) -> Ints:
+        """Give the column each node ends in, from those of states."""
+        return np.append(of_state, -1)[self.state]
