@@ -39,6 +39,7 @@ class Scores:
     conditional_bits: Floats | None = None
     bits_unmodified: Floats | None = None
     bits_error: Floats | None = None  # standard error, where bits are estimates
+    mean_error: float | None = None  # standard error of their mean over rows
     renyi: Mapping[float, Floats] = field(default_factory=dict)
     conservation: float | None = None  # largest relative error of x^T B = b, where it applies
 
@@ -119,6 +120,7 @@ class Scores:
             burnt=graph.kinds[self.nodes] == Kind.burn,
             width=self.width,
             standard_error=None if self.bits_error is None else float(np.nanmax(self.bits_error)),
+            mean_error=self.mean_error,
             method=self.method,
         )
 

@@ -33,6 +33,7 @@ class Summary:
     steps_variance: float
     widest_interval: float
     standard_error: float | None
+    mean_error: float | None
     method: str
 
     def line(self) -> str:
@@ -48,7 +49,10 @@ class Summary:
     def certainty(self) -> str:
         """Say how far the values can be trusted."""
         if self.standard_error is not None:
-            return f"estimates, each with a standard error of {self.standard_error:.2f} bits"
+            of_mean = "" if self.mean_error is None else f", their mean of {self.mean_error:.2f}"
+            return (
+                f"estimates, each with a standard error of {self.standard_error:.2f} bits{of_mean}"
+            )
         return f"intervals within {self.widest_interval:.1e}"
 
     def as_dict(self) -> dict[str, object]:
@@ -68,6 +72,7 @@ def summarise(
     burnt: Bools,
     width: float,
     standard_error: float | None,
+    mean_error: float | None = None,
     method: str,
 ) -> Summary:
     """Sum up scored rows; nulls are counted apart, weighted means use closing balances."""
@@ -97,5 +102,6 @@ def summarise(
         steps_variance=float(t.var()) if some else np.nan,
         widest_interval=width,
         standard_error=standard_error,
+        mean_error=mean_error,
         method=method,
     )

@@ -8,7 +8,8 @@ and a bias of 3/(2k) nats that is taken off. A source that stands for a history 
 q_j X_j, which is X - H(q) in distribution.
 
 Draws are a hash of the source's name and a seed, so that any part of the work can be done anywhere.
-Errors are shared by rows with common ancestors: a mean over rows needs several seeds.
+Errors are shared by rows with common ancestors, so the mean over rows errs nearly as much as one
+row does: `mean_error` is its standard error, measured over independent tiles of draws.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ import pyarrow as pa
 from coinhaze.chain import AbsorbingChain
 from coinhaze.chain.chain import NO_COLUMN
 from coinhaze.errors import UsageError
-from coinhaze.ledger.amounts import Floats, Ints
+from coinhaze.ledger.amounts import Bools, Floats, Ints
 from coinhaze.measure import Scores
 from coinhaze.solve.asked import Asked
 from coinhaze.solve.columns import Columns, columns_of
@@ -55,9 +56,10 @@ def sketch(
         raise UsageError("a list has few outcomes, which are cheap to score exactly")
     asked = Asked.of(chain, rows, missing=MISSING)
     columns = columns_of(asked, np.zeros(0), fold=fold)
-    total = _exponentials(asked, columns, draws, seed, threads, progress)
+    total, means = _exponentials(asked, columns, draws, seed, threads, progress)
     most = math.log2(max(1.0, float(columns.priors.count.sum())))
-    nats = -np.log(total / draws) - 1.5 / draws
+    alone, known = _known(asked, columns)
+    nats = np.where(alone, known, _nats(total, draws))
     null = np.where(asked.answered, 0.0, np.nan)
     return Scores(
         chain=chain,
@@ -65,7 +67,8 @@ def sketch(
         bits=asked.spread(np.clip(nats / math.log(2), 0.0, most)),
         bits_low=null,
         bits_high=most + null,
-        bits_error=SPREAD / math.sqrt(draws) + null,
+        bits_error=asked.spread(np.where(alone, 0.0, SPREAD / math.sqrt(draws))),
+        mean_error=float(np.std(means, ddof=1)) / math.sqrt(len(means)) if len(means) > 1 else None,
         steps=asked.steps(),
         mass=1.0 + null,
         sources=np.full(len(rows), np.nan),
@@ -85,10 +88,27 @@ def source_hashes(names: pa.StringArray) -> Ints:
     return hashes
 
 
+def _nats(total: Floats, draws: int) -> Floats:
+    """Turn sums of exp(y) over draws into estimates of entropy, their bias taken off."""
+    nats: Floats = -np.log(total / draws) - 1.5 / draws
+    return nats
+
+
+def _known(asked: Asked, columns: Columns) -> tuple[Bools, Floats]:
+    """Tell which scored states have one column only, and the nats of those."""
+    alone: Bools = (np.diff(asked.reduced.indptr) == 0)[asked.scored]
+    nats = columns.priors.bits[columns.of_state[asked.scored]] * math.log(2)
+    return alone, nats
+
+
 def _exponentials(
     asked: Asked, columns: Columns, draws: int, seed: int, threads: int | None, progress: Progress
-) -> Floats:
-    """Give the sum of exp(y) over all draws for every scored state, tiles added in order."""
+) -> tuple[Floats, list[float]]:
+    """Give the sum of exp(y) over all draws for every scored state, tiles added in order.
+
+    Also give the mean bits of all rows by each tile alone: tiles are independent, so these means
+    show how far the mean can be trusted, however much rows have in common.
+    """
     factor = asked.factor
     source = source_hashes(asked.chain.outcomes.take(pa.array(columns.likeliest)))
     law = (source, columns.priors.bits * math.log(2), seed)
@@ -109,8 +129,14 @@ def _exponentials(
         return part
 
     total = np.zeros(len(scored))
+    rows_of = np.bincount(asked.row_of, minlength=len(scored))
+    alone, known = _known(asked, columns)
+    means = []
     with ThreadPoolExecutor(workers) as pool:
         for done, part in enumerate(pool.map(solve, range(0, draws, WIDTH)), 1):
             total += part
+            if len(scored):
+                nats = np.where(alone, known, _nats(part, WIDTH))
+                means.append(float(np.average(nats, weights=rows_of)) / math.log(2))
             progress(done * WIDTH / draws)
-    return total
+    return total, means
