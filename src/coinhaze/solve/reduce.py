@@ -2,7 +2,8 @@
 
 Dropped: nodes no asked row leads back to, and nodes whose absorption is not certain (they have no
 answer). Merged: a node with one predecessor and no absorber has its predecessor's distribution,
-one step further (alias).
+one step further (alias); asked nodes that nothing leads back to and whose moves are the same have
+one distribution.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from coinhaze.ledger.amounts import Bools, Floats, Ints
 from coinhaze.solve.reduce_kernels import (
     add_moves,
     certain_in_order,
+    find_equal,
     follow_aliases,
     is_in_order,
     reorder,
@@ -93,6 +95,17 @@ def reduce_chain(chain: AbsorbingChain, rows: Ints, *, merge: bool = True) -> Re
     number[states] = np.arange(len(states))
     number = np.where(kept, number[target], NO_STATE)
     *moves, cost = add_moves(q.indptr, q.indices, q.data, states, number, extra)
+    if merge and len(states):
+        moved_to = np.zeros(len(states), dtype=np.bool_)
+        moved_to[moves[1]] = True
+        first = find_equal(*moves, ~moved_to & (chain.column[states] == NO_COLUMN))
+        # Rows with the same moves are one; their steps may differ, by what aliases add.
+        extra[kept] += (cost - cost[first])[number[kept]]
+        keep = np.flatnonzero(first == np.arange(len(first)))
+        place = np.cumsum(first == np.arange(len(first))) - 1
+        moves = list(reorder(*moves, keep, place))
+        number = np.where(kept, place[first[number]], NO_STATE)
+        states, cost = states[keep], cost[keep]
     starts = np.arange(len(states) + 1)
     if not is_in_order(*moves[:2]):
         blocks, component = strong_components(*moves[:2])

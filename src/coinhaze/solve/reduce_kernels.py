@@ -110,8 +110,8 @@ def add_moves(indptr, indices, data, states, number, extra):
 
 @njit(cache=True, nogil=True)
 def reorder(indptr, indices, data, parts, order, place):
-    """Put states into another order."""
-    start = np.zeros(len(indptr), np.int64)
+    """Put states into another order, leaving out those not in it."""
+    start = np.zeros(len(order) + 1, np.int64)
     to = np.empty(len(indices), np.int64)
     value = np.empty(len(indices))
     number = np.empty(len(indices))
@@ -123,4 +123,66 @@ def reorder(indptr, indices, data, parts, order, place):
             number[end] = parts[e]
             end += 1
         start[s + 1] = end
-    return start, to, value, number
+    return start, to[:end].copy(), value[:end].copy(), number[:end].copy()
+
+
+@njit(cache=True, nogil=True)
+def _sort_row(begin, end, to, value, parts):
+    """Sort the moves of one row by where they lead."""
+    if end - begin > 32:
+        order = np.argsort(to[begin:end]) + begin
+        to[begin:end] = to[order]
+        value[begin:end] = value[order]
+        parts[begin:end] = parts[order]
+        return
+    for e in range(begin + 1, end):
+        t, v, p = to[e], value[e], parts[e]
+        k = e
+        while k > begin and to[k - 1] > t:
+            to[k], value[k], parts[k] = to[k - 1], value[k - 1], parts[k - 1]
+            k -= 1
+        to[k], value[k], parts[k] = t, v, p
+
+
+@njit(cache=True, nogil=True)
+def find_equal(start, to, value, parts, can):
+    """Give for each state the first of those whose moves are the same, among those that `can`.
+
+    Rows are sorted on the way. The first takes the most parts any of its equals has.
+    """
+    n = len(start) - 1
+    first = np.arange(n)
+    size = 16
+    while size < 2 * n:
+        size *= 2
+    table = np.full(size, -1, np.int64)
+    for i in range(n):
+        if not can[i]:
+            continue
+        _sort_row(start[i], start[i + 1], to, value, parts)
+        key = np.uint64(start[i + 1] - start[i])
+        for e in range(start[i], start[i + 1]):
+            # The probability enters by 52 bits of it; equal rows have equal keys, others seldom.
+            part = np.uint64(to[e]) ^ (np.uint64(value[e] * 2.0**52) << np.uint64(11))
+            key = (key ^ part) * np.uint64(0x9E3779B97F4A7C15)
+            key ^= key >> np.uint64(29)
+        slot = np.int64(key & np.uint64(size - 1))
+        while table[slot] >= 0:
+            j = table[slot]
+            length = start[i + 1] - start[i]
+            equal = start[j + 1] - start[j] == length
+            for k in range(length):
+                if not equal:
+                    break
+                equal = to[start[i] + k] == to[start[j] + k] and (
+                    value[start[i] + k] == value[start[j] + k]
+                )
+            if equal:
+                first[i] = j
+                for k in range(length):
+                    parts[start[j] + k] = max(parts[start[j] + k], parts[start[i] + k])
+                break
+            slot = (slot + 1) & (size - 1)
+        if table[slot] < 0:
+            table[slot] = i
+    return first

@@ -1,0 +1,95 @@
+"""Reduction: what is merged, and that merging changes no answer."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+import coinhaze
+from coinhaze import AccountLedger, absorbing_chain, transaction_graph
+from coinhaze.solve.asked import Asked
+from coinhaze.solve.exact import score_exactly
+from coinhaze.solve.reduce_kernels import find_equal, is_in_order, turn
+from solve.economies import random_transfers
+
+
+def test_nodes_with_the_same_moves_are_one_state() -> None:
+    rows = [
+        ("a", "x", 3),
+        ("b", "x", 1),
+        ("a", "y", 6),
+        ("b", "y", 2),
+        ("a", "z", 1),
+        ("b", "z", 1),
+    ]
+    graph = transaction_graph(AccountLedger.from_transfers(rows))
+    chain = absorbing_chain(graph)
+    nodes = np.array([graph.names.node(n) for n in "xyz"])
+    asked = Asked.of(chain, nodes)
+    x, y, z = asked.reduced.state[nodes]
+    assert x == y != z
+    assert len(asked.reduced) == 4
+    scores = coinhaze.score(chain, nodes=["x", "y", "z"])
+    assert scores.bits[0] == scores.bits[1] == pytest.approx(0.811278, abs=1e-6)
+    assert scores.bits[2] == 1.0
+
+
+def test_equal_moves_by_ways_of_unequal_length_keep_their_steps() -> None:
+    rows = [("a", "x", 1), ("b", "x", 1), ("a", "m", 1), ("m", "y", 1), ("b", "y", 1)]
+    graph = transaction_graph(AccountLedger.from_transfers(rows))
+    scores = coinhaze.score(graph, nodes=["x", "y"])
+    assert scores.bits.tolist() == [1.0, 1.0]
+    assert scores.steps.tolist() == [2.0, 2.5]
+
+
+@pytest.mark.parametrize("time", ["stationary", "temporal"])
+@pytest.mark.parametrize("seed", range(4))
+def test_merging_changes_no_answer(time: str, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    amounts = [1, 2, 2, 4]
+    rows = [
+        (f"a{int(rng.integers(12))}", f"a{int(rng.integers(60))}", int(rng.choice(amounts)))
+        for _ in range(160)
+    ]
+    ledger = AccountLedger.from_transfers(rows)
+    chain = absorbing_chain(transaction_graph(ledger, time=time))  # type: ignore[arg-type]
+    nodes = np.flatnonzero(chain.graph.sinks)
+    merged, apart = (
+        score_exactly(chain, nodes, method="", asked=Asked.of(chain, nodes, merge=merge))
+        for merge in (True, False)
+    )
+    np.testing.assert_allclose(merged.bits, apart.bits, atol=1e-12)
+    np.testing.assert_allclose(merged.steps, apart.steps, rtol=1e-12)
+    assert np.array_equal(merged.sources, apart.sources)
+    assert len(np.unique(Asked.of(chain, nodes).row_of)) < len(nodes)
+
+
+def test_equal_rows_are_found_as_a_dictionary_finds_them() -> None:
+    rng = np.random.default_rng(5)
+    n = 400
+    lengths = rng.choice([0, 1, 2, 3, 40], n)
+    start = np.concatenate([[0], np.cumsum(lengths)])
+    to = np.concatenate([rng.permutation(50)[:k] for k in lengths]).astype(np.int64)
+    value = rng.choice([0.25, 0.5, 0.125], len(to))
+    can = rng.random(n) < 0.8
+    rows = [
+        tuple(sorted(zip(to[a:b].tolist(), value[a:b].tolist(), strict=True)))
+        for a, b in itertools.pairwise(start)
+    ]
+    first: dict[object, int] = {}
+    expected = [first.setdefault(rows[i], i) if can[i] else i for i in range(n)]
+    assert find_equal(start, to, value, np.ones(len(to)), can).tolist() == expected
+
+
+def test_moves_are_turned_round() -> None:
+    chain = absorbing_chain(transaction_graph(random_transfers(30, 90, 3)))
+    start, back = turn(chain.Q.indptr, chain.Q.indices, len(chain))
+    turned = chain.Q.T.tocsr()
+    turned.sort_indices()
+    assert np.array_equal(start, turned.indptr)
+    assert np.array_equal(back, turned.indices)
+    assert not is_in_order(chain.Q.indptr, chain.Q.indices)
+    temporal = absorbing_chain(transaction_graph(random_transfers(30, 90, 3), time="temporal"))
+    assert is_in_order(temporal.Q.indptr, temporal.Q.indices)
