@@ -13,6 +13,7 @@ from coinhaze.errors import UsageError
 from coinhaze.simulate import simulate_hubs
 from coinhaze.solve.sketch import SPREAD, sketch, source_hashes
 from coinhaze.solve.sketch_kernels import fill_draws
+from coinhaze.solve.workers import Budget
 from solve.economies import random_transfers
 from vectors import coins
 
@@ -93,7 +94,7 @@ def test_errors_follow_two_and_a_half_over_the_root_of_k() -> None:
 def test_threads_change_no_bit_of_the_sketch() -> None:
     chain = absorbing_chain(transaction_graph(random_transfers(300, 1500, 4)))
     rows = np.flatnonzero(chain.graph.sinks)
-    one, two = (sketch(chain, rows, threads=n).bits for n in (1, 2))
+    one, two = (sketch(chain, rows, budget=Budget(threads=n)).bits for n in (1, 2))
     assert np.array_equal(one, two)
 
 

@@ -19,6 +19,7 @@ from coinhaze.solve.progress import Progress, silent
 from coinhaze.solve.stream import stream_sums
 from coinhaze.solve.stream_kernels import WIDTH
 from coinhaze.solve.sums import Sums
+from coinhaze.solve.workers import Budget
 
 EXACT_WIDTH = 1e-9
 # Measured costs of one entry: added to a list, and added in a tile.
@@ -56,7 +57,9 @@ def score_exactly(
             asked, columns, orders, blocks=blocks, threads=threads, progress=progress
         )
     else:
-        sums, weights = stream_sums(asked, columns, orders, threads=threads, progress=progress)
+        sums, weights = stream_sums(
+            asked, columns, orders, budget=Budget(threads=threads), progress=progress
+        )
         add_missing(asked, sums, counts)
     return certified(
         asked,

@@ -19,6 +19,7 @@ from coinhaze.solve.series import series
 from coinhaze.solve.sketch import sketch
 from coinhaze.solve.source import Source, chain_of
 from coinhaze.solve.sweep import sweep
+from coinhaze.solve.workers import Budget
 
 # The published conventions: the zero address is an account, tables are topped up, fees kept by
 # transactions count as unspent, and the series stops at 0.001.
@@ -63,7 +64,7 @@ def score(
     if accuracy == "preview":
         if method != "auto" or renyi:
             raise UsageError("a preview is a sketch of bits: it takes no method and no renyi")
-        return sketch(chain, rows, threads=threads, progress=progress)
+        return sketch(chain, rows, budget=Budget(threads=threads), progress=progress)
     width = width_of(accuracy)
     if method in ("published", "series") and renyi:
         raise UsageError("the series gives Shannon entropy only: leave renyi out")

@@ -30,7 +30,7 @@ from coinhaze.solve.columns import Columns, columns_of
 from coinhaze.solve.progress import Progress, silent
 from coinhaze.solve.sketch_kernels import hash_names, start_draws, sum_draws
 from coinhaze.solve.stream_kernels import WIDTH
-from coinhaze.solve.workers import tile_workspaces
+from coinhaze.solve.workers import UNLIMITED, Budget
 
 DRAWS = 256
 # Standard deviation of the estimate times sqrt(k), in bits: sqrt(3) nats.
@@ -46,17 +46,18 @@ def sketch(
     draws: int = DRAWS,
     seed: int = 0,
     fold: bool = True,
-    threads: int | None = None,
+    budget: Budget = UNLIMITED,
     progress: Progress = silent,
+    asked: Asked | None = None,
 ) -> Scores:
     """Estimate bits of rows from `draws` columns; `bits_error` is the standard error."""
     if draws < 1 or draws % WIDTH:
         raise UsageError(f"draws come in tiles: a multiple of {WIDTH}, not {draws}")
     if chain.listed:
         raise UsageError("a list has few outcomes, which are cheap to score exactly")
-    asked = Asked.of(chain, rows, missing=MISSING)
+    asked = asked or Asked.of(chain, rows, missing=MISSING)
     columns = columns_of(asked, np.zeros(0), fold=fold)
-    total, means = _exponentials(asked, columns, draws, seed, threads, progress)
+    total, means = _exponentials(asked, columns, draws, seed, budget, progress)
     most = math.log2(max(1.0, float(columns.priors.count.sum())))
     alone, known = _known(asked, columns)
     nats = np.where(alone, known, _nats(total, draws))
@@ -102,7 +103,7 @@ def _known(asked: Asked, columns: Columns) -> tuple[Bools, Floats]:
 
 
 def _exponentials(
-    asked: Asked, columns: Columns, draws: int, seed: int, threads: int | None, progress: Progress
+    asked: Asked, columns: Columns, draws: int, seed: int, budget: Budget, progress: Progress
 ) -> tuple[Floats, list[float]]:
     """Give the sum of exp(y) over all draws for every scored state, tiles added in order.
 
@@ -116,7 +117,7 @@ def _exponentials(
     rows = (own, column, factor.lower, factor.lower_at, factor.lower_v.astype(np.float32))
     scored = factor.place[asked.scored]
     mass = 1.0 - factor.missing()[asked.scored]
-    workspaces = tile_workspaces(factor.inner, draws // WIDTH, threads, kind=np.float32)
+    workspaces = budget.tiles(factor.inner, draws // WIDTH, kind=np.float32)
     workers = len(workspaces)
 
     def solve(first: int) -> Floats:

@@ -6,6 +6,8 @@ bit of the result.
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -16,18 +18,43 @@ from coinhaze.solve.columns import Columns
 from coinhaze.solve.progress import Progress
 from coinhaze.solve.stream_kernels import WIDTH, start_tile, sum_tile, weigh_tile
 from coinhaze.solve.sums import Sums
-from coinhaze.solve.workers import tile_workspaces
+from coinhaze.solve.workers import Budget
 
 
 def stream_sums(
-    asked: Asked, columns: Columns, orders: Floats, *, threads: int | None, progress: Progress
+    asked: Asked,
+    columns: Columns,
+    orders: Floats,
+    *,
+    budget: Budget,
+    progress: Progress,
 ) -> tuple[Sums, Floats]:
     """Add every scored row up over all columns; also give x^T B for each column."""
+    n = len(asked.scored)
+    starts = range(0, len(columns), WIDTH)
+    solve, workers = tile_solver(asked, columns, orders, budget=budget)
+    total = Sums.zeros(n, len(orders))
+    weights = np.zeros(len(columns))
+    with ThreadPoolExecutor(workers) as pool:
+        # Tiles are handed out a few at a time: their sums wait in memory to be added in order.
+        for batch in range(0, len(starts), 2 * workers):
+            some = starts[batch : batch + 2 * workers]
+            for first, (part, weighed) in zip(some, pool.map(solve, some), strict=True):
+                total.add(part)
+                weights[first : first + WIDTH] = weighed[: len(columns) - first]
+            progress(min(1.0, (batch + 2 * workers) / max(len(starts), 1)))
+    return total, weights
+
+
+def tile_solver(
+    asked: Asked, columns: Columns, orders: Floats, *, budget: Budget
+) -> tuple[Callable[[int], tuple[Sums, Floats]], int]:
+    """Give what solves the tile that begins at a column, and how many threads may call it."""
     factor, priors, n = asked.factor, columns.priors, len(asked.scored)
     own, column = asked.reduced.own[factor.back], columns.of_state[factor.back]
     scored, excess = factor.place[asked.scored], asked.excess[factor.back]
-
     rows = (own, column, factor.lower, factor.lower_at, factor.lower_v, excess)
+    workspaces = budget.tiles(factor.inner, -(-len(columns) // WIDTH))
 
     def solve(first: int) -> tuple[Sums, Floats]:
         x, live = workspaces.pop()
@@ -42,17 +69,17 @@ def stream_sums(
         workspaces.append((x, live))
         return part, weighed
 
-    starts = range(0, len(columns), WIDTH)
-    workspaces = tile_workspaces(factor.inner, len(starts), threads)
-    workers = len(workspaces)
-    total = Sums.zeros(n, len(orders))
-    weights = np.zeros(len(columns))
+    return solve, len(workspaces)
+
+
+def time_tiles(
+    asked: Asked, columns: Columns, orders: Floats, *, budget: Budget, sample: int = 4
+) -> float:
+    """Estimate the seconds all tiles take, from a few of them spread over the columns."""
+    starts = np.arange(0, len(columns), WIDTH)
+    some = starts[np.linspace(0, len(starts) - 1, min(sample, len(starts))).astype(np.int64)]
+    solve, workers = tile_solver(asked, columns, orders, budget=budget)
+    begin = time.perf_counter()
     with ThreadPoolExecutor(workers) as pool:
-        # Tiles are handed out a few at a time: their sums wait in memory to be added in order.
-        for batch in range(0, len(starts), 2 * workers):
-            some = starts[batch : batch + 2 * workers]
-            for first, (part, weighed) in zip(some, pool.map(solve, some), strict=True):
-                total.add(part)
-                weights[first : first + WIDTH] = weighed[: len(columns) - first]
-            progress(min(1.0, (batch + 2 * workers) / max(len(starts), 1)))
-    return total, weights
+        list(pool.map(solve, some.tolist()))
+    return (time.perf_counter() - begin) * len(starts) / max(len(some), 1)
