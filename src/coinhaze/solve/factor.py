@@ -14,6 +14,7 @@ from coinhaze.solve.core import Core, core_of
 from coinhaze.solve.factor_kernels import (
     eliminate_core,
     gather_rows,
+    mark_needed,
     solve_transposed,
     solve_vector,
     solve_vector_back,
@@ -96,20 +97,30 @@ class Factor:
                 solve_vector_back(*self.arrays(), stretch.blocks[1], result)
         return result[self.place]
 
-    def solve_tile(self, x: Floats, live: Bools) -> None:
-        """Replace the rows of x, in the order of the factors and without leaves, by N x."""
+    def needed(self, wanted: Bools) -> Bools:
+        """Tell which places a solve must finish, given those wanted."""
+        marked = mark_needed(
+            self.lower, self.lower_at, self.upper, self.upper_at, self.block_start, wanted
+        )
+        for block, core in self.cores.items():
+            end = self.block_start[block + 1]
+            marked[end - len(core) : end] = True
+        return np.asarray(marked, dtype=np.bool_)
+
+    def solve_tile(self, x: Floats, live: Bools, needed: Bools) -> None:
+        """Replace the needed rows of x, in the order of the factors, without leaves, by N x."""
         values = [
             a if a.dtype.kind == "i" else a.astype(x.dtype, copy=False) for a in self.arrays()
         ]
         for stretch in self._stretches(self.inner_blocks):
-            solve_tile(*values, *stretch.blocks, x, live)
+            solve_tile(*values, *stretch.blocks, needed, x, live)
             core = stretch.core
             if core is not None and np.any(live[stretch.part]):
                 x[stretch.part][~live[stretch.part]] = 0.0
                 live[stretch.part] = True
                 core.solve(x[stretch.part])
             if core is not None:
-                solve_tile_back(*values, stretch.blocks[1], x, live)
+                solve_tile_back(*values, stretch.blocks[1], needed, x, live)
 
     def visits(self, start: int) -> Floats:
         """Give the expected visits to every state of a walk from one state."""

@@ -360,3 +360,23 @@ def solve_transposed(lower, lower_at, lower_v, upper, upper_at, upper_v, pivot, 
         for i in range(block_start[b + 1] - 1, block_start[b] - 1, -1):
             for e in range(lower[i], lower[i + 1]):
                 y[lower_at[e]] += y[i] * lower_v[e]
+
+
+@njit(cache=True, nogil=True)
+def mark_needed(lower, lower_at, upper, upper_at, block_start, wanted):
+    """Tell which rows a solve must finish: those wanted, and those that they are made of.
+
+    Inside a component the forward pass reads only what it gathered itself, so a row that is
+    neither wanted nor moved to by a finished one need not be solved back.
+    """
+    needed = wanted.copy()
+    for b in range(len(block_start) - 2, -1, -1):
+        start, end = block_start[b], block_start[b + 1]
+        for i in range(start, end):
+            if needed[i]:
+                for e in range(upper[i], upper[i + 1]):
+                    needed[upper_at[e]] = True
+            for e in range(lower[i], lower[i + 1]):
+                if lower_at[e] < start:
+                    needed[lower_at[e]] = True
+    return needed

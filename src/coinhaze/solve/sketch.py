@@ -116,6 +116,9 @@ def _exponentials(
     own, column = asked.reduced.own[factor.back], columns.of_state[factor.back]
     rows = (own, column, factor.lower, factor.lower_at, factor.lower_v.astype(np.float32))
     scored = factor.place[asked.scored]
+    wanted = np.zeros(len(factor), dtype=np.bool_)
+    wanted[scored] = True
+    needed = factor.needed(wanted)
     mass = 1.0 - factor.missing()[asked.scored]
     workspaces = budget.tiles(factor.inner, draws // WIDTH, kind=np.float32)
     workers = len(workspaces)
@@ -123,7 +126,7 @@ def _exponentials(
     def solve(first: int) -> Floats:
         x, live = workspaces.pop()
         start_draws(own, column, *law, first, x, live)
-        factor.solve_tile(x, live)
+        factor.solve_tile(x, live, needed)
         part = np.zeros(len(scored))
         sum_draws(x, live, *rows, *law, first, scored, mass, part)
         workspaces.append((x, live))

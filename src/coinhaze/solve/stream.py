@@ -54,12 +54,15 @@ def tile_solver(
     own, column = asked.reduced.own[factor.back], columns.of_state[factor.back]
     scored, excess = factor.place[asked.scored], asked.excess[factor.back]
     rows = (own, column, factor.lower, factor.lower_at, factor.lower_v, excess)
+    wanted = excess > 0
+    wanted[scored] = True
+    needed = factor.needed(wanted)
     workspaces = budget.tiles(factor.inner, -(-len(columns) // WIDTH))
 
     def solve(first: int) -> tuple[Sums, Floats]:
         x, live = workspaces.pop()
         start_tile(own, column, first, x, live)
-        factor.solve_tile(x, live)
+        factor.solve_tile(x, live, needed)
         part = Sums.zeros(n, len(orders))
         weighed = weigh_tile(x, live, excess) if asked.chain.conserves else np.zeros(WIDTH)
         sum_tile(

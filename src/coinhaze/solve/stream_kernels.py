@@ -155,8 +155,11 @@ def _gather(row, fresh, begin, end, at, values, x, live):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _tile_back(upper, upper_at, upper_v, pivot, start, end, x, live):
+def _tile_back(upper, upper_at, upper_v, pivot, start, end, needed, x, live):
     for i in range(end - 1, start - 1, -1):
+        if not needed[i]:
+            live[i] = False
+            continue
         live[i] = not _gather(x[i], not live[i], upper[i], upper[i + 1], upper_at, upper_v, x, live)
         if live[i] and pivot[i] != 1.0:
             for c in range(WIDTH):
@@ -165,11 +168,13 @@ def _tile_back(upper, upper_at, upper_v, pivot, start, end, x, live):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def solve_tile(
-    lower, lower_at, lower_v, upper, upper_at, upper_v, pivot, block_start, first, last, x, live
-):
+    lower, lower_at, lower_v, upper, upper_at, upper_v, pivot, block_start, first, last, needed,
+    x, live,
+):  # fmt: skip
     """Go forward and back through the blocks first .. last - 1, and forward through `last`.
 
-    Rows that are not live are zero. Blocks end where x does: leaves have no row.
+    Rows that are not live are zero; those not needed are left out on the way back. Blocks end
+    where x does: leaves have no row.
     """
     for b in range(first, min(last + 1, len(block_start) - 1)):
         start, end = block_start[b], block_start[b + 1]
@@ -180,16 +185,16 @@ def solve_tile(
                 x[i], not live[i], lower[i], lower[i + 1], lower_at, lower_v, x, live
             )
         if b < last:
-            _tile_back(upper, upper_at, upper_v, pivot, start, end, x, live)
+            _tile_back(upper, upper_at, upper_v, pivot, start, end, needed, x, live)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def solve_tile_back(
-    lower, lower_at, lower_v, upper, upper_at, upper_v, pivot, block_start, block, x, live
+    lower, lower_at, lower_v, upper, upper_at, upper_v, pivot, block_start, block, needed, x, live
 ):
     """Go back through one block."""
     start, end = block_start[block], block_start[block + 1]
-    _tile_back(upper, upper_at, upper_v, pivot, start, end, x, live)
+    _tile_back(upper, upper_at, upper_v, pivot, start, end, needed, x, live)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
