@@ -12,7 +12,7 @@ import click
 from coinhaze import __version__
 from coinhaze.errors import CoinhazeError
 
-COMMANDS = ("demo", "info", "origins", "score")
+COMMANDS = ("demo", "info", "origins", "score", "simulate")
 
 
 class _Lazy(click.Group):

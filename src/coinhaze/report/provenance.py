@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from coinhaze import __version__
+from coinhaze.ledger.folder import folder_files, is_folder
 from coinhaze.measure import Scores
 
 
@@ -24,10 +25,21 @@ def provenance(
     return {
         "software": f"coinhaze {__version__}",
         "command": command,
-        "inputs": [{"file": Path(p).name, "sha256": digest(p)} for p in inputs],
+        "inputs": [{"file": name, "sha256": digest(p)} for name, p in _files(inputs)],
         "settings": chain.settings,
         "method": scores.method,
         "widest_interval_bits": scores.width,
         "conservation_error": scores.conservation,
         "notes": list(chain.notes),
     }
+
+
+def _files(inputs: Sequence[str | Path]) -> list[tuple[str, Path]]:
+    """Name every file that was read; those of a ledger folder as `folder/file`."""
+    found = []
+    for path in map(Path, inputs):
+        if is_folder(path):
+            found += [(f"{path.name}/{file.name}", file) for file in folder_files(path)]
+        else:
+            found.append((path.name, path))
+    return found

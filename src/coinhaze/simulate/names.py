@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from coinhaze.ledger.amounts import Ints
+from coinhaze.simulate.names_kernels import write_names
 
 _DIGITS = np.frombuffer(b"0123456789abcdef", dtype=np.uint8)
-_MULTIPLIERS = (np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))
 
 
 def hex_names(n: int, *, seed: int, prefix: str = "", digits: int = 40) -> pa.StringArray:
@@ -20,16 +19,10 @@ def hex_names(n: int, *, seed: int, prefix: str = "", digits: int = 40) -> pa.St
     ['0xa5535d75dd6e7a02', '0x5695f1cad247f5f5']
     """
     assert digits >= 16
-    words = [_scramble(np.arange(n), seed * 0x10001 + k) for k in range(-(-digits // 16))]
-    text = np.empty((n, len(prefix) + 16 * len(words)), dtype=np.uint8)
+    text = np.empty((n, len(prefix) + digits), dtype=np.uint8)
     text[:, : len(prefix)] = np.frombuffer(prefix.encode(), dtype=np.uint8)
-    for k, word in enumerate(words):
-        octets = word[:, None].view(np.uint8)[:, ::-1]
-        at = len(prefix) + 16 * k
-        text[:, at : at + 16 : 2] = _DIGITS[octets >> 4]
-        text[:, at + 1 : at + 16 : 2] = _DIGITS[octets & 15]
-    width = len(prefix) + digits
-    return text_column(np.ascontiguousarray(text[:, :width]))
+    write_names(text, len(prefix), digits, np.uint64(seed * 0x10001), _DIGITS)
+    return text_column(text)
 
 
 def text_column(text: np.typing.NDArray[np.uint8]) -> pa.StringArray:
@@ -40,12 +33,3 @@ def text_column(text: np.typing.NDArray[np.uint8]) -> pa.StringArray:
         pa.large_string(), n, [None, pa.py_buffer(offsets), pa.py_buffer(text)]
     )
     return column.cast(pa.string()) if n * width < 2**31 else column
-
-
-def _scramble(count: Ints, seed: int) -> np.typing.NDArray[np.uint64]:
-    """Scramble numbers into others, one to one (splitmix64)."""
-    with np.errstate(over="ignore"):
-        z = (count.astype(np.uint64) + np.uint64(seed)) * np.uint64(0x9E3779B97F4A7C15)
-        for shift, factor in zip((30, 27), _MULTIPLIERS, strict=True):
-            z = (z ^ (z >> np.uint64(shift))) * factor
-        return z ^ (z >> np.uint64(31))

@@ -1,0 +1,46 @@
+"""coinhaze simulate: a made-up week of a ledger, written to a folder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from coinhaze.cli.waiting import wait_for
+
+
+@click.command("simulate")
+@click.argument("name")
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path), required=True,
+    help="The folder to write the ledger to.",
+)  # fmt: skip
+@click.option(
+    "--size", type=float, default=1.0, show_default=True, help="What part of a whole week."
+)
+@click.option("--seed", type=int, default=1, show_default=True, help="Another seed, another week.")
+def command(name: str, output: Path, size: float, seed: int) -> None:
+    """Make up a week of a ledger: bitcoin-, dai-, ethereum-, usdc- or zcash-week.
+
+    Example: coinhaze simulate dai-week --size 0.01 --seed 1 -o dai
+    """
+    from coinhaze.ledger import Ledger
+    from coinhaze.ledger.folder import check_folder, write_folder
+    from coinhaze.simulate.weeks import check_week, simulate_week
+
+    check_week(name, size, seed)
+    check_folder(output)
+
+    def work(_: object) -> Ledger:
+        ledger = simulate_week(name, size=size, seed=seed)
+        write_folder(ledger, output)
+        return ledger
+
+    ledger = wait_for(f"simulating {name}", work)
+    click.echo(f"wrote {output}: {len(ledger):,} {_rows(ledger)}", err=True)
+
+
+def _rows(ledger: object) -> str:
+    from coinhaze.ledger import AccountLedger
+
+    return "transfers" if isinstance(ledger, AccountLedger) else "transactions"

@@ -1,0 +1,41 @@
+"""Weeks of the paper's five ledgers, made up at any size."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+from coinhaze.errors import UsageError
+from coinhaze.ledger import Ledger
+
+# Imported when first asked for: some weeks compile their loops.
+WEEKS = {
+    "bitcoin-week": ("bitcoin", "bitcoin_week"),
+    "dai-week": ("account_weeks", "dai_week"),
+    "ethereum-week": ("account_weeks", "ethereum_week"),
+    "usdc-week": ("account_weeks", "usdc_week"),
+    "zcash-week": ("zcash", "zcash_week"),
+}
+LARGEST = 10.0
+
+
+def simulate_week(name: str, *, size: float = 1.0, seed: int = 1) -> Ledger:
+    """Make a week of a ledger, the same for the same seed; `size` is the fraction of a whole week.
+
+    >>> simulate_week("dai-week", size=0.001).facts()["kind"]
+    'accounts'
+    """
+    check_week(name, size, seed)
+    module, function = WEEKS[name]
+    make = getattr(import_module(f"coinhaze.simulate.{module}"), function)
+    ledger: Ledger = make(size=size, seed=seed)
+    return ledger
+
+
+def check_week(name: str, size: float, seed: int) -> None:
+    """Refuse a week that cannot be made."""
+    if name not in WEEKS:
+        raise UsageError(f"unknown week {name!r}: one of {', '.join(WEEKS)}")
+    if not 0 < size <= LARGEST:
+        raise UsageError(f"size is a fraction of a whole week, up to {LARGEST:g}, not {size!r}")
+    if not 0 <= seed < 2**31:
+        raise UsageError(f"seed is a whole number from 0 to 2^31 - 1, not {seed!r}")
