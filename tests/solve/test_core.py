@@ -49,7 +49,7 @@ def test_sweeps_give_the_scores_that_elimination_gives(
 ) -> None:
     chain = make(seed)
     rows = np.flatnonzero(chain.graph.sinks)
-    assert Asked.of(chain, rows).factor.cores
+    assert Asked.of(chain, rows).factor.sweeps
     swept = coinhaze.score(chain)
     monkeypatch.setattr(factor, "MOST_CORE", 4000)
     whole = coinhaze.score(chain)

@@ -1,9 +1,9 @@
-"""Sparse cores: what is left of a strong component where eliminating all of it does not pay.
+"""Cores: what is left of a strong component when the states that cost little are eliminated.
 
-A core x = right + Q x is solved by Gauss-Seidel sweeps from below. Walks that linger in small sets
-of states (the hot wallets of one exchange) would make that slow, so heavy moves are solved first:
-the rows of a cluster C become (I - Q_CC)^-1 times what leaves it, which changes no solution, adds
-few moves, and lets a walk leave the cluster in one step.
+A small core is inverted. A large one, x = right + Q x, is solved by Gauss-Seidel sweeps from below.
+Walks that linger in small sets of states (the hot wallets of one exchange) would make that slow, so
+heavy moves are solved first: the rows of a cluster C become (I - Q_CC)^-1 times what leaves it,
+which changes no solution, adds few moves, and lets a walk leave the cluster in one step.
 
 How many sweeps are needed is known beforehand: rows of B sum to 1, so the missing part of a row
 after t sweeps is what t sweeps leave of a vector of ones. Sweeps stop on the worst row's missing
@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from coinhaze.errors import AccuracyError
+from coinhaze.errors import AccuracyError, ResourceError
 from coinhaze.ledger.amounts import Floats, Ints
 from coinhaze.solve.core_kernels import (
     apply_inverses,
@@ -25,6 +25,7 @@ from coinhaze.solve.core_kernels import (
     sweep_tile,
     sweep_vector,
 )
+from coinhaze.solve.dense_kernels import eliminate_core, invert_core, multiply_tile
 
 # Moves at least this likely hold a cluster together, tried in turn.
 HEAVY = (0.1, 0.07, 0.05)
@@ -50,7 +51,40 @@ class Clusters:
 
 
 @dataclass(frozen=True, eq=False)
-class Core:
+class DenseCore:
+    """A core as its inverse."""
+
+    inverse: Floats
+    row_error: Floats  # bound on each row's relative rounding error, times 2^53
+
+    def __len__(self) -> int:
+        return len(self.inverse)
+
+    @property
+    def degree(self) -> Ints:
+        """How many terms the sum of each row has, one after the other: four go at a time."""
+        return np.full(len(self), len(self) // 4 + 8)
+
+    @property
+    def missing(self) -> Floats:
+        """Nothing is left out."""
+        return np.zeros(len(self))
+
+    def solve(self, x: Floats) -> None:
+        """Replace a tile of right-hand sides by solutions."""
+        multiply_tile(self.inverse.astype(x.dtype, copy=False), x.copy(), x)
+
+    def solve_vector(self, x: Floats) -> None:
+        """Replace one right-hand side by its solution."""
+        x[:] = self.inverse @ x
+
+    def visits(self, y: Floats) -> None:
+        """Replace y by y times the inverse."""
+        y[:] = y @ self.inverse
+
+
+@dataclass(frozen=True, eq=False)
+class SparseCore:
     """Moves between the states of a core, none to itself, each row with `out` summing to 1."""
 
     indptr: Ints
@@ -65,6 +99,18 @@ class Core:
 
     def __len__(self) -> int:
         return len(self.out)
+
+    @property
+    def degree(self) -> Ints:
+        """How many terms each row adds up."""
+        return np.diff(self.indptr)
+
+    def visits(self, y: Floats) -> None:
+        """Refuse what takes the inverse."""
+        raise ResourceError(
+            f"the flow to one node needs the inverse of a core of {len(self)} states: "
+            "give an accuracy in bits, such as 0.01, for a local answer"
+        )
 
     def prepare(self, x: Floats) -> Floats:
         """Turn right-hand sides into those of the clustered rows."""
@@ -89,14 +135,33 @@ class Core:
             sweep_vector(self.indptr, self.indices, self.data, right, x, k % 2 == 0)
 
 
-def core_of(
-    moves: tuple[Ints, Ints, Floats],
-    errors: Floats,
-    out: Floats,
-    out_error: Floats,
-    *,
-    tolerance: float,
-) -> Core:
+Core = DenseCore | SparseCore
+Moves = tuple[Ints, Ints, Floats]
+
+
+def dense_core(moves: Moves, errors: Floats, out: Floats, out_error: Floats) -> DenseCore:
+    """Invert a core given by its moves and ways out."""
+    rows, to, values = moves
+    n = len(out)
+    matrix, error = np.zeros((n, n)), np.zeros((n, n), dtype=np.float32)
+    matrix[rows, to] = values
+    error[rows, to] = errors
+    pivot, row_error = eliminate_core(matrix, error, out.copy(), out_error.copy())
+    refuse_faint(pivot)
+    return DenseCore(invert_core(matrix, pivot), row_error)
+
+
+def refuse_faint(pivot: Floats) -> None:
+    """Refuse pivots that elimination marks as beyond the range of floats."""
+    if len(pivot) and pivot.min() <= 0:
+        raise AccuracyError(
+            "absorption is rarer than floats can hold (below 1e-290): no score is given"
+        )
+
+
+def sparse_core(
+    moves: Moves, errors: Floats, out: Floats, out_error: Floats, *, tolerance: float
+) -> SparseCore:
     """Make a core of moves and ways out; `tolerance` is the mass a row may miss."""
     rows, to, values = moves
     n = len(out)
@@ -117,7 +182,7 @@ def core_of(
         row_error[clusters.members] = np.repeat(worst + 12.0 * sizes + 20, sizes)
         done.append(clusters)
     sweeps, missing = _count_sweeps(indptr, indices, data, out, tolerance)
-    return Core(indptr, indices, data, out, scale, tuple(done), row_error, missing, sweeps)
+    return SparseCore(indptr, indices, data, out, scale, tuple(done), row_error, missing, sweeps)
 
 
 def _cluster(

@@ -75,7 +75,7 @@ def score_exactly(
 
 def add_missing(asked: Asked, sums: Sums, counts: Floats) -> None:
     """Count what sweeps over cores left out: at most it is spread over all sources."""
-    if asked.factor.cores:
+    if asked.factor.sweeps:
         missing = asked.factor.missing()[asked.scored]
         sums.missing[:] = missing
         sums.above[:] = surprise(missing) + missing * np.log2(counts[asked.scored])

@@ -8,17 +8,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from coinhaze.errors import AccuracyError, ResourceError
 from coinhaze.ledger.amounts import Bools, Floats, Ints
-from coinhaze.solve.core import Core, core_of
+from coinhaze.solve.core import Core, SparseCore, dense_core, refuse_faint, sparse_core
 from coinhaze.solve.factor_kernels import (
-    eliminate_core,
     gather_rows,
     mark_needed,
-    solve_transposed,
     solve_vector,
     solve_vector_back,
     thin_block,
+    visits_back,
+    visits_forward,
+    visits_of,
 )
 from coinhaze.solve.reduce import ENTRY_ERROR, Reduced
 from coinhaze.solve.stream_kernels import solve_tile, solve_tile_back
@@ -124,15 +124,16 @@ class Factor:
 
     def visits(self, start: int) -> Floats:
         """Give the expected visits to every state of a walk from one state."""
-        if self.cores:
-            raise ResourceError(
-                "the flow to one node needs a core of "
-                f"{max(len(c) for c in self.cores.values())} states eliminated: "
-                "give an accuracy in bits, such as 0.01, for a local answer"
-            )
         result = np.zeros(len(self))
         result[self.place[start]] = 1.0
-        solve_transposed(*self.arrays(), result)
+        for stretch in reversed(list(self._stretches(len(self.block_start) - 1))):
+            first, last = stretch.blocks
+            if stretch.core is not None:
+                bounds = self.block_start[last], self.block_start[last + 1]
+                visits_back(self.upper, self.upper_at, self.upper_v, self.pivot, *bounds, result)
+                stretch.core.visits(result[stretch.part])
+                visits_forward(self.lower, self.lower_at, self.lower_v, *bounds, result)
+            visits_of(*self.arrays(), first, last, result)
         return result[self.place]
 
     def roundings(self) -> Floats:
@@ -140,9 +141,14 @@ class Factor:
         degree = np.diff(self.lower) + np.diff(self.upper)
         for block, core in self.cores.items():
             end = self.block_start[block + 1]
-            degree[end - len(core) : end] += np.diff(core.indptr)
+            degree[end - len(core) : end] += core.degree
         roundings: Floats = 2 * self.row_error + degree + 10
         return roundings[self.place]
+
+    @property
+    def sweeps(self) -> bool:
+        """Tell whether some core is solved by sweeps, which leave out a little."""
+        return any(isinstance(core, SparseCore) for core in self.cores.values())
 
     def _stretches(self, blocks: int) -> Iterator[_Stretch]:
         """Cut the blocks where cores end."""
@@ -169,8 +175,8 @@ class _Block(NamedTuple):
     order: Ints
     pivot: Floats
     row_error: Floats
-    lowers: list[tuple[Ints, Ints, Floats]]
-    uppers: list[tuple[Ints, Ints, Floats]]
+    lower: tuple[Ints, Ints, Floats]
+    upper: tuple[Ints, Ints, Floats]
     core: Core | None
 
 
@@ -198,8 +204,8 @@ def factorise(reduced: Reduced, *, missing: float = EXACT_MISSING) -> Factor:
         place[start + done.order] = start + np.arange(end - start)
         pivot[start:end] = done.pivot
         row_error[start:end] = done.row_error
-        lowers += [(start + i, start + j, v) for i, j, v in done.lowers]
-        uppers += [(start + i, start + j, v) for i, j, v in done.uppers]
+        lowers.append((start + done.lower[0], start + done.lower[1], done.lower[2]))
+        uppers.append((start + done.upper[0], start + done.upper[1], done.upper[2]))
         if done.core is not None:
             cores[b] = done.core
     return _ordered(reduced, place, pivot, row_error, lowers, uppers, cores)
@@ -243,30 +249,18 @@ def _eliminate(
     *thin, gave_up = thin_block(*given, 1 << 60, MOST_WORK)
     if gave_up or len(thin[8]) > MOST_CORE:
         *thin, gave_up = thin_block(*given, THIN, 1 << 60)
-    done, order, pivot, row_error, lower, upper, moves, errors, out, out_error = thin
-    _refuse_faint(pivot)
-    core = None
-    lowers, uppers = [lower], [upper]
+    _, order, pivot, row_error, lower, upper, moves, errors, out, out_error = thin
+    refuse_faint(pivot)
+    core: Core | None = None
     if len(out) > MOST_CORE:
-        core = core_of(moves, errors, out, out_error, tolerance=missing)
+        core = sparse_core(moves, errors, out, out_error, tolerance=missing)
+    elif len(out):
+        core = dense_core(moves, errors, out, out_error)
+    if core is not None:
+        # A core's rows are solved apart: on the way back there is nothing left to do for them.
         pivot = np.concatenate([pivot, np.ones(len(core))])
         row_error = np.concatenate([row_error, core.row_error])
-    elif len(out):
-        core_pivot, core_error, low, up = eliminate_core(*moves, errors, out, out_error)
-        _refuse_faint(core_pivot)
-        pivot = np.concatenate([pivot, core_pivot])
-        row_error = np.concatenate([row_error, core_error])
-        of_core = order[done:]
-        lowers.append((of_core[low[0]], of_core[low[1]], low[2]))
-        uppers.append((of_core[up[0]], of_core[up[1]], up[2]))
-    return _Block(order, pivot, row_error, lowers, uppers, core)
-
-
-def _refuse_faint(pivot: Floats) -> None:
-    if len(pivot) and pivot.min() <= 0:
-        raise AccuracyError(
-            "absorption is rarer than floats can hold (below 1e-290): no score is given"
-        )
+    return _Block(order, pivot, row_error, lower, upper, core)
 
 
 def _ordered(

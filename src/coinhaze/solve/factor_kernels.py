@@ -96,55 +96,6 @@ def _columns(triples):
 
 
 @njit(cache=True, nogil=True)
-def eliminate_core(rows, columns, values, errors, out, out_error):
-    """Eliminate the states of a core as a dense matrix, in the order given.
-
-    The core is given by its moves and the probability `out` to leave it, with their errors.
-    Gives pivots, error bounds, lower factors and upper rows; a number too small for floats gives
-    pivots of 0.
-    """
-    c = len(out)
-    dense = np.zeros((c, c))
-    error = np.zeros((c, c))
-    for e in range(len(rows)):
-        dense[rows[e], columns[e]] = values[e]
-        error[rows[e], columns[e]] = errors[e]
-    out = out.copy()
-    out_error = out_error.copy()
-    row_error = np.empty(c)
-    pivot = np.empty(c)
-    lower = [(np.int64(0), np.int64(0), 0.0) for _ in range(0)]
-    upper = [(np.int64(0), np.int64(0), 0.0) for _ in range(0)]
-    faint = 1.0
-    for k in range(c):
-        row_error[k] = out_error[k]
-        for j in range(k + 1, c):
-            if dense[k, j] > 0:
-                row_error[k] = max(row_error[k], error[k, j])
-                upper.append((k, j, dense[k, j]))
-        s = exact_sum(np.append(dense[k, k + 1 :], out[k]))
-        pivot[k] = s
-        for i in range(k + 1, c):
-            if dense[i, k] == 0:
-                continue
-            ratio = dense[i, k] / s
-            ratio_error = error[i, k] + PRODUCT
-            lower.append((i, k, ratio))
-            if out[k] > 0:
-                out_error[i] = max(out_error[i], ratio_error) + SUM
-                out[i] += ratio * out[k]
-                faint = min(faint, out[i])
-            for j in range(k + 1, c):
-                if dense[k, j] > 0 and j != i:
-                    dense[i, j] += ratio * dense[k, j]
-                    faint = min(faint, dense[i, j])
-                    error[i, j] = max(error[i, j], ratio_error) + SUM
-    if faint < FAINT:
-        pivot[:] = 0.0
-    return pivot, row_error, _columns(lower), _columns(upper)
-
-
-@njit(cache=True, nogil=True)
 def thin_block(
     indptr, indices, data, data_error, outside, outside_error, dense_share, most_product, most_work
 ):
@@ -350,16 +301,31 @@ def solve_vector_back(
 
 
 @njit(cache=True, nogil=True)
-def solve_transposed(lower, lower_at, lower_v, upper, upper_at, upper_v, pivot, block_start, y):
-    """Replace y by y N: the expected visits to each state of walks that start as y says."""
-    for b in range(len(block_start) - 2, -1, -1):
-        for i in range(block_start[b], block_start[b + 1]):
-            y[i] /= pivot[i]
-            for e in range(upper[i], upper[i + 1]):
-                y[upper_at[e]] += y[i] * upper_v[e]
-        for i in range(block_start[b + 1] - 1, block_start[b] - 1, -1):
-            for e in range(lower[i], lower[i + 1]):
-                y[lower_at[e]] += y[i] * lower_v[e]
+def visits_back(upper, upper_at, upper_v, pivot, start, end, y):
+    """The way back of a solve, transposed, for the states start .. end - 1."""
+    for i in range(start, end):
+        y[i] /= pivot[i]
+        for e in range(upper[i], upper[i + 1]):
+            y[upper_at[e]] += y[i] * upper_v[e]
+
+
+@njit(cache=True, nogil=True)
+def visits_forward(lower, lower_at, lower_v, start, end, y):
+    """The way forward of a solve, transposed, for the states start .. end - 1."""
+    for i in range(end - 1, start - 1, -1):
+        for e in range(lower[i], lower[i + 1]):
+            y[lower_at[e]] += y[i] * lower_v[e]
+
+
+@njit(cache=True, nogil=True)
+def visits_of(
+    lower, lower_at, lower_v, upper, upper_at, upper_v, pivot, block_start, first, last, y
+):
+    """Replace y by y N through the blocks last - 1 .. first: expected visits to each state."""
+    for b in range(last - 1, first - 1, -1):
+        start, end = block_start[b], block_start[b + 1]
+        visits_back(upper, upper_at, upper_v, pivot, start, end, y)
+        visits_forward(lower, lower_at, lower_v, start, end, y)
 
 
 @njit(cache=True, nogil=True)

@@ -2,8 +2,9 @@
 
 An acyclic chain is its own. A cyclic one is unrolled through its factors: a state i of a component
 becomes two nodes, r_i = own_i + sum of lower_ik r_k (what forward elimination gathers) and
-x_i = (r_i + sum of upper_ij x_j) / pivot_i, which is its row of B. All weights are positive, so
-whatever holds for mixtures of lists along moves holds here; only rows of r sum to less than 1.
+x_i = (r_i + sum of upper_ij x_j) / pivot_i, which is its row of B; in a core x = N r. All weights
+are positive, so whatever holds for mixtures of lists along moves holds here; only rows of r sum to
+less than 1.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ import numpy as np
 from coinhaze.errors import ResourceError
 from coinhaze.ledger.amounts import Floats, Ints
 from coinhaze.solve.asked import Asked
+from coinhaze.solve.core import DenseCore
+from coinhaze.solve.factor import Factor
 from coinhaze.solve.moves_kernels import unroll
 
 
@@ -49,14 +52,15 @@ class Moves:
                 every,
             )  # fmt: skip
         factor = asked.factor
-        if factor.cores:
+        if factor.sweeps:
             raise ResourceError(
                 "a component with a core of "
                 f"{max(len(c) for c in factor.cores.values())} states cannot be unrolled"
             )
         first = np.minimum.reduceat(factor.place, reduced.block_start[:-1])
+        sizes, at, inverses = _cores(factor, first)
         indptr, indices, data, node, source = unroll(
-            *factor.arrays()[:7], first, np.diff(reduced.block_start)
+            *factor.arrays()[:7], first, np.diff(reduced.block_start), sizes, at, inverses
         )
         own = np.zeros(len(indptr) - 1)
         state = np.full(len(own), -1)
@@ -69,3 +73,18 @@ class Moves:
     def columns(self, of_state: Ints) -> Ints:
         """Give the column each node ends in, from those of states."""
         return np.append(of_state, -1)[self.state]
+
+
+def _cores(factor: Factor, first: Ints) -> tuple[Ints, Ints, Floats]:
+    """Give the size of each block's core, where its inverse begins, and all inverses."""
+    sizes = np.zeros(len(first), dtype=np.int64)
+    at = np.zeros(len(first), dtype=np.int64)
+    inverses = [np.zeros(0)]
+    block_at = {int(place): block for block, place in enumerate(first)}
+    for block, core in factor.cores.items():
+        assert isinstance(core, DenseCore)
+        b = block_at[int(factor.block_start[block])]
+        sizes[b] = len(core)
+        at[b] = sum(len(i) for i in inverses)
+        inverses.append(core.inverse.ravel())
+    return sizes, at, np.concatenate(inverses)

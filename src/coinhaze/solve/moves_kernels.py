@@ -10,15 +10,18 @@ from numba import njit
 
 
 @njit(cache=True, nogil=True)
-def unroll(lower, lower_at, lower_v, upper, upper_at, upper_v, pivot, first, sizes):
+def unroll(
+    lower, lower_at, lower_v, upper, upper_at, upper_v, pivot, first, sizes, cores, at, inverses
+):
     """Give moves, and for each place of the factors the node of its row and of its absorber.
 
-    Blocks are taken in the order given by `first`, the place where each begins.
+    Blocks are taken in the order given by `first`, the place where each begins. The last
+    `cores[b]` states of block b are a core, whose inverse begins at `at[b]`.
     """
     n = len(pivot)
     row_node = np.empty(n, np.int64)
     own_node = np.empty(n, np.int64)
-    room = len(lower_at) + len(upper_at) + n
+    room = len(lower_at) + len(upper_at) + n + len(inverses)
     start = np.zeros(2 * n + 1, np.int64)
     to = np.empty(room, np.int64)
     weight = np.empty(room)
@@ -36,7 +39,18 @@ def unroll(lower, lower_at, lower_v, upper, upper_at, upper_v, pivot, first, siz
             own_node[i] = node
             node += 1
             start[node] = end
-        for i in range(stop - 1, begin - 1, -1):
+        core = stop - cores[b]
+        for i in range(core, stop):
+            for j in range(core, stop):
+                w = inverses[at[b] + (i - core) * cores[b] + j - core]
+                if w > 0.0:
+                    to[end] = own_node[j]
+                    weight[end] = w
+                    end += 1
+            row_node[i] = node
+            node += 1
+            start[node] = end
+        for i in range(core - 1, begin - 1, -1):
             if single:
                 row_node[i] = own_node[i]
                 continue

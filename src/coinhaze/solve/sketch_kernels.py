@@ -10,7 +10,7 @@ import math
 import numpy as np
 from numba import njit
 
-from coinhaze.solve.stream_kernels import WIDTH, _gather, log2
+from coinhaze.solve.stream_kernels import WIDTH, gather, log2
 
 
 @njit(cache=True, nogil=True)
@@ -109,14 +109,14 @@ def sum_draws(
 
     Rows that miss some of their mass are taken for what they are without it.
     """
-    buffer = np.zeros(WIDTH, x.dtype)
+    buffer = np.zeros((1, WIDTH), x.dtype)
     for r in range(len(scored)):
         i = scored[r]
-        row = buffer
+        row = buffer[0]
         if i < len(x):
             row = x[i]
         else:
-            fresh = _gather(row, True, lower[i], lower[i + 1], lower_at, lower_v, x, live)
+            fresh = gather(buffer, 0, True, lower[i], lower[i + 1], lower_at, lower_v, x, live)
             if column[i] >= 0:
                 s = column[i]
                 fill_draws(source[s], seed, first, own[i], shift[s], row, fresh)

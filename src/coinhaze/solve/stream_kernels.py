@@ -76,14 +76,14 @@ def surprise(p):
     error_model="numpy",
     fastmath={"reassoc", "contract", "nnan", "nsz"},
 )
-def row_sums(row, prior_bits, prior_top, width):
-    """Add up entropy, mass and prior entropy of one row of a tile; also its largest entry."""
+def row_sums(rows, i, prior_bits, prior_top, width):
+    """Add up entropy, mass and prior entropy of row i of a tile; also its largest entry."""
     h = 0.0
     m = 0.0
     q = 0.0
     best = 0.0
     for c in range(width):
-        p = row[c]
+        p = rows[i, c]
         h += surprise(p)
         m += p
         q += p * prior_bits[c]
@@ -103,15 +103,16 @@ def start_tile(own, column, first, x, live):
             x[i, k] = own[i]
 
 
-@njit(cache=True, nogil=True, inline="always", error_model="numpy", fastmath={"contract"})
-def _gather(row, fresh, begin, end, at, values, x, live):
-    """Add up rows with their weights; `fresh` tells that the row holds nothing yet.
+@njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
+def gather(rows, i, fresh, begin, end, at, values, x, live):
+    """Add rows of x with their weights up into row i; `fresh` tells that it holds nothing yet.
 
-    Four rows at a time, so that the sum is read and written a quarter as often.
+    Four rows at a time, so that the sum is read and written a quarter as often. Entries are
+    indexed, never sliced: a slice of an array costs more than a short row.
     """
     held = 0
     j0 = j1 = j2 = np.int64(0)
-    v0 = v1 = v2 = values[0] if len(values) else row[0]
+    v0 = v1 = v2 = rows[i, 0]
     for e in range(begin, end):
         j = at[e]
         if not live[j]:
@@ -123,35 +124,36 @@ def _gather(row, fresh, begin, end, at, values, x, live):
             j1, v1 = j, v
         elif held == 2:
             j2, v2 = j, v
+        elif fresh:
+            for k in range(WIDTH):
+                rows[i, k] = (v0 * x[j0, k] + v1 * x[j1, k]) + (v2 * x[j2, k] + v * x[j, k])
         else:
-            a, b, c, d = x[j0], x[j1], x[j2], x[j]
-            if fresh:
-                for k in range(WIDTH):
-                    row[k] = (v0 * a[k] + v1 * b[k]) + (v2 * c[k] + v * d[k])
-                fresh = False
-            else:
-                for k in range(WIDTH):
-                    row[k] += (v0 * a[k] + v1 * b[k]) + (v2 * c[k] + v * d[k])
-            held = -1
-        held += 1
+            for k in range(WIDTH):
+                rows[i, k] += (v0 * x[j0, k] + v1 * x[j1, k]) + (v2 * x[j2, k] + v * x[j, k])
+        if held == 3:
+            fresh = False
+        held = (held + 1) % 4
     if held > 0 and fresh:
-        a = x[j0]
         for k in range(WIDTH):
-            row[k] = v0 * a[k]
-        fresh = False
+            rows[i, k] = v0 * x[j0, k]
     elif held > 0:
-        a = x[j0]
         for k in range(WIDTH):
-            row[k] += v0 * a[k]
+            rows[i, k] += v0 * x[j0, k]
     if held > 1:
-        b = x[j1]
         for k in range(WIDTH):
-            row[k] += v1 * b[k]
+            rows[i, k] += v1 * x[j1, k]
     if held > 2:
-        c = x[j2]
         for k in range(WIDTH):
-            row[k] += v2 * c[k]
-    return fresh
+            rows[i, k] += v2 * x[j2, k]
+    return fresh and held == 0
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _any_live(begin, end, at, live):
+    found = False
+    for e in range(begin, end):
+        found = found or live[at[e]]
+    return found
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -160,7 +162,9 @@ def _tile_back(upper, upper_at, upper_v, pivot, start, end, needed, x, live):
         if not needed[i]:
             live[i] = False
             continue
-        live[i] = not _gather(x[i], not live[i], upper[i], upper[i + 1], upper_at, upper_v, x, live)
+        if _any_live(upper[i], upper[i + 1], upper_at, live):
+            gather(x, i, not live[i], upper[i], upper[i + 1], upper_at, upper_v, x, live)
+            live[i] = True
         if live[i] and pivot[i] != 1.0:
             for c in range(WIDTH):
                 x[i, c] /= pivot[i]
@@ -181,10 +185,10 @@ def solve_tile(
         if end > len(x):
             break
         for i in range(start, end):
-            live[i] = not _gather(
-                x[i], not live[i], lower[i], lower[i + 1], lower_at, lower_v, x, live
-            )
-        if b < last:
+            if _any_live(lower[i], lower[i + 1], lower_at, live):
+                gather(x, i, not live[i], lower[i], lower[i + 1], lower_at, lower_v, x, live)
+                live[i] = True
+        if b < last and (end - start > 1 or pivot[start] != 1.0):
             _tile_back(upper, upper_at, upper_v, pivot, start, end, needed, x, live)
 
 
@@ -198,15 +202,15 @@ def solve_tile_back(
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def leaf_row(place, own, column, first, lower, lower_at, lower_v, x, live, row):
+def leaf_row(place, own, column, first, lower, lower_at, lower_v, x, live, rows):
     """Put the row of a leaf together from those it moves to; tell whether anything is in it."""
-    fresh = _gather(row, True, lower[place], lower[place + 1], lower_at, lower_v, x, live)
+    fresh = gather(rows, 0, True, lower[place], lower[place + 1], lower_at, lower_v, x, live)
     k = column[place] - first
     if 0 <= k < WIDTH:
         if fresh:
-            row[:] = 0.0
+            rows[0, :] = 0.0
             fresh = False
-        row[k] += own[place]
+        rows[0, k] += own[place]
     return not fresh
 
 
@@ -222,38 +226,38 @@ def sum_tile(
     """
     width = min(WIDTH, len(prior_bits) - first)
     skip = elsewhere - first if first <= elsewhere < first + width else -1
-    buffer = np.zeros(WIDTH)
+    bits, tops = prior_bits[first : first + width], prior_top[first : first + width]
+    buffer = np.zeros((1, WIDTH))
     for r in range(len(scored)):
         entropy[r] = mass[r] = prior[r] = top[r] = at_elsewhere[r] = 0.0
         top_column[r] = -1
-        powers[r] = 0.0
-        row = buffer
-        i = scored[r]
-        if i >= len(x):
-            if not leaf_row(i, own, column, first, lower, lower_at, lower_v, x, live, row):
+        for o in range(len(orders)):
+            powers[r, o] = 0.0
+        place = scored[r]
+        rows, i = x, place
+        if place >= len(x):
+            rows, i = buffer, 0
+            if not leaf_row(place, own, column, first, lower, lower_at, lower_v, x, live, buffer):
                 continue
-            for c in range(width):
-                weighed[c] += excess[i] * row[c]
-        elif live[i]:
-            row = x[i]
-        else:
+            if len(excess):
+                for c in range(width):
+                    weighed[c] += excess[place] * buffer[0, c]
+        elif not live[i]:
             continue
         for o in range(len(orders)):
             for c in range(width):
-                if row[c] > 0:
-                    powers[r, o] += row[c] ** orders[o] * prior_powers[o, first + c]
+                if rows[i, c] > 0:
+                    powers[r, o] += rows[i, c] ** orders[o] * prior_powers[o, first + c]
         if skip >= 0:
-            at_elsewhere[r] = row[skip]
-            row[skip] = 0.0
-        entropy[r], mass[r], prior[r], best = row_sums(
-            row, prior_bits[first:], prior_top[first:], width
-        )
+            at_elsewhere[r] = rows[i, skip]
+            rows[i, skip] = 0.0
+        entropy[r], mass[r], prior[r], best = row_sums(rows, i, bits, tops, width)
         if skip >= 0:
-            row[skip] = at_elsewhere[r]
-            best = max(best, row[skip] * prior_top[first + skip])
+            rows[i, skip] = at_elsewhere[r]
+            best = max(best, rows[i, skip] * tops[skip])
         if best > top[r]:
             for c in range(width):
-                if row[c] * prior_top[first + c] == best:
+                if rows[i, c] * tops[c] == best:
                     top[r] = best
                     top_column[r] = first + c
                     break
