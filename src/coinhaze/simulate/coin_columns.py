@@ -1,0 +1,149 @@
+"""A filled book -> a ledger of coins: room before, names and columns after."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import astuple, fields
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from coinhaze.ledger import Amounts, CoinLedger
+from coinhaze.ledger.amounts import Floats, Ints
+from coinhaze.simulate import coin_kernels as kernels
+from coinhaze.simulate.coin_kernels import NONE, Book
+from coinhaze.simulate.names import hex_names
+from coinhaze.simulate.transparent_kernels import Cast
+
+GOLDEN = (5**0.5 - 1) / 2  # its multiples spread evenly over [0, 1], however many are taken
+MOST_AMOUNTS = 10_000  # more outputs than any transaction has
+
+
+def empty_book(*, transactions: int, coins: int, dice: int, flows: int = 0) -> Book:
+    """Give a book with room for that many transactions, coins and flows.
+
+    Room that is never written costs no memory, so it may be ample.
+    """
+    return Book(
+        count=np.zeros(9, dtype=np.int64),
+        dice=np.array([dice], dtype=np.uint64),
+        tx_height=np.empty(transactions, dtype=np.int64),
+        tx_coinbase=np.empty(transactions, dtype=np.bool_),
+        output_tx=np.empty(coins, dtype=np.int64),
+        output_vout=np.empty(coins, dtype=np.int64),
+        output_value=np.empty(coins, dtype=np.int64),
+        output_owner=np.empty(coins, dtype=np.int64),
+        after=np.empty(coins, dtype=np.int64),
+        input_tx=np.empty(coins, dtype=np.int64),
+        input_output=np.empty(coins, dtype=np.int64),
+        flow_tx=np.empty(flows, dtype=np.int64),
+        flow_pool=np.empty(flows, dtype=np.int64),
+        flow_into=np.empty(flows, dtype=np.int64),
+    )
+
+
+def finished_ledger(book: Book, *, block_times: Ints, seed: int, prefix: str) -> CoinLedger:
+    """Name everything in the book and give it as a ledger: earlier transactions first."""
+    before, n_tx, n_out, n_in, n_flow = (
+        int(book.count[k])
+        for k in (kernels.EARLIER, kernels.TX, kernels.OUTPUT, kernels.INPUT, kernels.FLOW)
+    )
+    n_address = kernels.settle(book, np.full(book.count[kernels.OWNER], NONE, dtype=np.int64))
+    owner = book.output_owner[:n_out]
+    spendable = owner != NONE
+    data = np.flatnonzero(~spendable)
+    owner[data] = n_address + np.arange(len(data))
+    txids = hex_names(before + n_tx, seed=seed, digits=64)
+    addresses = hex_names(n_address, seed=seed + 1, prefix=prefix, digits=40 - len(prefix))
+    height = book.tx_height[:n_tx]
+    nothing = np.zeros(0, dtype=np.int64)
+    return CoinLedger(
+        txids=txids,
+        inside=np.repeat([False, True], [before, n_tx]),
+        coinbase=np.concatenate([np.zeros(before, dtype=np.bool_), book.tx_coinbase[:n_tx]]),
+        heights=_after_nulls(before, height),
+        times=_after_nulls(before, block_times[height - height[0]]),
+        owners=pa.concat_arrays([addresses, _data_names(txids, book, data).cast(addresses.type)]),
+        owner_is_coin=np.repeat([False, True], [n_address, len(data)]),
+        output_tx=book.output_tx[:n_out],
+        output_vout=book.output_vout[:n_out],
+        output_value=Amounts.of(book.output_value[:n_out]),
+        output_owner=owner,
+        output_spendable=spendable,
+        input_tx=book.input_tx[:n_in],
+        input_output=book.input_output[:n_in],
+        flow_tx=book.flow_tx[:n_flow],
+        flow_pool=book.flow_pool[:n_flow],
+        flow_into=Amounts.of(book.flow_into[:n_flow]),
+        ring_tx=nothing,
+        ring_vin=nothing,
+        ring_output=nothing,
+    )
+
+
+def block_times(blocks: int, *, start: int, interval: float, rng: np.random.Generator) -> Ints:
+    """Draw when each block was found: independent exponential waits, in whole seconds."""
+    return np.asarray(start + np.cumsum(rng.exponential(interval, blocks)), dtype=np.int64)
+
+
+def settings_record(week: Any) -> np.void:
+    """Give a week's settings as one record, which kernels read by name."""
+    # A record is one pointer: a tuple of fifty numbers doubles the time to compile.
+    kinds = [(f.name, np.int64 if f.type == "int" else np.float64) for f in fields(week)]
+    record: np.void = np.array([astuple(week)], dtype=kinds)[0]
+    return record
+
+
+def share_table(shares: Sequence[float] | Floats, *, places: int = 1 << 16) -> Ints:
+    """Give a table to draw 0, 1, ... from, in which each fills its share of the places."""
+    ends = np.cumsum(np.asarray(shares, dtype=np.float64))
+    return np.searchsorted(ends / ends[-1], (np.arange(places) + 0.5) / places)
+
+
+def zipf_table(n: int) -> Ints:
+    """Give a table to draw from, in which the k-th of n has a share of 1/k of the first's."""
+    return share_table(1 / np.arange(1, n + 1))
+
+
+def new_owners(book: Book, n: int) -> int:
+    """Set n addresses aside and give the first."""
+    first = int(book.count[kernels.OWNER])
+    book.count[kernels.OWNER] = first + n
+    return first
+
+
+def exchanges_and_others(book: Book, exchanges: int, *, to_cold: float, reused: float) -> Cast:
+    """Set up those who pay in the open; of the reused addresses half are at exchanges.
+
+    What exchanges put away differs: powers of numbers spread evenly over [0, 1], with that mean.
+    """
+    weights = np.append(1 / np.arange(1, exchanges + 1), 0.0)
+    weights[exchanges] = weights.sum()
+    parts = np.maximum(1, np.rint(weights / weights.sum() * reused)).astype(np.int64)
+    start = np.concatenate([[0], np.cumsum(parts)])
+    return Cast(
+        pick_exchange=zipf_table(exchanges),
+        slots=np.full(start[-1], NONE, dtype=np.int64),
+        slot_start=start,
+        hot_owner=new_owners(book, exchanges) + np.arange(exchanges),
+        cold_owner=new_owners(book, exchanges) + np.arange(exchanges),
+        cold_share=((0.5 + GOLDEN * np.arange(exchanges)) % 1) ** (1 / to_cold - 1),
+        hot=np.full(exchanges, NONE, dtype=np.int64),
+        deposits=np.full(exchanges, NONE, dtype=np.int64),
+        loose=np.empty(len(book.output_tx), dtype=np.int64),
+        n_loose=np.zeros(1, dtype=np.int64),
+        amounts=np.empty(MOST_AMOUNTS, dtype=np.int64),
+    )
+
+
+def _after_nulls(before: int, values: Ints) -> pa.Int64Array:
+    return pa.concat_arrays([pa.nulls(before, pa.int64()), pa.array(values)])
+
+
+def _data_names(txids: pa.StringArray, book: Book, data: Ints) -> pa.StringArray:
+    """Name outputs without an address, which own themselves, `txid:vout`."""
+    makers = txids.take(pa.array(book.output_tx[data]))
+    numbers = pc.cast(pa.array(book.output_vout[data]), pa.string())
+    return pc.binary_join_element_wise(makers, numbers.cast(makers.type), ":")

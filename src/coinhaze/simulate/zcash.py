@@ -1,0 +1,164 @@
+"""A simulated week of Zcash, 1 to 8 February 2021: mining, open payments, shielded pools."""
+
+from __future__ import annotations
+
+from dataclasses import astuple, dataclass
+
+import numpy as np
+
+from coinhaze.ledger import CoinLedger
+from coinhaze.simulate.coin_columns import (
+    block_times,
+    empty_book,
+    exchanges_and_others,
+    finished_ledger,
+    new_owners,
+    settings_record,
+    share_table,
+    zipf_table,
+)
+from coinhaze.simulate.coin_kernels import NONE, Book
+from coinhaze.simulate.zcash_kernels import Mining, run_week
+
+TRANSACTIONS = 65_000
+BLOCKS = 8_029
+FIRST_HEIGHT = 1_131_715
+START = 1_612_137_600  # 1 February 2021, 00:00 UTC
+COIN = 100_000_000
+
+
+@dataclass(frozen=True)
+class ZcashWeek:
+    """What the week is made of; docs/simulated-weeks.md says where each figure comes from."""
+
+    # Of all transactions but coinbases and refills, how many are of which kind.
+    payments: float = 0.505
+    withdrawals: float = 0.20
+    sweeps: float = 0.08
+    payouts: float = 0.036
+    gathers: float = 0.035
+    protects: float = 0.02
+    shields: float = 0.03
+    unshields: float = 0.035
+    shielded: float = 0.04
+    migrations: float = 0.004
+    # Who there is.
+    exchanges: int = 60
+    pools: int = 12
+    miners: int = 26_000
+    # Amounts, in zatoshi: medians of lognormals that share one spread.
+    spread: float = 2.0
+    coin_median: float = 1.0 * COIN
+    withdrawal_median: float = 1.0 * COIN
+    deposit_median: float = 0.3 * COIN
+    shielded_median: float = 8.0 * COIN
+    payout_mean: float = 0.05 * COIN
+    miner_reward: int = 250_000_000
+    first_fund: int = 21_875_000
+    second_fund: int = 25_000_000
+    third_fund: int = 15_625_000
+    fee_rate: float = 5.0
+    # Where money goes.
+    to_exchange: float = 0.5
+    to_cold: float = 0.97
+    hot_amount: int = 900 * COIN
+    hot_most: int = 300 * COIN
+    no_change: float = 0.2
+    change_reuse: float = 0.5
+    reuse: float = 0.5
+    deposit_reuse: float = 0.6
+    uses: float = 4.0
+    recent: float = 0.6
+    sweep_recent: float = 0.6
+    data_share: float = 0.0
+    purse: int = 1_100 * COIN
+    from_pool: float = 0.02
+    from_sprout: float = 0.1
+    # How many inputs and outputs: Pareto, cut.
+    inputs_exponent: float = 2.0
+    most_inputs: int = 50
+    sweep_least: int = 3
+    sweep_exponent: float = 1.2
+    sweep_most: int = 200
+    payout_least: int = 100
+    payout_exponent: float = 1.5
+    payout_most: int = 2_000
+    gather_least: int = 40
+    gather_exponent: float = 1.3
+    gather_most: int = 1_000
+    protect_most: int = 50
+    maturity: int = 100
+    # Before the window.
+    shieldings: int = 260_000
+
+
+def zcash_week(
+    *, size: float = 1.0, seed: int = 1, settings: ZcashWeek | None = None
+) -> CoinLedger:
+    """Make that share of a week of Zcash, the same for the same seed.
+
+    A share of the week is a shorter window of the same economy, with as many miners.
+
+    >>> zcash_week(size=0.01).facts()["pools"]
+    ['sapling', 'sprout']
+    """
+    week = settings or ZcashWeek()
+    rng = np.random.default_rng(seed)
+    transactions, blocks = max(1, round(TRANSACTIONS * size)), max(1, round(BLOCKS * size))
+    book = empty_book(
+        transactions=transactions + 10,
+        coins=40 * transactions + 20_000,
+        flows=3 * transactions + 10,
+        dice=int(rng.integers(1 << 63)),
+    )
+    cast = exchanges_and_others(
+        book, week.exchanges, to_cold=week.to_cold, reused=transactions / week.uses
+    )
+    mining = _mining(week, book, blocks)
+    times = block_times(blocks, start=START, interval=75, rng=rng)
+    kinds = share_table(astuple(week)[:10])
+    enough = run_week(
+        book, cast, mining, settings_record(week), kinds, FIRST_HEIGHT, blocks, transactions
+    )
+    assert enough, "the book is too small for these settings"
+    return finished_ledger(book, block_times=times, seed=seed, prefix="t1")
+
+
+def zcash_history(
+    *, size: float = 1.0, seed: int = 1, settings: ZcashWeek | None = None
+) -> dict[str, list[int]]:
+    """Give the values that entered each shielded pool before the week, for `absorbing_chain`.
+
+    A share of the week comes with that share of the history.
+
+    >>> sorted(zcash_history(size=0.001))
+    ['sapling', 'sprout']
+    """
+    week = settings or ZcashWeek()
+    rng = np.random.default_rng([seed, 1])
+    history = {}
+    for pool in ("sapling", "sprout"):
+        n = max(2, round(week.shieldings * size))
+        values = week.shielded_median * np.exp(week.spread * rng.standard_normal(n))
+        history[pool] = [int(v) + 1 for v in values]
+    return history
+
+
+def _mining(week: ZcashWeek, book: Book, blocks: int) -> Mining:
+    """Set up the mining pools, whose miners are as many as they are busy, and the funds."""
+    busy = np.cumsum(1 / np.arange(1, week.pools + 1))
+    first = np.concatenate([[0], np.rint(busy / busy[-1] * week.miners)]).astype(np.int64)
+    pools = np.arange(week.pools)
+    return Mining(
+        pick=zipf_table(week.pools),
+        reward_owner=new_owners(book, week.pools) + pools,
+        payout_owner=new_owners(book, week.pools) + pools,
+        fund_owner=new_owners(book, 3) + np.arange(3),
+        ripe=np.full(week.pools, NONE, dtype=np.int64),
+        purse=np.full(week.pools, NONE, dtype=np.int64),
+        first=first,
+        miner_owner=new_owners(book, week.miners) + np.arange(week.miners),
+        miner_coin=np.full(week.miners, NONE, dtype=np.int64),
+        rewards=np.empty(blocks, dtype=np.int64),
+        finders=np.empty(blocks, dtype=np.int64),
+    )
