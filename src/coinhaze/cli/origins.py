@@ -14,9 +14,12 @@ from coinhaze.cli.waiting import wait_for
 @click.argument("sources", nargs=-1, metavar="SOURCE...")
 @click.argument("node")
 @model_options
+@click.option("--accuracy", default="exact", help="exact, or the widest interval in bits.")
 @click.option("--top", type=click.IntRange(1), default=10, help="How many sources to show.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON on stdout.")
-def command(sources: tuple[str, ...], node: str, top: int, as_json: bool, **options: Any) -> None:
+def command(
+    sources: tuple[str, ...], node: str, accuracy: str, top: int, as_json: bool, **options: Any
+) -> None:
     """Show the sources of NODE's money, largest first, and the ways it came.
 
     Example: coinhaze origins transfers.csv alice --time temporal
@@ -27,8 +30,12 @@ def command(sources: tuple[str, ...], node: str, top: int, as_json: bool, **opti
     if not sources:
         raise UsageError("name a file and a node: coinhaze origins SOURCE... NODE, the node last")
 
+    try:
+        width: Any = accuracy if accuracy == "exact" else float(accuracy)
+    except ValueError:
+        raise UsageError(f"--accuracy is exact or a number of bits, not {accuracy!r}") from None
     settings = settings_of(options)
-    found = wait_for("tracing", lambda _: origins(list(sources), node, **settings))
+    found = wait_for("tracing", lambda _: origins(list(sources), node, accuracy=width, **settings))
     tell_notes(found.chain.notes)
     if as_json:
         import json

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -27,8 +28,10 @@ class Origins:
     flow_from: Ints  # predecessor ...
     flow_to: Ints  # ... and node of each move that carried some of the money
     flow_share: Floats  # expected number of times a walk back makes that move
-    way_next: Ints  # from each node of the past, the next one on its likeliest way here
+    past: Ints  # the nodes money came through, in order of number
+    way_next: Ints  # from each of them, the next one on its likeliest way here
     way_end: Ints  # for each outcome, the node where its likeliest way begins
+    missing: float = 0.0  # how much was not followed: shares above are that much too low at most
 
     @property
     def name(self) -> str:
@@ -62,7 +65,7 @@ class Origins:
         """Name the likeliest way from the source of that rank (0 is the largest) to the node."""
         way = [int(self.way_end[rank])]
         while way[-1] != self.node:
-            way.append(int(self.way_next[way[-1]]))
+            way.append(int(self.way_next[np.searchsorted(self.past, way[-1])]))
         return self._names(np.array(way))
 
     def to_arrow(self) -> pa.Table:
@@ -77,7 +80,8 @@ class Origins:
             "bits": self.bits,
             "bits_low": self.bits_low,
             "bits_high": self.bits_high,
-            "steps": self.steps,
+            "steps": None if math.isnan(self.steps) else self.steps,
+            "missing": self.missing,
             "sources": [row | {"way": self.way(k)} for k, row in enumerate(names)],
             "flow": self.flow().slice(0, most).to_pylist(),
         }
@@ -92,6 +96,8 @@ class Origins:
         )
         more = len(self.outcomes) - 20
         rest = f"<p>and {more} more</p>" if more > 0 else ""
+        if self.missing > 0:
+            rest += f"<p>not followed to its end: {self.missing:.4%}</p>"
         title = f"{html.escape(self.name[:80])}: {self.bits:.4f} bits"
         return f"<p>{title}</p><table><tr><th>source</th><th>share</th></tr>{rows}</table>{rest}"
 

@@ -90,12 +90,12 @@ def origins_report(origins: Origins, *, most: int = 10) -> Group:
     """Show one coin's sources, largest first, and the likeliest way from each."""
     count = 2.0**origins.bits
     half = (origins.bits_high - origins.bits_low) / 2
-    one = len(origins.outcomes) == 1
+    one = len(origins.outcomes) == 1 and origins.bits_high < 1e-9
     among = "one possible origin" if one else f"as among {count:,.1f} equally likely origins"
-    sentence = (
-        f"{origins.bits:.4f} bits, proven to {half:.0e}: {among}; "
-        f"{origins.steps:.2f} steps back on average."
-    )
+    steps = "" if np.isnan(origins.steps) else f"; {origins.steps:.2f} steps back on average"
+    between = f"between {origins.bits_low:.4f} and {origins.bits_high:.4f}"
+    proven = f"proven to {half:.0e}" if half <= 1e-6 else f"proven {between}"
+    sentence = f"{origins.bits:.4f} bits, {proven}: {among}{steps}."
     table = Table(title="Origins", title_justify="left")
     table.add_column("source", overflow="fold")
     table.add_column("share", justify="right")
@@ -112,6 +112,8 @@ def origins_report(origins: Origins, *, most: int = 10) -> Group:
     if rest:
         share = float(np.sum(origins.probability[len(shown) :]))
         table.add_row(Text(f"other, {rest:,} sources"), f"{share:.2%}", "")
+    if origins.missing > 5e-5:
+        table.add_row("not followed to its end", f"{origins.missing:.2%}", "")
     return Group(Text(origins.name, style="bold"), Text(sentence), table)
 
 

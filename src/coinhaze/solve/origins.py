@@ -5,17 +5,25 @@ from __future__ import annotations
 from typing import Any, Literal
 
 import numpy as np
+import scipy.sparse
 import scipy.sparse.csgraph
 
 from coinhaze.chain import AbsorbingChain
 from coinhaze.chain.chain import NO_COLUMN
-from coinhaze.errors import InputError, UnknownName
-from coinhaze.ledger.amounts import Bools, Ints
+from coinhaze.errors import AccuracyError, UnknownName
+from coinhaze.ledger.amounts import Floats, Ints
 from coinhaze.measure import Origins
 from coinhaze.solve.asked import Asked
 from coinhaze.solve.exact import score_exactly, width_of
+from coinhaze.solve.local import MOST_MOVES, LocalSolver, local_row, no_answer
 from coinhaze.solve.reduce import NO_STATE
 from coinhaze.solve.source import Source, chain_of
+from coinhaze.solve.trace import trace
+
+# Widths down to this are reached without solving the whole past.
+EXACTLY = 1e-6
+# Chains of up to so many nodes are solved whole where so few moves do not reach the width.
+SMALL, FEW_MOVES = 200_000, 10_000_000
 
 
 def origins(
@@ -27,7 +35,9 @@ def origins(
 ) -> Origins:
     """Give the distribution over sources of one node, largest first, and the flow that led there.
 
-    `source` is a chain, or anything `score` takes, with the same settings.
+    `source` is a chain, or anything `score` takes, with the same settings. `accuracy` is the
+    widest interval allowed, in bits: with one above 1e-6 only the largest flows are followed,
+    every probability is a lower bound, and `missing` says how much was not followed to its end.
 
     >>> import coinhaze
     >>> ledger = coinhaze.AccountLedger.from_transfers([("a", "c", 1), ("b", "c", 3)])
@@ -39,64 +49,125 @@ def origins(
     start = chain.graph.names.node(node) if isinstance(node, str) else int(node)
     if not 0 <= start < len(chain):
         raise UnknownName(f"no node {start}: the graph has {len(chain)}")
+    width = width_of(accuracy)
+    if width > EXACTLY:
+        try:
+            return _nearly(chain, start, width)
+        except AccuracyError:
+            # Loops can hold mass for long; a small chain is then solved whole.
+            if len(chain) > SMALL:
+                raise
+    return _exactly(chain, start, width)
+
+
+def _nearly(chain: AbsorbingChain, start: int, width: float) -> Origins:
+    """Bound the bits on as little of the past as that takes, and follow the largest flows."""
+    row = local_row(
+        chain, start, width=width, moves=FEW_MOVES if len(chain) <= SMALL else MOST_MOVES
+    )
+    found = trace(chain, start, ordered=LocalSolver.of(chain).condensed.ordered)
+    return _origins(
+        chain,
+        start,
+        (row.bits, row.bits_low, row.bits_high, row.steps),
+        nodes=found.nodes,
+        visits=found.visits,
+        missing=found.missing,
+    )
+
+
+def _exactly(chain: AbsorbingChain, start: int, width: float) -> Origins:
+    """Solve the coin's whole past."""
     rows = np.array([start])
     # Every node of the past is asked about by itself, so none is merged with its predecessor.
     asked = Asked.of(chain, rows, merge=False)
     kept, state = asked.reduced.kept, asked.reduced.state
     if state[start] == NO_STATE:
-        name = chain.graph.names.of(rows)[0].as_py()
-        why = (
-            "no listed money ever reached it" if chain.clean is not None else "its past never ends"
-        )
-        raise InputError(f"{name} has no answer: {why}")
-    score = score_exactly(chain, rows, method="origins", width=width_of(accuracy), asked=asked)
-    visits = np.zeros(len(chain))
-    visits[kept] = asked.factor.visits(int(state[start]))[state[kept]]
-    ends = np.flatnonzero(kept & (chain.column != NO_COLUMN))
-    share = np.bincount(
-        chain.column[ends], visits[ends] * chain.walk.own[ends], minlength=len(chain.outcomes)
+        raise no_answer(chain, start)
+    score = score_exactly(chain, rows, method="origins", width=width, asked=asked)
+    nodes = np.flatnonzero(kept)
+    return _origins(
+        chain,
+        start,
+        tuple(float(v[0]) for v in (score.bits, score.bits_low, score.bits_high, score.steps)),
+        nodes=nodes,
+        visits=asked.factor.visits(int(state[start]))[state[nodes]],
+        missing=0.0,
     )
-    possible = np.unique(chain.column[ends])
-    order = possible[np.argsort(-share[possible], kind="stable")]
-    moves = chain.Q[kept].tocoo()
-    to = np.flatnonzero(kept)[moves.coords[0]]
-    flow = visits[to] * moves.data
+
+
+def _origins(
+    chain: AbsorbingChain,
+    start: int,
+    figures: tuple[float, ...],
+    *,
+    nodes: Ints,
+    visits: Floats,
+    missing: float,
+) -> Origins:
+    """Draw up outcomes, flow and ways from the nodes a walk passes and how often it does."""
+    bits, bits_low, bits_high, steps = figures
+    ends = np.flatnonzero((chain.column[nodes] != NO_COLUMN) & (chain.walk.own[nodes] > 0))
+    possible, outcome = np.unique(chain.column[nodes[ends]], return_inverse=True)
+    ended = visits[ends] * chain.walk.own[nodes[ends]]
+    share = np.bincount(outcome, ended, minlength=len(possible))
+    order = np.argsort(-share, kind="stable")
+    at, before, chance = _moves(chain, nodes)
+    flow = visits[at] * chance
     largest = np.argsort(-flow, kind="stable")
-    way_next, way_end = _ways(chain, start, kept, ends)
+    way_next, way_end = _ways(chain, start, nodes, (at, before, chance), ends, outcome)
     return Origins(
         chain=chain,
         node=start,
-        bits=float(score.bits[0]),
-        bits_low=float(score.bits_low[0]),
-        bits_high=float(score.bits_high[0]),
-        steps=float(score.steps[0]),
-        outcomes=order,
+        bits=bits,
+        bits_low=bits_low,
+        bits_high=bits_high,
+        steps=steps,
+        outcomes=possible[order],
         probability=share[order].astype(np.float64),
-        flow_from=moves.coords[1][largest].astype(np.int64),
-        flow_to=to[largest],
+        flow_from=before[largest],
+        flow_to=nodes[at[largest]],
         flow_share=flow[largest],
+        past=nodes,
         way_next=way_next,
         way_end=way_end[order],
+        missing=missing,
     )
 
 
-def _ways(chain: AbsorbingChain, start: int, kept: Bools, ends: Ints) -> tuple[Ints, Ints]:
+def _moves(chain: AbsorbingChain, nodes: Ints) -> tuple[Ints, Ints, Floats]:
+    """Give the moves of some nodes: which of them moves, to which predecessor, how likely."""
+    q = chain.Q
+    first = q.indptr[nodes].astype(np.int64)
+    count = q.indptr[nodes + 1] - first
+    at = np.repeat(np.arange(len(nodes)), count)
+    place = np.arange(len(at)) - np.repeat(np.cumsum(count) - count, count) + first[at]
+    return at, q.indices[place].astype(np.int64), q.data[place]
+
+
+def _ways(
+    chain: AbsorbingChain,
+    start: int,
+    nodes: Ints,
+    moves: tuple[Ints, Ints, Floats],
+    ends: Ints,
+    outcome: Ints,
+) -> tuple[Ints, Ints]:
     """Find likeliest single ways: from each node the next one towards the start, and where the
     likeliest way to each outcome begins."""
-    nodes = np.flatnonzero(kept)
-    number = np.full(len(chain) + 1, NO_COLUMN)
-    number[nodes] = np.arange(len(nodes))
-    q = chain.Q[nodes][:, nodes].tocsr()
+    at, before, chance = moves
+    to = np.minimum(np.searchsorted(nodes, before), len(nodes) - 1)
+    known = nodes[to] == before
     # Shortest paths need positive lengths: a certain move costs next to nothing.
-    q.data = np.maximum(-np.log2(q.data), 1e-12)
-    length, before = scipy.sparse.csgraph.dijkstra(
-        q, indices=int(number[start]), return_predecessors=True
+    cost = np.maximum(-np.log2(chance[known]), 1e-12)
+    shape = (len(nodes), len(nodes))
+    lengths = scipy.sparse.csr_array((cost, (at[known], to[known])), shape=shape)
+    length, came_from = scipy.sparse.csgraph.dijkstra(
+        lengths, indices=int(np.searchsorted(nodes, start)), return_predecessors=True
     )
-    way_next = np.full(len(chain), NO_COLUMN)
-    way_next[nodes] = np.where(before >= 0, nodes[np.maximum(before, 0)], NO_COLUMN)
-    with np.errstate(divide="ignore"):
-        total = length[number[ends]] - np.log2(chain.walk.own[ends])
-    way_end = np.full(len(chain.outcomes), NO_COLUMN)
-    by_length = ends[np.argsort(-total, kind="stable")]
-    way_end[chain.column[by_length]] = by_length
+    way_next = np.where(came_from >= 0, nodes[np.maximum(came_from, 0)], NO_COLUMN)
+    total = length[ends] - np.log2(chain.walk.own[nodes[ends]])
+    by_length = np.argsort(-total, kind="stable")
+    way_end = np.full(int(outcome.max(initial=-1)) + 1, NO_COLUMN)
+    way_end[outcome[by_length]] = nodes[ends[by_length]]
     return way_next, way_end
