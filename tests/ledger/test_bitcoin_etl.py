@@ -13,7 +13,7 @@ import pytest
 
 from coinhaze.errors import CoinhazeError, InputError, LedgerError
 from coinhaze.graph import transaction_graph
-from coinhaze.ledger import AccountLedger, CoinLedger, read
+from coinhaze.ledger import CoinLedger, read
 
 GENESIS = "4a5e1e4baab89f3a32518a88c31bc87f618f76673e2cc77ab2127b7afdeda33b"
 TWICE = {
@@ -795,7 +795,6 @@ def test_a_fixture_of_the_exporter_is_read_or_refused_by_name(
         return
     ledger = read(path)
     assert isinstance(ledger, CoinLedger)
-    assert not isinstance(ledger, AccountLedger)
     assert len(ledger) == COUNTS[name]
     transparent = sum(o["type"] != "shielded" for r in records for o in r["outputs"])
     assert int(ledger.inside[ledger.output_tx].sum()) == transparent

@@ -15,6 +15,7 @@ from coinhaze.solve.columns import Columns, columns_of
 from coinhaze.solve.lists import list_sums
 from coinhaze.solve.progress import silent
 from coinhaze.solve.stream import stream_sums
+from coinhaze.solve.workers import UNLIMITED
 from solve.economies import random_transfers
 from vectors import coins
 
@@ -45,7 +46,7 @@ def asked_of(chain: AbsorbingChain) -> Asked:
 def test_lists_and_tiles_give_the_same_sums(seed: int) -> None:
     asked = asked_of(temporal(seed))
     orders = np.array([0.5, 2.0])
-    tiles, tile_weights = stream_sums(asked, plain(asked, orders), orders, **QUIET)
+    tiles, tile_weights = stream_sums(asked, plain(asked, orders), orders, budget=UNLIMITED, progress=silent)
     for blocks in (1, 2, 7):
         lists, weights = list_sums(asked, plain(asked, orders), orders, blocks=blocks, **QUIET)
         for a, b in zip(tiles.arrays(), lists.arrays(), strict=True):
@@ -125,7 +126,7 @@ def test_a_probability_too_small_for_floats_is_dropped_once() -> None:
     )
     asked = asked_of(chain)
     lists, _ = list_sums(asked, plain(asked), np.zeros(0), **QUIET)
-    tiles, _ = stream_sums(asked, plain(asked), np.zeros(0), **QUIET)
+    tiles, _ = stream_sums(asked, plain(asked), np.zeros(0), budget=UNLIMITED, progress=silent)
     np.testing.assert_allclose(lists.entropy, tiles.entropy, atol=1e-13)
     np.testing.assert_allclose(lists.mass, 1, atol=1e-12)
 
@@ -146,7 +147,7 @@ def test_folding_columns_changes_no_answer(time: Any, seed: int) -> None:
     answers = []
     for fold in (True, False):
         columns = columns_of(asked, orders, fold=fold)
-        sums, weights = stream_sums(asked, columns, orders, **QUIET)
+        sums, weights = stream_sums(asked, columns, orders, budget=UNLIMITED, progress=silent)
         answers.append(
             certified(
                 asked,

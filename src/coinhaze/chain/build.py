@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
-import pyarrow as pa
 
 from coinhaze.chain import policies
-from coinhaze.chain.chain import NO_COLUMN, AbsorbingChain, Walk
+from coinhaze.chain.chain import NO_COLUMN, AbsorbingChain, Outcomes, Walk
 from coinhaze.chain.knowledge import (
     Links,
     SourceSet,
@@ -17,6 +16,7 @@ from coinhaze.chain.knowledge import (
     source_set,
     with_links,
 )
+from coinhaze.chain.outcomes import SourceNames
 from coinhaze.errors import InputError, UsageError, first_few
 from coinhaze.graph import TransactionGraph
 
@@ -110,8 +110,8 @@ def _walk(
 
 def _own_outcomes(
     graph: TransactionGraph, walk: Walk
-) -> tuple[np.typing.NDArray[np.int64], pa.StringArray, int]:
+) -> tuple[np.typing.NDArray[np.int64], Outcomes, int]:
     nodes = np.flatnonzero(walk.own > 0)
     column = np.full(len(graph), NO_COLUMN)
     column[nodes] = np.arange(len(nodes))
-    return column, graph.names.of_sources(nodes), NO_COLUMN
+    return column, SourceNames(graph.names, nodes), NO_COLUMN

@@ -8,17 +8,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import scipy.sparse
 
+from coinhaze.chain.outcomes import SourceNames
 from coinhaze.graph import TransactionGraph
 from coinhaze.ledger.amounts import Bools, Floats, Ints
 
 NO_COLUMN = -1
 ELSEWHERE = "elsewhere"
+
+Outcomes: TypeAlias = SourceNames | pa.StringArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +40,7 @@ class AbsorbingChain:
     graph: TransactionGraph
     walk: Walk
     column: Ints  # for each node the outcome its absorber counts as
-    outcomes: pa.StringArray
+    outcomes: Outcomes
     elsewhere: int = NO_COLUMN  # the outcome that lumps all sources not listed
     listed: bool = False
     clean: Bools | None = None  # nodes that poison never reached

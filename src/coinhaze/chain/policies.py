@@ -11,6 +11,7 @@ import scipy.sparse
 from coinhaze.chain.chain import Walk
 from coinhaze.errors import PolicyError, UsageError
 from coinhaze.graph import TransactionGraph
+from coinhaze.graph.order_kernels import sparse_rows
 from coinhaze.ledger.amounts import Bools, Floats
 
 Policy = str | Callable[[TransactionGraph], Any] | Any
@@ -90,5 +91,10 @@ def custom(graph: TransactionGraph, policy: Any) -> Walk:
 
 
 def _by_edge(graph: TransactionGraph, value: Floats) -> scipy.sparse.csr_array:
-    n = len(graph)
-    return scipy.sparse.csr_array((value, (graph.head, graph.tail)), shape=(n, n))
+    """Put a value of each edge in the row of its head; edges are sorted by tail, so columns are."""
+    n, m = len(graph), len(value)
+    indices, data = np.empty(m, dtype=np.int64), np.empty(m)
+    start = sparse_rows(graph.head, graph.tail, value, n, indices, data)
+    q = scipy.sparse.csr_array((data, indices, start), shape=(n, n))
+    q.has_sorted_indices = q.has_canonical_format = True
+    return q

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 
 from coinhaze.graph.clusters import Clusters, merge_owners
 from coinhaze.graph.flows import Flows
 from coinhaze.graph.graph import Kind
-from coinhaze.ledger import AccountLedger, Amounts
+from coinhaze.graph.party_names import PartyNames, PrefixBlock, TextBlock
+from coinhaze.ledger import AccountLedger
+from coinhaze.ledger.text import TextIndex
 
 
 def account_flows(ledger: AccountLedger, *, mint: str, clusters: Clusters | None) -> Flows:
@@ -18,7 +18,7 @@ def account_flows(ledger: AccountLedger, *, mint: str, clusters: Clusters | None
     zero = ledger.is_zero_address() & (mint == "each")
     made, burnt = zero[ledger.sender], zero[ledger.receiver]
     dropped = made & burnt
-    ids = ledger.transfer_ids()
+    ids = TextIndex(ledger.transfer_ids())
     n = len(merged.names)
     made_rows, burnt_rows = np.flatnonzero(made), np.flatnonzero(burnt)
     tail, head = merged.number[ledger.sender], merged.number[ledger.receiver]
@@ -27,13 +27,17 @@ def account_flows(ledger: AccountLedger, *, mint: str, clusters: Clusters | None
     head[dropped] = tail[dropped]
     counts = (n, len(made_rows), len(burnt_rows))
     parties = sum(counts)
-    lost = Amounts.zeros(parties)
+    lost = None
     if ledger.fees is not None:
         lost = ledger.fees.total_by(merged.number[ledger.sender], parties)
     kinds = np.repeat(np.array([Kind.account, Kind.mint, Kind.burn], dtype=np.int8), counts)
     return Flows(
-        names=pa.concat_arrays(
-            [merged.names, _named("mint", ids, made_rows), _named("burn", ids, burnt_rows)]
+        names=PartyNames(
+            [
+                TextBlock(merged.names),
+                PrefixBlock("mint", ids, made_rows),
+                PrefixBlock("burn", ids, burnt_rows),
+            ]
         ),
         kinds=kinds,
         holds=kinds == Kind.account,
@@ -43,13 +47,9 @@ def account_flows(ledger: AccountLedger, *, mint: str, clusters: Clusters | None
         head=head,
         amounts=ledger.amounts,
         payment_flow=np.arange(len(ledger)),
+        payment_amounts=ledger.amounts,
         ledger=ledger,
         lone=np.zeros(parties, dtype=np.bool_),
         lost=lost,
         others=merged.others,
-        other_party=merged.other_party,
     )
-
-
-def _named(prefix: str, ids: pa.StringArray, rows: np.typing.NDArray[np.int64]) -> pa.StringArray:
-    return pc.binary_join_element_wise(prefix, ids.take(pa.array(rows)), ":")

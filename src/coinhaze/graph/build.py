@@ -7,15 +7,15 @@ from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
-import pyarrow as pa
 
 from coinhaze.errors import UsageError, first_few
 from coinhaze.graph.accounts import account_flows
 from coinhaze.graph.clusters import Clusters, common_input_clusters
 from coinhaze.graph.coins import coin_flows
-from coinhaze.graph.flows import Flows, stationary, temporal
+from coinhaze.graph.flows import Flows, stationary
 from coinhaze.graph.graph import Kind, TransactionGraph
 from coinhaze.graph.opening import Opening
+from coinhaze.graph.snapshots import temporal
 from coinhaze.ledger import AccountLedger, CoinLedger, Ledger
 from coinhaze.ledger.checks import exact_amount
 
@@ -150,8 +150,8 @@ def _opening(
     ledger = flows.ledger
     assert isinstance(ledger, CoinLedger)
     addresses = np.flatnonzero(flows.kinds == Kind.address)
-    names = flows.names.take(pa.array(addresses)).to_pylist()
-    table = dict(zip(names, flows.observed.take(addresses).ints(), strict=True))
+    names = flows.names.take(addresses).to_pylist()
+    table = dict(zip(names, flows.observed().take(addresses).ints(), strict=True))
     values = ledger.pool_values
     if values and pools == "merged":
         table["pool:shielded"] = sum(values.values())

@@ -10,6 +10,7 @@ import pyarrow as pa
 import scipy.sparse
 import scipy.sparse.csgraph
 
+from coinhaze.graph.party_names import Aliases
 from coinhaze.ledger import CoinLedger
 from coinhaze.ledger.amounts import Ints
 
@@ -22,25 +23,21 @@ class Merged:
 
     names: pa.StringArray
     number: Ints
-    others: pa.StringArray
-    other_party: Ints
+    others: Aliases
 
 
 def merge_owners(owners: pa.StringArray, clusters: Clusters | None) -> Merged:
     """Merge owners by a table address -> cluster; those not in it stay as they are."""
     if not clusters:
-        number = np.arange(len(owners))
-        return Merged(owners, number, pa.array([], pa.string()), np.zeros(0, dtype=np.int64))
+        nothing = np.zeros(0, dtype=np.int64)
+        none = Aliases(pa.array([], pa.string()), nothing, nothing)
+        return Merged(owners, np.arange(len(owners)), none)
     old = owners.to_pylist()
     encoded = pa.array([clusters.get(o, o) for o in old], pa.string()).dictionary_encode()
     number = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
-    moved = [k for k, o in enumerate(old) if clusters.get(o, o) != o]
-    return Merged(
-        names=encoded.dictionary,
-        number=number,
-        others=owners.take(pa.array(moved, pa.int64())),
-        other_party=number[np.array(moved, dtype=np.int64)],
-    )
+    moved = np.array([k for k, o in enumerate(old) if clusters.get(o, o) != o], dtype=np.int64)
+    others = Aliases(owners.take(pa.array(moved)), np.arange(len(moved)), number[moved])
+    return Merged(names=encoded.dictionary, number=number, others=others)
 
 
 def common_input_clusters(ledger: CoinLedger) -> Clusters:

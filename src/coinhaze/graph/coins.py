@@ -2,19 +2,52 @@
 
 from __future__ import annotations
 
+from functools import partial
+from typing import NamedTuple
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from coinhaze.graph.clusters import Clusters, merge_owners
 from coinhaze.graph.flows import Flows
-from coinhaze.graph.graph import Kind
+from coinhaze.graph.graph import Kind, Kinds
+from coinhaze.graph.party_names import Aliases, CoinBlock, PartyNames, PrefixBlock, TextBlock
 from coinhaze.ledger import Amounts, CoinLedger
 from coinhaze.ledger.amounts import Bools, Ints
 from coinhaze.ledger.coins import POOLS
+from coinhaze.ledger.text import TextIndex
 
 # A transaction is three steps: members enter rings, inputs enter the transaction, it pays out.
 RING, ENTER, PAY = 0, 1, 2
+# Flows come in parts, those of inputs and of made outputs at these places among them.
+INPUTS, PAYMENTS = 2, 4
+
+
+class _Parties(NamedTuple):
+    """How parties are numbered: holders of coins, transactions, pools, rings."""
+
+    by_owner: bool
+    owner: Ints  # for each output its owner
+    holders: int
+    transactions: int
+    pools: list[str]
+    rings: pa.StringArray
+
+    def counts(self) -> tuple[int, int, int, int]:
+        return self.holders, self.transactions, len(self.pools), len(self.rings)
+
+    def holding(self, outputs: Ints) -> Ints:
+        """Give the party that holds each of these outputs: the coin itself, or its owner."""
+        return self.owner[outputs] if self.by_owner else outputs
+
+    @property
+    def first_pool(self) -> int:
+        return self.holders + self.transactions
+
+    @property
+    def first_ring(self) -> int:
+        return self.first_pool + len(self.pools)
 
 
 def coin_flows(
@@ -22,85 +55,31 @@ def coin_flows(
 ) -> Flows:
     """Take coins, or their owners if `by_owner`, as the parties that transactions link."""
     merged = merge_owners(ledger.owners, clusters)
-    owner = merged.number[ledger.output_owner]
-    holders = len(merged.names) if by_owner else len(ledger.output_tx)
-    holder = owner if by_owner else np.arange(holders)
-    n_tx = len(ledger.txids)
-    pool_tx, pool, into, pool_names = _pool_flows(ledger, merged=pools == "merged")
+    owner = merged.number[ledger.output_owner] if clusters else ledger.output_owner
+    pool_flows = _pool_flows(ledger, merged=pools == "merged")
     ring_tx, ring, ring_names = _rings(ledger)
-    first_pool = holders + n_tx
-    first_ring = first_pool + len(pool_names)
-    parties = first_ring + len(ring_names)
-
+    holders = len(merged.names) if by_owner else len(ledger.output_tx)
+    parties = _Parties(by_owner, owner, holders, len(ledger.txids), pool_flows.names, ring_names)
     made = np.flatnonzero(ledger.inside[ledger.output_tx])
-    pays_in = into.positive()
-    parts = [
-        (3 * ledger.ring_tx + RING, holder[ledger.ring_output], first_ring + ring),
-        (3 * ring_tx + ENTER, first_ring + np.arange(len(ring_tx)), holders + ring_tx),
-        (
-            3 * ledger.input_tx + ENTER,
-            holder[ledger.input_output],
-            holders + ledger.input_tx,
-        ),
-        (
-            (3 * pool_tx + ENTER)[~pays_in],
-            (first_pool + pool)[~pays_in],
-            (holders + pool_tx)[~pays_in],
-        ),
-        (3 * ledger.output_tx[made] + PAY, holders + ledger.output_tx[made], holder[made]),
-        (
-            (3 * pool_tx + PAY)[pays_in],
-            (holders + pool_tx)[pays_in],
-            (first_pool + pool)[pays_in],
-        ),
-    ]
-    step, tail, head = (np.concatenate(column) for column in zip(*parts, strict=True))
-    lengths = [len(p[0]) for p in parts]
+    step, tail, head, starts = _links(ledger, parties, made, pool_flows, (ring_tx, ring))
     payment_flow = np.full(len(ledger.output_tx), -1)
-    payment_flow[made] = sum(lengths[:4]) + np.arange(len(made))
-
+    payment_flow[made] = np.arange(starts[PAYMENTS], starts[PAYMENTS] + len(made))
     value = ledger.output_value
-    amounts = None
-    lost = Amounts.zeros(parties)
-    observed = None
-    if value is not None:
-        amounts = Amounts.concat(
-            [
-                Amounts.zeros(lengths[0] + lengths[1]),
-                value.take(ledger.input_output),
-                (-into).take(~pays_in),
-                value.take(made),
-                into.take(pays_in),
-            ]
-        )
-        if by_owner:
-            never = made[~ledger.output_spendable[made]]
-            lost = value.take(never).total_by(holder[never], parties)
-        earlier = np.flatnonzero(~ledger.inside[ledger.output_tx])
-        observed = value.take(earlier).total_by(holder[earlier], parties)
-    kinds = np.repeat(
-        np.array(
-            [Kind.address if by_owner else Kind.coin, Kind.transaction, Kind.pool, Kind.ring],
-            dtype=np.int8,
-        ),
-        (holders, n_tx, len(pool_names), len(ring_names)),
-    )
-    if by_owner:
-        # An output without an address owns itself: a coin, which has no snapshots.
-        kinds[np.flatnonzero(_lone_coins(ledger, merged.number, holders))] = Kind.coin
-    lone = np.zeros(parties, dtype=np.bool_)
-    lone[holders : holders + n_tx] = ledger.inside
+    kinds = _kinds(ledger, parties, merged.number)
+    lone = np.zeros(len(kinds), dtype=np.bool_)
+    lone[holders : parties.first_pool] = ledger.inside
     can_sink = (kinds != Kind.transaction) & (kinds != Kind.ring)
     if not by_owner:
         made_here = ledger.inside[ledger.output_tx] | (value is not None)
         can_sink[:holders] = ledger.output_spendable & made_here
+    txids = TextIndex(ledger.txids)
     return Flows(
-        names=pa.concat_arrays(
+        names=PartyNames(
             [
-                merged.names if by_owner else ledger.output_names(),
-                pc.binary_join_element_wise("tx", ledger.txids, ":"),
-                pa.array(pool_names, pa.string()),
-                ring_names,
+                TextBlock(merged.names) if by_owner else CoinBlock(ledger, txids),
+                PrefixBlock("tx", txids),
+                TextBlock(pa.array(parties.pools, pa.string())),
+                TextBlock(ring_names),
             ]
         ),
         kinds=kinds,
@@ -109,16 +88,103 @@ def coin_flows(
         step=step,
         tail=tail,
         head=head,
-        amounts=amounts,
+        amounts=None
+        if value is None
+        else _amounts(ledger, value, made, pool_flows, starts[INPUTS]),
         payment_flow=payment_flow,
+        payment_amounts=value,
         ledger=ledger,
         lone=lone,
-        lost=lost,
-        observed=observed,
+        lost=_never_spent(ledger, parties, made) if by_owner else None,
+        observed=None if value is None else partial(_observed, ledger, parties),
         weights=_ring_weights(ledger, len(step)),
-        others=merged.others if by_owner else ledger.owners.take(pa.array(owner)),
-        other_party=merged.other_party if by_owner else np.arange(holders),
+        others=merged.others if by_owner else Aliases(ledger.owners, owner, np.arange(holders)),
     )
+
+
+def _links(
+    ledger: CoinLedger,
+    parties: _Parties,
+    made: Ints,
+    pools: _PoolFlows,
+    rings: tuple[Ints, Ints],
+) -> tuple[Ints, Ints, Ints, list[int]]:
+    """Give step, tail and head of every flow, and where each part of them begins."""
+    transaction = parties.holders
+    ring_tx, ring = rings
+    into, out_of = pools.pays_in, ~pools.pays_in
+    made_tx = ledger.output_tx[made]
+    # Each part: its transaction and stage, and both ends as a number and what to add to it.
+    parts = (
+        (ledger.ring_tx, RING, parties.holding(ledger.ring_output), 0, ring, parties.first_ring),
+        (ring_tx, ENTER, np.arange(len(ring_tx)), parties.first_ring, ring_tx, transaction),
+        (
+            ledger.input_tx,
+            ENTER,
+            parties.holding(ledger.input_output),
+            0,
+            ledger.input_tx,
+            transaction,
+        ),
+        (
+            pools.tx[out_of],
+            ENTER,
+            pools.pool[out_of],
+            parties.first_pool,
+            pools.tx[out_of],
+            transaction,
+        ),
+        (made_tx, PAY, made_tx, transaction, parties.holding(made), 0),
+        (pools.tx[into], PAY, pools.tx[into], transaction, pools.pool[into], parties.first_pool),
+    )
+    starts = np.cumsum([0, *(len(part[0]) for part in parts)]).tolist()
+    step, tail, head = (np.empty(starts[-1], dtype=np.int64) for _ in range(3))
+    for k, (tx, stage, leaves, of_tail, meets, of_head) in enumerate(parts):
+        rows = slice(starts[k], starts[k + 1])
+        np.multiply(tx, 3, out=step[rows])
+        step[rows] += stage
+        np.add(leaves, of_tail, out=tail[rows])
+        np.add(meets, of_head, out=head[rows])
+    return step, tail, head, starts
+
+
+def _amounts(
+    ledger: CoinLedger, value: Amounts, made: Ints, pools: _PoolFlows, in_rings: int
+) -> Amounts:
+    return Amounts.concat(
+        [
+            Amounts.zeros(in_rings),
+            value.take(ledger.input_output),
+            (-pools.into).take(~pools.pays_in),
+            value.take(made),
+            pools.into.take(pools.pays_in),
+        ]
+    )
+
+
+def _never_spent(ledger: CoinLedger, parties: _Parties, made: Ints) -> Amounts | None:
+    """Add up, for each party, the outputs it was paid that can never be spent."""
+    never = made[~ledger.output_spendable[made]]
+    if ledger.output_value is None or not len(never):
+        return None
+    return ledger.output_value.take(never).total_by(parties.holding(never), sum(parties.counts()))
+
+
+def _observed(ledger: CoinLedger, parties: _Parties) -> Amounts:
+    """Add up, for each party, the earlier coins it held."""
+    assert ledger.output_value is not None
+    earlier = np.flatnonzero(~ledger.inside[ledger.output_tx])
+    value = ledger.output_value.take(earlier)
+    return value.total_by(parties.holding(earlier), sum(parties.counts()))
+
+
+def _kinds(ledger: CoinLedger, parties: _Parties, number: Ints) -> Kinds:
+    each = [Kind.address if parties.by_owner else Kind.coin, Kind.transaction, Kind.pool, Kind.ring]
+    kinds = np.repeat(np.array(each, dtype=np.int8), parties.counts())
+    if parties.by_owner:
+        # An output without an address owns itself: a coin, which has no snapshots.
+        kinds[np.flatnonzero(_lone_coins(ledger, number, parties.holders))] = Kind.coin
+    return kinds
 
 
 def _lone_coins(ledger: CoinLedger, number: Ints, parties: int) -> Bools:
@@ -129,16 +195,24 @@ def _lone_coins(ledger: CoinLedger, number: Ints, parties: int) -> Bools:
     return lone
 
 
-def _pool_flows(ledger: CoinLedger, *, merged: bool) -> tuple[Ints, Ints, Amounts, list[str]]:
+class _PoolFlows(NamedTuple):
+    """What each transaction paid into a pool, negative if out of it; one row a pool it met."""
+
+    tx: Ints
+    pool: Ints
+    into: Amounts
+    names: list[str]
+    pays_in: Bools
+
+
+def _pool_flows(ledger: CoinLedger, *, merged: bool) -> _PoolFlows:
     """Net each transaction's flow with each pool, or with all of them as one."""
-    if not len(ledger.flow_tx):
-        nothing = np.zeros(0, dtype=np.int64)
-        return nothing, nothing, Amounts.zeros(0), []
     pool = np.full(len(ledger.flow_tx), POOLS.index("shielded")) if merged else ledger.flow_pool
     key, group = np.unique(ledger.flow_tx * len(POOLS) + pool, return_inverse=True)
     into = ledger.flow_into.total_by(group, len(key))
     used, number = np.unique(key % len(POOLS), return_inverse=True)
-    return key // len(POOLS), number, into, [f"pool:{POOLS[p]}" for p in used]
+    names = [f"pool:{POOLS[p]}" for p in used]
+    return _PoolFlows(key // len(POOLS), number, into, names, into.positive())
 
 
 def _rings(ledger: CoinLedger) -> tuple[Ints, Ints, pa.StringArray]:

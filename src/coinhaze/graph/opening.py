@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-import pyarrow as pa
 
 from coinhaze.errors import OpeningError, first_few
+from coinhaze.graph.party_names import PartyNames
 from coinhaze.ledger import Amounts
 from coinhaze.ledger.amounts import Bools
 from coinhaze.ledger.checks import exact_amount
@@ -26,7 +26,7 @@ class Opening:
     strict: bool = True
     top_up: bool = False
 
-    def entries(self, names: pa.StringArray, holds: Bools) -> tuple[dict[int, int], list[str]]:
+    def entries(self, names: PartyNames, holds: Bools) -> tuple[dict[int, int], list[str]]:
         """Resolve the table to holders; the rest are entries that name none of them."""
         found: dict[int, int] = {}
         missing: list[str] = []
@@ -42,7 +42,7 @@ class Opening:
 
 
 def opening_balances(
-    names: pa.StringArray, holds: Bools, least: Amounts, opening: Opening
+    names: PartyNames, holds: Bools, least: Amounts, opening: Opening
 ) -> tuple[Amounts, tuple[str, ...]]:
     """Give every party its opening balance, at least what its payments need, and remarks.
 

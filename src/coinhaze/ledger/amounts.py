@@ -4,7 +4,8 @@ An amount is split into digits of base 2^32, lowest first, one int64 column a di
 column by column without overflow for up to 2^31 rows, and one pass of carries brings them back to
 normal form: all but the last in [0, 2^32), the last one signed. So sums, differences and
 comparisons are exact for satoshi and for uint256 tokens alike, with the same few numpy calls;
-only the number of columns differs.
+only the number of columns differs. Each column lies in one piece of memory (Fortran order), so that
+numpy runs down it at full speed.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ import pyarrow as pa
 LARGEST = 2**256 - 1
 DIGIT_BITS = 32
 _MASK = (1 << DIGIT_BITS) - 1
+_PACKED_DIGITS = 8  # 256 bits
+_AT_ONCE = 1 << 15  # rows
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -48,7 +51,7 @@ class Amounts:
         if all(-(2**62) < v < 2**62 for v in values):
             return cls._from_int64(np.array(values, dtype=np.int64))
         width = max(-(-max(v.bit_length() for v in values) // DIGIT_BITS), 1)
-        digits = np.empty((len(values), width), dtype=np.int64)
+        digits = np.empty((len(values), width), dtype=np.int64, order="F")
         for row, value in enumerate(values):
             for k in range(width - 1):
                 digits[row, k] = value & _MASK
@@ -60,7 +63,7 @@ class Amounts:
     def _from_int64(cls, values: Ints) -> Amounts:
         if len(values) == 0 or (values.max() <= _MASK and values.min() >= -_MASK):
             return cls(values.reshape(-1, 1).copy())
-        return cls(np.stack([values & _MASK, values >> DIGIT_BITS], axis=1))
+        return cls(_columns([values & _MASK, values >> DIGIT_BITS]))
 
     @classmethod
     def zeros(cls, n: int) -> Amounts:
@@ -71,8 +74,12 @@ class Amounts:
     def concat(cls, parts: Sequence[Amounts]) -> Amounts:
         """Put columns below one another."""
         width = max((p.digits.shape[1] for p in parts), default=1)
-        empty = np.zeros((0, width), dtype=np.int64)
-        return cls(np.concatenate([empty, *(p._wide(width) for p in parts)]))
+        digits = np.empty((sum(len(p) for p in parts), width), dtype=np.int64, order="F")
+        first = 0
+        for part in parts:
+            digits[first : first + len(part)] = part.widened(width)
+            first += len(part)
+        return cls(digits)
 
     def __len__(self) -> int:
         return len(self.digits)
@@ -82,31 +89,57 @@ class Amounts:
 
     def take(self, rows: Ints | Bools) -> Amounts:
         """Select rows by index or mask."""
-        return Amounts(self.digits[rows])
+        if rows.dtype == np.bool_ and rows.all():
+            return self
+        n = int(rows.sum()) if rows.dtype == np.bool_ else len(rows)
+        taken = np.empty((n, self.digits.shape[1]), dtype=np.int64, order="F")
+        for k, column in enumerate(self.digits.T):
+            taken[:, k] = column[rows]
+        return Amounts(taken)
 
     def __add__(self, other: Amounts) -> Amounts:
         width = max(self.digits.shape[1], other.digits.shape[1])
-        return _carried(self._wide(width) + other._wide(width))
+        return _carried(self.widened(width) + other.widened(width))
 
     def __neg__(self) -> Amounts:
         return _carried(-self.digits)
 
     def __sub__(self, other: Amounts) -> Amounts:
-        return self + -other
+        width = max(self.digits.shape[1], other.digits.shape[1])
+        return _carried(self.widened(width) - other.widened(width))
 
     def positive(self) -> Bools:
         """Tell which amounts are above zero."""
-        return self.signs() > 0
+        anything = self._anything()
+        anything &= self.digits[:, -1] >= 0
+        return anything
+
+    def _anything(self) -> Bools:
+        anything: Bools = self.digits[:, 0] != 0
+        for column in self.digits.T[1:]:
+            anything |= column != 0
+        return anything
 
     def signs(self) -> Ints:
         """Give -1, 0 or 1 for each amount."""
-        top = self.digits[:, -1]
-        anything = np.any(self.digits != 0, axis=1)
-        return np.where(top < 0, -1, anything.astype(np.int64))
+        return np.where(self.digits[:, -1] < 0, -1, self._anything())
+
+    def carried(self) -> Amounts:
+        """Bring digits that were added up elsewhere to normal form."""
+        return _carried(self.digits.copy(order="F"))
 
     def where_positive(self) -> Amounts:
         """Replace negative amounts by zero."""
-        return Amounts(np.where((self.digits[:, -1] < 0)[:, None], 0, self.digits))
+        return self.where(self.digits[:, -1] >= 0)
+
+    def where(self, kept: Bools) -> Amounts:
+        """Replace amounts that are not kept by zero."""
+        if kept.all():
+            return self
+        digits = np.empty(self.digits.shape, dtype=np.int64, order="F")
+        for k, column in enumerate(self.digits.T):
+            np.multiply(column, kept, out=digits[:, k])
+        return Amounts(digits)
 
     def maximum(self, other: Amounts) -> Amounts:
         """Give the larger of two amounts, row by row."""
@@ -114,7 +147,7 @@ class Amounts:
 
     def total_by(self, group: Ints, n: int) -> Amounts:
         """Add up the amounts of each group 0 .. n-1."""
-        sums = np.zeros((n, self.digits.shape[1]), dtype=np.int64)
+        sums = np.zeros((n, self.digits.shape[1]), dtype=np.int64, order="F")
         for k in range(self.digits.shape[1]):
             np.add.at(sums[:, k], group, self.digits[:, k])
         return _carried(sums)
@@ -160,12 +193,43 @@ class Amounts:
         narrow = self._int64()
         return self.text() if narrow is None else pa.array(narrow)
 
+    def packed(self) -> pa.Array:
+        """Give int64 where every amount fits, else 32 bytes each, the highest first.
+
+        >>> len(Amounts.of([2**200]).packed()[0].as_py())
+        32
+        """
+        narrow = self._int64()
+        if narrow is not None:
+            return pa.array(narrow)
+        digits = self.widened(max(self.digits.shape[1], _PACKED_DIGITS))
+        if np.any(digits[:, _PACKED_DIGITS:]) or np.any(digits < 0):
+            return self.text()
+        words = np.empty((len(self), _PACKED_DIGITS), dtype=">u4")
+        words[:, ::-1] = digits[:, :_PACKED_DIGITS]
+        return pa.Array.from_buffers(
+            pa.binary(4 * _PACKED_DIGITS), len(self), [None, pa.py_buffer(words)]
+        )
+
     @classmethod
     def from_arrow(cls, column: pa.Array | pa.ChunkedArray) -> Amounts:
-        """Read what `to_arrow` gives: integers or decimal digits, without nulls."""
+        """Read what `to_arrow` or `packed` gives: integers, digits or bytes, without nulls."""
+        if isinstance(column, pa.ChunkedArray):
+            column = column.combine_chunks()
         if pa.types.is_integer(column.type):
             return cls.of(np.asarray(column))
+        if pa.types.is_fixed_size_binary(column.type):
+            return cls._unpacked(column)
         return cls.of([int(v) for v in column.to_pylist()])
+
+    @classmethod
+    def _unpacked(cls, column: pa.Array) -> Amounts:
+        assert column.type.byte_width == 4 * _PACKED_DIGITS
+        first = column.offset * _PACKED_DIGITS
+        words = np.frombuffer(column.buffers()[1] or b"", dtype=">u4")
+        words = words[first : first + len(column) * _PACKED_DIGITS].reshape(-1, _PACKED_DIGITS)
+        width = max((k + 1 for k in range(_PACKED_DIGITS) if words[:, -1 - k].any()), default=1)
+        return cls(_columns([words[:, -1 - k] for k in range(width)]))
 
     def _int64(self) -> Ints | None:
         if self.digits.shape[1] == 1:
@@ -175,28 +239,41 @@ class Amounts:
             return None
         return self.digits[:, 0] + (self.digits[:, 1] << DIGIT_BITS)
 
-    def _wide(self, width: int) -> Ints:
+    def widened(self, width: int) -> Ints:
+        """Give the digits in at least `width` columns, in normal form if there are new ones."""
         have = self.digits.shape[1]
-        if have == width:
+        if have >= width:
             return self.digits
-        wide = np.zeros((len(self), width), dtype=np.int64)
+        wide = np.zeros((len(self), width), dtype=np.int64, order="F")
         wide[:, :have] = self.digits
         # The last digit is signed and unbounded: bring it to normal form before others follow it.
         return _carry(wide)
 
 
+def _columns(digits: Sequence[Ints]) -> Ints:
+    """Put digits side by side, each digit's column in one piece of memory."""
+    side_by_side = np.empty((len(digits[0]), len(digits)), dtype=np.int64, order="F")
+    for k, column in enumerate(digits):
+        side_by_side[:, k] = column
+    return side_by_side
+
+
 def _carry(digits: Ints) -> Ints:
-    for k in range(digits.shape[1] - 1):
-        digits[:, k + 1] += digits[:, k] >> DIGIT_BITS
-        digits[:, k] &= _MASK
+    # Some rows at a time, so that what numpy makes on the way stays in the processor's cache.
+    for first in range(0, len(digits), _AT_ONCE):
+        some = digits[first : first + _AT_ONCE]
+        for k in range(digits.shape[1] - 1):
+            some[:, k + 1] += some[:, k] >> DIGIT_BITS
+            some[:, k] &= _MASK
     return digits
 
 
 def _carried(digits: Ints) -> Amounts:
     digits = _carry(digits)
     # The top digit of a sum may pass 32 bits; keep room so that the next sum cannot overflow.
-    if len(digits) and int(np.abs(digits[:, -1]).max()) > _MASK:
-        wide = np.zeros((len(digits), digits.shape[1] + 1), dtype=np.int64)
+    top = digits[:, -1]
+    if len(top) and (top.max() > _MASK or top.min() < -_MASK):
+        wide = np.zeros((len(digits), digits.shape[1] + 1), dtype=np.int64, order="F")
         wide[:, :-1] = digits
         return Amounts(_carry(wide))
     return Amounts(digits)

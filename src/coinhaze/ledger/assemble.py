@@ -10,15 +10,21 @@ import pyarrow as pa
 
 from coinhaze.errors import LedgerError
 from coinhaze.ledger.amounts import Amounts
-from coinhaze.ledger.checks import check_name, exact_amount, whole_number
-from coinhaze.ledger.coins import POOLS, CoinLedger, Input, Transaction
-
-MOST_OUTPUTS = 2**32 - 1
-# The two coinbase ids that were used twice (BIP30): txid -> heights of the lost and the later one.
-DUPLICATE_COINBASES = {
-    "e3bf3d07d4b0375638d5f1db5255fe07ba2c4cb067cd81b84ee974b6585fb468": (91722, 91880),
-    "d5d27987d2a3dfc724e359870c6644b40e497bdc0589a033220fe15429d88599": (91812, 91842),
-}
+from coinhaze.ledger.checks import (
+    check_name,
+    check_pool,
+    check_pool_values,
+    exact_amount,
+    whole_number,
+)
+from coinhaze.ledger.coins import (
+    DUPLICATE_COINBASES,
+    MOST_OUTPUTS,
+    POOLS,
+    CoinLedger,
+    Input,
+    Transaction,
+)
 
 
 def assemble(
@@ -34,9 +40,7 @@ def assemble(
     columns = _Columns(transactions, complete=complete)
     for row, transaction in enumerate(transactions):
         columns.add(row, transaction)
-    for pool, value in pool_values.items():
-        _pool_number(pool, "pool values")
-        exact_amount(value, f"pool {pool}", field="value")
+    check_pool_values(pool_values, POOLS)
     return columns.ledger(pool_values)
 
 
@@ -84,12 +88,6 @@ def _difference(a: Transaction, b: Transaction) -> str:
     return ""
 
 
-def _pool_number(pool: str, where: str) -> int:
-    if pool not in POOLS:
-        raise LedgerError(where, "unknown pool", value=pool, fix=f"one of {', '.join(POOLS)}")
-    return POOLS.index(pool)
-
-
 class _Columns:
     """Growing columns of one ledger."""
 
@@ -122,7 +120,7 @@ class _Columns:
         value_out = self._make(row, t, place)
         from_pools = 0
         for pool, into in t.pools:
-            number = _pool_number(pool, place)
+            number = check_pool(pool, place, POOLS)
             if isinstance(into, bool) or not isinstance(into, int):
                 raise LedgerError(place, "pool flow is not a whole number", value=into)
             exact_amount(abs(into), place, field="pool flow")

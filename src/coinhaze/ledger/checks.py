@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from numbers import Integral
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from coinhaze.errors import LedgerError
 from coinhaze.ledger.amounts import LARGEST, Amounts
+from coinhaze.ledger.text import text_buffers
 
 Place = Callable[[int], str]
 
@@ -35,6 +37,8 @@ def exact_amounts(column: pa.Array | Sequence[object], place: Place, *, field: s
         numbers = column.drop_null().to_numpy(zero_copy_only=False)
         if len(numbers) == len(column) and (len(numbers) == 0 or numbers.min() >= 0):
             return Amounts.of(numbers)
+    if isinstance(column, pa.Array) and pa.types.is_fixed_size_binary(column.type):
+        return Amounts.from_arrow(column)
     values = column.to_pylist() if isinstance(column, pa.Array) else column
     for row, value in enumerate(values):
         if amount_fault(value):
@@ -97,11 +101,36 @@ def check_names(column: pa.Array | pa.ChunkedArray, place: Place, *, field: str)
     """Refuse names that are missing, empty or hold control characters."""
     if isinstance(column, pa.ChunkedArray):
         column = column.combine_chunks()
-    missing = pc.fill_null(pc.equal(column, ""), True)
+    missing = pc.fill_null(pc.equal(pc.binary_length(column), 0), True)
     row = pc.index(missing, True).as_py()
     if row >= 0:
         check_name(column[row].as_py() or "", place(row), field=field)
-    row = pc.index(pc.match_substring_regex(column, _CONTROL.pattern), True).as_py()
-    if row >= 0:
-        check_name(column[row].as_py(), place(row), field=field)
+    # One look at all letters; the slower search by row only where there is one to find.
+    if _any_control(column):
+        row = pc.index(pc.match_substring_regex(column, _CONTROL.pattern), True).as_py()
+        if row >= 0:
+            check_name(column[row].as_py(), place(row), field=field)
     return column
+
+
+def _any_control(column: pa.Array, at_once: int = 1 << 20) -> bool:
+    offsets, letters = text_buffers(column)
+    for first in range(int(offsets[0]), int(offsets[-1]), at_once):
+        some = letters[first : min(first + at_once, int(offsets[-1]))]
+        if np.any((some < 0x20) | (some == 0x7F)):
+            return True
+    return False
+
+
+def check_pool(pool: str, where: str, pools: Sequence[str]) -> int:
+    """Give the number of a pool, refusing one that is not known."""
+    if pool not in pools:
+        raise LedgerError(where, "unknown pool", value=pool, fix=f"one of {', '.join(pools)}")
+    return pools.index(pool)
+
+
+def check_pool_values(values: Mapping[str, int], pools: Sequence[str]) -> None:
+    """Refuse values of pools that are not known, and values that are no amounts."""
+    for pool, value in values.items():
+        check_pool(pool, "pool values", pools)
+        exact_amount(value, f"pool {pool}", field="value")

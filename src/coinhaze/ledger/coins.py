@@ -12,9 +12,16 @@ import pyarrow.compute as pc
 
 from coinhaze.errors import LedgerError, UnknownName
 from coinhaze.ledger.amounts import Amounts, Bools, Ints
+from coinhaze.ledger.columns import TablePlace, default_place
 from coinhaze.ledger.frozen import freeze
 
 POOLS = ("sprout", "sapling", "orchard", "ironwood", "shielded")
+MOST_OUTPUTS = 2**32 - 1
+# The two coinbase ids that were used twice (BIP30): txid -> heights of the lost and the later one.
+DUPLICATE_COINBASES = {
+    "e3bf3d07d4b0375638d5f1db5255fe07ba2c4cb067cd81b84ee974b6585fb468": (91722, 91880),
+    "d5d27987d2a3dfc724e359870c6644b40e497bdc0589a033220fe15429d88599": (91812, 91842),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +155,25 @@ class CoinLedger:
 
         return assemble(transactions, complete=complete, pool_values=pool_values or {})
 
+    @classmethod
+    def from_columns(
+        cls,
+        tables: Mapping[str, pa.Table],
+        *,
+        complete: bool = False,
+        pool_values: Mapping[str, int] | None = None,
+        place: TablePlace = default_place,
+    ) -> CoinLedger:
+        """Build from tables as `tables()` gives them, checking every rule of the data model.
+
+        `place` says where a row of a table was read, for errors.
+        """
+        from coinhaze.ledger.coin_columns import ledger_from_tables
+
+        return ledger_from_tables(
+            tables, complete=complete, pool_values=pool_values or {}, place=place
+        )
+
     def __post_init__(self) -> None:
         freeze(self)
 
@@ -159,10 +185,11 @@ class CoinLedger:
         """Tell whether inputs are rings of possible coins."""
         return len(self.ring_tx) > 0
 
-    def output_names(self) -> pa.StringArray:
-        """Name every output `txid:vout`."""
-        txids = self.txids.take(pa.array(self.output_tx))
-        vouts = pc.cast(pa.array(self.output_vout), pa.string())
+    def output_names(self, outputs: Ints | None = None) -> pa.StringArray:
+        """Name outputs `txid:vout`, all of them or those asked for."""
+        rows = slice(None) if outputs is None else outputs
+        txids = self.txids.take(pa.array(self.output_tx[rows]))
+        vouts = pc.cast(pa.array(self.output_vout[rows]), txids.type)
         return pc.binary_join_element_wise(txids, vouts, ":")
 
     def payment_rows(self, names: Sequence[str]) -> Ints:
@@ -200,9 +227,14 @@ class CoinLedger:
             "last_height": heights["max"].as_py(),
         }
 
-    def tables(self) -> dict[str, pa.Table]:
-        """Give the ledger as Arrow tables, described in the data model."""
-        hidden = pa.nulls(len(self.output_tx), pa.int64())
+    def tables(self, *, packed: bool = False) -> dict[str, pa.Table]:
+        """Give the ledger as Arrow tables, described in the data model.
+
+        Values that do not fit 64 bits are decimal text, or 32 bytes each if `packed`.
+        """
+        value = pa.nulls(len(self.output_tx), pa.int64())
+        if self.output_value is not None:
+            value = self.output_value.packed() if packed else self.output_value.to_arrow()
         return {
             "transactions": pa.table(
                 {
@@ -218,7 +250,7 @@ class CoinLedger:
                 {
                     "tx": self.output_tx,
                     "vout": self.output_vout,
-                    "value": self.output_value.to_arrow() if self.output_value else hidden,
+                    "value": value,
                     "owner": self.output_owner,
                     "spendable": self.output_spendable,
                 }

@@ -28,8 +28,7 @@ def hex_names(n: int, *, seed: int, prefix: str = "", digits: int = 40) -> pa.St
 def text_column(text: np.typing.NDArray[np.uint8]) -> pa.StringArray:
     """Turn rows of letters of one width into an Arrow column without making Python strings."""
     n, width = text.shape
-    offsets = np.arange(n + 1, dtype=np.int64) * width
-    column = pa.Array.from_buffers(
-        pa.large_string(), n, [None, pa.py_buffer(offsets), pa.py_buffer(text)]
-    )
-    return column.cast(pa.string()) if n * width < 2**31 else column
+    small = (n + 1) * width < 2**31
+    kind, offset = (pa.string(), np.int32) if small else (pa.large_string(), np.int64)
+    offsets = np.arange(0, (n + 1) * width, width, dtype=offset)[: n + 1]
+    return pa.Array.from_buffers(kind, n, [None, pa.py_buffer(offsets), pa.py_buffer(text)])

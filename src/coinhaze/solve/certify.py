@@ -144,7 +144,7 @@ def intervals(
     terms = -(-sources // WIDTH) + WIDTH + ENTRY_ERROR + columns.inner_error
     slack = np.minimum(by_total, by_each) + 4 * terms * ROUNDING * (bits + 2)
     # What was dropped is itself known to a relative 1e-9 at least: it is a sum like any other.
-    slack = slack + 1e-9 * (sums.missing + sums.above)
+    slack = slack + sums.slack + 1e-9 * (sums.missing + sums.above)
     missing = np.clip(sums.missing, 0.0, 1.0)
     largest = np.maximum(sums.top, sums.elsewhere)
     on_top = surprise(np.minimum(largest + missing, 1.0)) - surprise(largest)

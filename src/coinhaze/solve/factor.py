@@ -141,8 +141,9 @@ class Factor:
         degree = np.diff(self.lower) + np.diff(self.upper)
         for block, core in self.cores.items():
             end = self.block_start[block + 1]
-            degree[end - len(core) : end] += core.degree
-        roundings: Floats = 2 * self.row_error + degree + 10
+            degree[end - len(core) : end] += 4 * core.degree
+        # Rows are added up four at a time.
+        roundings: Floats = 2 * self.row_error + degree // 4 + 14
         return roundings[self.place]
 
     @property

@@ -15,6 +15,8 @@ from numba import njit
 
 # Rounding errors of one product and quotient, and of one addition.
 PRODUCT, SUM = 4.0, 1.0
+# So few states are eliminated one by one, however dense they are.
+LEAST_CORE = 48
 # Entries below this have lost digits at the end of the range of floats.
 FAINT = 1e-290
 
@@ -32,18 +34,20 @@ def _find(keys, key):
 
 
 @njit(cache=True, nogil=True)
-def _grow(keys, values, errors):
+def _grow(keys, values, lost, errors):
     size = 2 * len(keys)
     new_keys = np.full(size, -1, np.int64)
     new_values = np.zeros(size)
+    new_lost = np.zeros(size)
     new_errors = np.zeros(size)
     for slot in range(len(keys)):
         if keys[slot] != -1:
             to = _find(new_keys, keys[slot])
             new_keys[to] = keys[slot]
             new_values[to] = values[slot]
+            new_lost[to] = lost[slot]
             new_errors[to] = errors[slot]
-    return new_keys, new_values, new_errors
+    return new_keys, new_values, new_lost, new_errors
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -113,10 +117,13 @@ def thin_block(
     while size < 4 * len(indices):
         size *= 2
     keys = np.full(size, -1, np.int64)
+    # Sums that many terms go into are kept with what they lose, so that they round once.
     values = np.zeros(size)
+    lost = np.zeros(size)
     errors = np.zeros(size)
     used = 0
     out = np.copy(outside)
+    out_lost = np.zeros(m)
     out_error = np.copy(outside_error)
     # Successors and predecessors as chained lists; entries of eliminated states are skipped.
     link_to = np.empty((2, 2 * len(indices) + 16), np.int64)
@@ -147,7 +154,9 @@ def thin_block(
     done = 0
     work = 0
     faint = 1.0
-    while left > 0 and inner < dense_share * left * left and work <= most_work:
+    while (
+        left > 0 and (left <= LEAST_CORE or inner < dense_share * left * left) and work <= most_work
+    ):
         cost, k = heapq.heappop(queue)
         now = degree[0, k] * degree[1, k]
         if not alive[k]:
@@ -169,17 +178,18 @@ def thin_block(
             if alive[j]:
                 slot = _find(keys, k * m + j)
                 succ[n_succ] = j
-                succ_v[n_succ] = values[slot]
-                n_succ += 1
+                succ_v[n_succ] = values[slot] + lost[slot]
                 worst = max(worst, errors[slot])
-                upper.append((k, j, values[slot]))
+                upper.append((k, j, succ_v[n_succ]))
+                n_succ += 1
                 degree[1, j] -= 1
                 inner -= 1
-        succ_v[n_succ] = out[k]
+        way_out = out[k] + out_lost[k]
+        succ_v[n_succ] = way_out
         s = exact_sum(succ_v[: n_succ + 1])
         order[done] = k
         pivot[done] = s
-        row_error[done] = worst
+        row_error[done] = worst + SUM
         done += 1
         link = link_first[1, k]
         while link >= 0:
@@ -188,26 +198,28 @@ def thin_block(
             if not alive[i]:
                 continue
             slot = _find(keys, i * m + k)
-            ratio = values[slot] / s
-            ratio_error = errors[slot] + PRODUCT
+            ratio = (values[slot] + lost[slot]) / s
+            ratio_error = errors[slot] + PRODUCT + 2 * SUM
             lower.append((i, k, ratio))
             degree[0, i] -= 1
             inner -= 1
-            if out[k] > 0:
-                out_error[i] = max(out_error[i], ratio_error) + SUM
-                out[i] += ratio * out[k]
-                faint = min(faint, out[i])
+            if way_out > 0:
+                out_error[i] = max(out_error[i], ratio_error)
+                out[i], out_lost[i] = add_exactly(out[i], out_lost[i], ratio * way_out)
+                faint = min(faint, ratio * way_out)
             for p in range(n_succ):
                 j = succ[p]
                 if j == i:
                     continue
                 slot = _find(keys, i * m + j)
                 if keys[slot] != -1:
-                    errors[slot] = max(errors[slot], ratio_error) + SUM
-                    values[slot] += ratio * succ_v[p]
+                    errors[slot] = max(errors[slot], ratio_error)
+                    values[slot], lost[slot] = add_exactly(
+                        values[slot], lost[slot], ratio * succ_v[p]
+                    )
                     continue
                 if 3 * used > 2 * len(keys):
-                    keys, values, errors = _grow(keys, values, errors)
+                    keys, values, lost, errors = _grow(keys, values, lost, errors)
                     slot = _find(keys, i * m + j)
                 keys[slot] = i * m + j
                 values[slot] = ratio * succ_v[p]
@@ -235,13 +247,14 @@ def thin_block(
             link = link_next[0, link]
             if alive[j]:
                 slot = _find(keys, core[c] * m + j)
-                moves.append((np.int64(c), place[j], values[slot]))
-                move_errors.append(errors[slot])
+                moves.append((np.int64(c), place[j], values[slot] + lost[slot]))
+                move_errors.append(errors[slot] + SUM)
     if faint < FAINT:
         pivot[:] = 0.0
     return (
         done, order, pivot[:done], row_error[:done], _columns(lower), _columns(upper),
-        _columns(moves), np.array(move_errors), out[core], out_error[core], work > most_work,
+        _columns(moves), np.array(move_errors), (out + out_lost)[core], out_error[core] + SUM,
+        work > most_work,
     )  # fmt: skip
 
 

@@ -1,38 +1,68 @@
-"""The sweep with sparse lists, for acyclic chains: exact, or with proven truncation.
+"""The sweep with lists of tokens, for acyclic chains: exact, or with proven truncation.
 
-Each state's row of B is a list of the outcomes it can end in; a state's list is its predecessors'
-lists mixed, and is freed at its last use. Entries below `least` may be dropped. Then a row is
-b = q + r with q kept and r dropped, and three numbers travel with each list:
+Each state's row of B is a list of the tokens it can end in: outcomes, or several that go together
+(see tokens_kernels.py). A state's list is its predecessors' lists mixed, and is freed at its last
+use. Entries below `least` may be dropped. Then a row is b = q + r with q kept and r dropped, and
+four numbers travel with each list, phi(x) being -x log2 x:
 
-- `missing` m, the mass of r;
-- `above`, at least the sum of phi(r_c), phi(x) = -x log2 x. Since phi(x + y) <= phi(x) + phi(y),
-  dropped pieces may be taken as apart: pieces scaled by w add w above + phi(w) m. So
-  H <= sum phi(q_c) + above;
-- `below`, at most m times the entropy of r / m. Entropy is concave, so mixing adds up what the
-  parts had: H >= sum phi(q_c) - phi(1 - m) + below. Also H is at least what it would be if all
-  that is missing were on the largest entry; the better bound is taken.
+- the mass m of r;
+- `upper`, at least the sum of phi(r_c). Since phi(x + y) <= phi(x) + phi(y), dropped pieces may be
+  taken as apart: pieces scaled by w add w upper + phi(w) m. So H <= sum phi(q_c) + upper;
+- `lower`, at most m times the entropy of r / m. Entropy is concave, so mixing adds up what the
+  parts had. So H >= sum phi(q_c) - phi(1 - m) + lower;
+- `most`, at least the largest r_c: largest entries add up at worst. The entropy of r / m is at
+  least log2(m / most), which may be the better `lower`.
 
-All three are linear in the chain, so they cost one number each a state.
+H is also at least what it would be if all that is missing were on the largest entry; the best of
+these bounds is taken. All four numbers are linear in the chain, but for the better `lower`.
+
+Columns may be swept in blocks, since contributions of columns add up. In a block of columns whose
+whole mass is q + m the lower bound reads sum phi(q_c) + phi(q + m) - phi(q) + lower, as the same
+argument shows for the part of the row in the block; sums of it bound the whole row, more tightly
+than one block would.
+
+Dropped pieces seldom meet again, so the truth lies near the upper bound. How near a sketch can
+tell (see sketch.py): each list carries k columns y = sum of r_c X_c, and y / m estimates the
+entropy of r / m with a standard error of 2.50 / sqrt(k) bits. So the error of the row's entropy is
+2.50 m / sqrt(k) bits, plus what a source adds that is in both q and r, or that was dropped both
+before and after it went into a token: it is taken for two.
 """
 
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 
 import numpy as np
 
-from coinhaze.errors import ResourceError
-from coinhaze.ledger.amounts import Floats
+from coinhaze.chain.chain import NO_COLUMN
+from coinhaze.errors import ResourceError, UsageError
+from coinhaze.ledger.amounts import Floats, Ints
+from coinhaze.measure.intervals import surprise
 from coinhaze.solve.asked import Asked
 from coinhaze.solve.columns import Columns
-from coinhaze.solve.lists_kernels import sweep_lists
 from coinhaze.solve.progress import Progress
+from coinhaze.solve.stream_kernels import WIDTH
 from coinhaze.solve.sums import Sums
+from coinhaze.solve.sweep_kernels import sweep_lists
 from coinhaze.solve.workers import workers_for
 
 # Bytes an entry of a list takes: outcome and probability, twice over while the lists grow.
 ENTRY = 24
 MEMORY = 3 << 30
+# Columns that follow one another often go together, so up to this many share a block; then it is
+# the next block's turn. Many turns make blocks equal: early columns are met by more lists.
+TURN, TURNS = 1024, 16
+
+
+@dataclass(frozen=True, eq=False)
+class Swept:
+    """What a sweep found, and what it cost."""
+
+    sums: Sums
+    weights: Floats  # x^T B
+    entries: int  # entries of lists read, over all blocks
+    peak: int  # the most entries alive at once in a block
 
 
 def list_sums(
@@ -42,45 +72,124 @@ def list_sums(
     *,
     least: float = 0.0,
     blocks: int = 1,
+    collapse: bool = True,
     memory: int = MEMORY,
     threads: int | None,
     progress: Progress,
 ) -> tuple[Sums, Floats]:
-    """Add every scored row of an acyclic chain up over all columns; also give x^T B.
+    """Add every scored row of an acyclic chain up over all columns; also give x^T B."""
+    swept = sweep_blocks(
+        asked,
+        columns,
+        orders,
+        least=np.full(len(asked.reduced), least),
+        blocks=blocks,
+        collapse=collapse,
+        memory=memory,
+        threads=threads,
+        progress=progress,
+    )
+    return swept.sums, swept.weights
 
-    Columns are swept in `blocks`, one after the other or by several threads: contributions of
-    columns add up, so the blocks change nothing but rounding. Only a run without dropping
-    (`least` 0) can be cut into blocks: what is dropped must be seen whole.
+
+def sweep_blocks(
+    asked: Asked,
+    columns: Columns,
+    orders: Floats,
+    *,
+    least: Floats,
+    blocks: int = 1,
+    collapse: bool = True,
+    draws: int = 0,
+    seed: int = 0,
+    weigh: bool = True,
+    memory: int = MEMORY,
+    threads: int | None,
+    progress: Progress,
+) -> Swept:
+    """Sweep the columns in blocks, by several threads; state i drops entries below `least[i]`.
+
+    Blocks change results by rounding where nothing is dropped, threads change nothing. `draws`
+    columns of a sketch estimate what dropped mass adds; `weigh` asks for x^T B where it applies.
     """
-    reduced, priors = asked.reduced, columns.priors
-    scored = np.full(len(reduced), -1)
-    scored[asked.scored] = np.arange(len(asked.scored))
-    uses = np.bincount(reduced.indices, minlength=len(reduced))
+    if not 0 <= draws <= WIDTH:
+        raise UsageError(f"a tail is sketched by up to {WIDTH} draws, not {draws}")
     workers = workers_for(blocks, threads)
-    most = memory // (ENTRY * workers)
-    edges = np.linspace(0, len(columns), blocks + 1).astype(np.int64)
 
-    def sweep(block: int) -> tuple[Sums, Floats]:
-        first, last = int(edges[block]), int(edges[block + 1])
-        part = Sums.zeros(len(asked.scored), len(orders))
-        weighed = np.zeros(last - first)
-        peak = sweep_lists(
-            reduced.indptr, reduced.indices, reduced.data, reduced.own, columns.of_state, uses,
-            scored, first, last, least, most, priors.bits, priors.top, priors.powers, orders,
-            columns.elsewhere, asked.excess, weighed, *part.arrays(),
-        )  # fmt: skip
-        if peak < 0:
-            raise ResourceError(
-                f"the lists of outcomes passed {memory >> 20} MB: allow more memory, "
-                "more blocks, or a wider interval"
-            )
-        return part, weighed
+    def sweep(births: Ints) -> Swept:
+        return sweep_births(
+            asked,
+            columns,
+            births,
+            orders=orders,
+            least=least,
+            collapse=collapse,
+            draws=draws,
+            seed=seed,
+            weigh=weigh,
+            memory=memory // workers,
+        )
 
     total = Sums.zeros(len(asked.scored), len(orders))
     weights = np.zeros(len(columns))
+    entries = peak = done = 0
+    every = block_births(columns, blocks)
     with ThreadPoolExecutor(workers) as pool:
-        for block, (part, weighed) in enumerate(pool.map(sweep, range(blocks))):
-            total.add(part)
-            weights[edges[block] : edges[block + 1]] = weighed
-            progress((block + 1) / blocks)
-    return total, weights
+        # Blocks are handed out a few at a time: their sums wait in memory to be added in order.
+        for some in range(0, blocks, 2 * workers):
+            for part in pool.map(sweep, every[some : some + 2 * workers]):
+                total.add(part.sums)
+                weights[: len(part.weights)] += part.weights
+                entries += part.entries
+                peak = max(peak, part.peak)
+                done += 1
+                progress(done / blocks)
+    # One block's lower bound has phi(q + m) - phi(q) in it, with q + m = 1; see `certify`.
+    total.below[:] += surprise(np.clip(1 - total.missing, 0.0, 1.0))
+    return Swept(total, weights, entries, peak)
+
+
+def sweep_births(
+    asked: Asked,
+    columns: Columns,
+    births: Ints,
+    *,
+    orders: Floats | None = None,
+    least: Floats | None = None,
+    collapse: bool = True,
+    draws: int = 0,
+    seed: int = 0,
+    weigh: bool = False,
+    memory: int = MEMORY,
+) -> Swept:
+    """Sweep some columns: those that `births` says some states can end in."""
+    reduced, priors = asked.reduced, columns.priors
+    orders = np.zeros(0) if orders is None else orders
+    least = np.zeros(len(reduced)) if least is None else least
+    scored = np.full(len(reduced), -1)
+    scored[asked.scored] = np.arange(len(asked.scored))
+    uses = np.bincount(reduced.indices, minlength=len(reduced))
+    excess = asked.excess if weigh and asked.chain.conserves else np.zeros(0)
+    sums = Sums.zeros(len(asked.scored), len(orders))
+    weights = np.zeros(len(columns) if len(excess) else 0)
+    peak, entries = sweep_lists(
+        reduced.indptr, reduced.indices, reduced.data, reduced.own, columns.of_state, births,
+        uses, scored, least, collapse, memory // ENTRY, priors.bits, priors.top,
+        priors.powers, orders, columns.elsewhere, excess, draws, seed, weights, *sums.arrays(),
+    )  # fmt: skip
+    if peak < 0:
+        raise ResourceError(
+            f"the lists of outcomes passed {memory >> 20} MB: allow more memory, "
+            "more blocks, or a wider interval"
+        )
+    return Swept(sums, weights, int(entries), int(peak))
+
+
+def block_births(columns: Columns, blocks: int) -> list[Ints]:
+    """Say for each block how many states can end in each of its columns, 0 for others."""
+    births = np.bincount(
+        columns.of_state[columns.of_state != NO_COLUMN], minlength=len(columns)
+    ).astype(np.int32)
+    turn = max(1, min(TURN, len(columns) // (TURNS * blocks)))
+    block = np.arange(len(columns)) // turn % blocks
+    return [np.where(block == b, births, 0) for b in range(blocks)]

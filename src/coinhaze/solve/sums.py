@@ -24,6 +24,8 @@ class Sums:
     missing: Floats  # mass dropped on the way ...
     above: Floats  # ... and bounds on what it adds to the entropy
     below: Floats
+    slack: Floats  # bound on the rounding of inner entropies found on the way
+    tail: Floats  # estimate of what dropped mass adds to the entropy
 
     @classmethod
     def zeros(cls, rows: int, orders: int) -> Sums:
@@ -39,13 +41,15 @@ class Sums:
             missing=np.zeros(rows),
             above=np.zeros(rows),
             below=np.zeros(rows),
+            slack=np.zeros(rows),
+            tail=np.zeros(rows),
         )
 
     def arrays(self) -> tuple[Floats | Ints, ...]:
         """Give what the kernels fill, in their order."""
         return (
             self.entropy, self.mass, self.prior, self.top, self.top_column, self.powers,
-            self.elsewhere, self.missing, self.above, self.below,
+            self.elsewhere, self.missing, self.above, self.below, self.slack, self.tail,
         )  # fmt: skip
 
     def add(self, other: Sums) -> None:

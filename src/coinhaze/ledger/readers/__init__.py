@@ -9,6 +9,7 @@ from types import ModuleType
 from coinhaze.errors import InputError, UsageError
 from coinhaze.ledger.accounts import AccountLedger
 from coinhaze.ledger.coins import CoinLedger
+from coinhaze.ledger.folder import is_folder, read_folder
 from coinhaze.ledger.readers import bitcoin_etl, transfers
 from coinhaze.ledger.readers.packed import UNREADABLE, open_plain
 
@@ -16,6 +17,7 @@ FORMATS: dict[str, ModuleType] = {
     "transfers": transfers,
     "bitcoin-etl": bitcoin_etl,
 }
+FOLDER = "folder"
 
 Ledger = CoinLedger | AccountLedger
 
@@ -26,19 +28,23 @@ def read(
     format: str | None = None,
     complete: bool = False,
 ) -> Ledger:
-    """Read one ledger from one or several files of one format, in the order given.
+    """Read one ledger from a ledger folder, or files of one format in the order given.
 
     `complete` says that the ledger begins with its chain, so that an unknown coin is an error.
     """
     paths = [Path(s) for s in ([sources] if isinstance(sources, str | Path) else sources)]
     if not paths:
         raise UsageError("no file given: name at least one")
+    if format == FOLDER or (format is None and any(is_folder(path) for path in paths)):
+        if len(paths) > 1:
+            raise UsageError("a ledger folder is a whole ledger: name it alone")
+        return read_folder(paths[0], complete=complete)
     names = {format_of(path) for path in paths} if format is None else {format}
     if len(names) > 1:
         raise UsageError(f"files of several formats cannot be one ledger: {', '.join(names)}")
     name = names.pop()
     if name not in FORMATS:
-        raise UsageError(f"unknown format {name!r}: one of {', '.join(FORMATS)}")
+        raise UsageError(f"unknown format {name!r}: one of {', '.join([*FORMATS, FOLDER])}")
     if complete and name == "transfers":
         raise UsageError("`complete` is for coins: transfers carry no list of known coins")
     ledger: Ledger = FORMATS[name].read(paths, complete=complete)

@@ -1,0 +1,210 @@
+"""Names of parties, made when they are asked for: a week of Bitcoin has millions of coins.
+
+A graph's parties come in a few blocks, each named by a rule from the ledger's own columns: owners
+by their text, coins `txid:vout`, transactions `tx:txid`. A block gives the names of some rows, and
+finds a row by its name without making the others'.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Protocol
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from coinhaze.graph.order_kernels import group_rows
+from coinhaze.ledger import CoinLedger
+from coinhaze.ledger.amounts import Ints
+from coinhaze.ledger.text import TextIndex, text_buffers
+from coinhaze.ledger.text_kernels import number_lengths
+
+ABSENT = -1
+
+
+class Block(Protocol):
+    """Names of one kind of party."""
+
+    def __len__(self) -> int: ...
+
+    def take(self, rows: Ints) -> pa.StringArray:
+        """Make the names of some rows."""
+
+    def find(self, name: str) -> int:
+        """Find the first row of a name, -1 if there is none."""
+
+    def numbered(self, holders: pa.StringArray) -> pa.StringArray:
+        """Give names that end in a colon and digits: all of them that follow one of `holders`."""
+
+
+class TextBlock:
+    """Names that stand in a column of their own."""
+
+    def __init__(self, column: pa.StringArray) -> None:
+        self.index = TextIndex(column)
+
+    def __len__(self) -> int:
+        return len(self.index)
+
+    def take(self, rows: Ints) -> pa.StringArray:
+        """Make the names of some rows."""
+        return self.index.column.take(pa.array(rows))
+
+    def find(self, name: str) -> int:
+        """Find the first row of a name, -1 if there is none."""
+        return self.index.row(name)
+
+    def numbered(self, holders: pa.StringArray) -> pa.StringArray:
+        """Give names that end in a colon and digits."""
+        lengths = number_lengths(*text_buffers(self.index.column))
+        return self.take(np.flatnonzero(lengths > 0))
+
+
+class PrefixBlock:
+    """Names `prefix:id` over some rows of a column of ids."""
+
+    def __init__(self, prefix: str, ids: TextIndex, rows: Ints | None = None) -> None:
+        self.prefix = prefix
+        self.ids = ids
+        self.rows = rows
+
+    def __len__(self) -> int:
+        return len(self.ids) if self.rows is None else len(self.rows)
+
+    def take(self, rows: Ints) -> pa.StringArray:
+        """Make the names of some rows."""
+        at = rows if self.rows is None else self.rows[rows]
+        ids = self.ids.column.take(pa.array(at))
+        return pc.binary_join_element_wise(pa.scalar(self.prefix, ids.type), ids, ":")
+
+    def find(self, name: str) -> int:
+        """Find the first row of a name, -1 if there is none."""
+        if not name.startswith(f"{self.prefix}:"):
+            return ABSENT
+        found = self.ids.rows(name[len(self.prefix) + 1 :])
+        if self.rows is None:
+            return int(found[0]) if len(found) else ABSENT
+        at = np.flatnonzero(np.isin(self.rows, found)) if len(found) else found
+        return int(at[0]) if len(at) else ABSENT
+
+    def numbered(self, holders: pa.StringArray) -> pa.StringArray:
+        """Give names that end in a colon and digits; the colon may be the prefix's own."""
+        ends = number_lengths(*text_buffers(self.ids.column)) != 0
+        return self.take(np.flatnonzero(ends if self.rows is None else ends[self.rows]))
+
+
+class CoinBlock:
+    """Names `txid:vout` of a ledger's outputs."""
+
+    def __init__(self, ledger: CoinLedger, txids: TextIndex) -> None:
+        self.ledger = ledger
+        self.txids = txids
+
+    def __len__(self) -> int:
+        return len(self.ledger.output_tx)
+
+    def take(self, rows: Ints) -> pa.StringArray:
+        """Make the names of some rows."""
+        return self.ledger.output_names(rows)
+
+    def find(self, name: str) -> int:
+        """Find the first row of a name, -1 if there is none."""
+        txid, _, number = name.rpartition(":")
+        if not (number.isascii() and number.isdigit()) or number != str(int(number[:18])):
+            return ABSENT
+        tx = self.txids.row(txid)
+        if tx == ABSENT:
+            return ABSENT
+        start, order = self._by_tx
+        rows = order[start[tx] : start[tx + 1]]
+        found = rows[self.ledger.output_vout[rows] == int(number)]
+        return int(found[0]) if len(found) else ABSENT
+
+    def numbered(self, holders: pa.StringArray) -> pa.StringArray:
+        """Give names of coins whose transaction has the name of one of `holders`."""
+        like = pc.is_in(self.ledger.txids, value_set=holders.cast(self.ledger.txids.type))
+        return self.take(np.flatnonzero(like.to_numpy(zero_copy_only=False)[self.ledger.output_tx]))
+
+    @cached_property
+    def _by_tx(self) -> tuple[Ints, Ints]:
+        start, order = group_rows(self.ledger.output_tx, len(self.ledger.txids))
+        return start, order
+
+
+class PartyNames:
+    """The names of all parties, block after block; reads like an Arrow column of text.
+
+    >>> names = PartyNames([TextBlock(pa.array(["a", "b"])), TextBlock(pa.array(["c"]))])
+    >>> names.take(np.array([2, 0])).to_pylist(), names[1].as_py(), names.find("c")
+    (['c', 'a'], 'b', 2)
+    """
+
+    def __init__(self, blocks: Sequence[Block]) -> None:
+        self.blocks = tuple(blocks)
+        self.starts = np.cumsum([0, *(len(b) for b in self.blocks)])
+
+    def __len__(self) -> int:
+        return int(self.starts[-1])
+
+    def __getitem__(self, row: int) -> pa.StringScalar:
+        return self.take(np.array([row]))[0]
+
+    def take(self, rows: Ints | pa.Array) -> pa.StringArray:
+        """Make the names of some rows."""
+        at = np.asarray(rows, dtype=np.int64)
+        block = np.searchsorted(self.starts, at, side="right") - 1
+        used = np.unique(block)
+        parts = []
+        for k in used.tolist():
+            parts.append(self.blocks[k].take(at[block == k] - self.starts[k]))
+        if len(parts) == 1:
+            return parts[0]
+        if not parts:
+            return pa.array([], pa.string())
+        # Names came block by block: the n-th name of block k belongs where the n-th k stands.
+        place = np.empty(len(at), dtype=np.int64)
+        place[np.argsort(block, kind="stable")] = np.arange(len(at))
+        wide = pa.large_string() if any(p.type == pa.large_string() for p in parts) else pa.string()
+        return pa.concat_arrays([p.cast(wide) for p in parts]).take(pa.array(place))
+
+    def to_pylist(self) -> list[str]:
+        """Make all names."""
+        names: list[str] = self.take(np.arange(len(self))).to_pylist()
+        return names
+
+    def find(self, name: str) -> int:
+        """Find the first party of a name, -1 if there is none."""
+        for block, start in zip(self.blocks, self.starts.tolist(), strict=False):
+            row = block.find(name)
+            if row != ABSENT:
+                return int(start + row)
+        return ABSENT
+
+    def numbered(self, holders: pa.StringArray) -> pa.StringArray:
+        """Give names that end in a colon and digits: at least those that follow a holder's."""
+        found = [block.numbered(holders) for block in self.blocks]
+        return pa.concat_arrays([pa.array([], pa.string()), *(f.cast(pa.string()) for f in found)])
+
+
+class Aliases:
+    """Further names of parties: owners of coins, members of clusters."""
+
+    def __init__(self, names: pa.StringArray, name: Ints, party: Ints) -> None:
+        self.names = TextIndex(names)
+        self.name = name  # for each alias its row in names ...
+        self.party = party  # ... and the party it means
+
+    def parties(self, name: str) -> Ints:
+        """Find the parties a name means, in their order."""
+        row = self.names.row(name)
+        if row == ABSENT:
+            return np.zeros(0, dtype=np.int64)
+        start, order = self._by_name
+        return self.party[order[start[row] : start[row + 1]]]
+
+    @cached_property
+    def _by_name(self) -> tuple[Ints, Ints]:
+        start, order = group_rows(self.name, len(self.names))
+        return start, order

@@ -1,0 +1,213 @@
+"""How much a sweep may drop: the least it must keep for intervals as narrow as asked.
+
+An entry p dropped at a state widens a row's interval by about p times the visits of a walk from
+that row to the state, and saves reading it once for each use of the state's list. So for the mean
+over rows a state drops what is below a level times uses / visits, visits being the mean over rows;
+for the widest interval all states drop what is below the same level. The level is found by trying:
+widths fall as a power of it, which two tries show.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+
+from coinhaze.chain.chain import NO_COLUMN
+from coinhaze.errors import AccuracyError
+from coinhaze.ledger.amounts import Floats
+from coinhaze.measure import Scores
+from coinhaze.solve.asked import Asked
+from coinhaze.solve.certify import certified, count_sources
+from coinhaze.solve.columns import Columns, columns_of
+from coinhaze.solve.lists import MEMORY, Swept, sweep_blocks
+from coinhaze.solve.lists_kernels import bound_sources, count_visits
+from coinhaze.solve.priors import Priors
+from coinhaze.solve.progress import Progress, silent
+
+Over = Literal["worst", "mean"]
+
+# Two blocks keep two cores busy; their number is part of the result, so it is fixed.
+BLOCKS = 2
+DRAWS = 16
+# The first level to try, for each bit of width asked.
+FIRST: dict[Over, float] = {"worst": 0.01, "mean": 0.05}
+ASKED: dict[Over, str] = {"worst": "at worst", "mean": "on average"}
+# No list is worth more than this: what is below it may go, if nobody needs it.
+HIGHEST = 0.5
+# Below this level dropping saves little.
+LOWEST = 1e-12
+# Widths fall at first like this power of the level, and the aim is a little below what is asked.
+SLOPE, AIM = 0.4, 0.9
+# Counting sources on the graph reads bit sets; so many words of them take a few seconds.
+MOST_WORDS = 4e9
+
+
+@dataclass(frozen=True)
+class Widths:
+    """How wide intervals came out, in bits."""
+
+    mean: float
+    most: float  # 99 % are at most this wide
+    worst: float
+
+    @classmethod
+    def of(cls, scores: Scores) -> Widths:
+        """Measure the rows that have an answer."""
+        widths = (scores.bits_high - scores.bits_low)[~np.isnan(scores.bits)]
+        if len(widths) == 0:
+            return cls(0.0, 0.0, 0.0)
+        return cls(float(widths.mean()), float(np.quantile(widths, 0.99)), float(widths.max()))
+
+    def over(self, over: Over) -> float:
+        """Give the one that was asked about."""
+        return self.mean if over == "mean" else self.worst
+
+    def __str__(self) -> str:
+        return (
+            f"{self.mean:.2e} bits wide on average, {self.most:.2e} for 99 % of the rows, "
+            f"{self.worst:.2e} at worst"
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Try:
+    """One level tried: the scores, and what they cost."""
+
+    level: float
+    scores: Scores
+    widths: Widths
+    swept: Swept
+
+
+@dataclass(frozen=True, eq=False)
+class Truncation:
+    """All that tries of one question share."""
+
+    asked: Asked
+    columns: Columns
+    counts: Floats
+    counted: bool
+    worth: Floats  # a state drops what is below its worth times the level
+
+    @classmethod
+    def of(cls, asked: Asked, *, over: Over) -> Truncation:
+        """Prepare to score rows, narrow on average or at worst."""
+        counts, counted = possible_sources(asked)
+        worth = list_worth(asked) if over == "mean" else np.ones(len(asked.reduced))
+        return cls(asked, columns_of(asked, np.zeros(0)), counts, counted, worth)
+
+    def attempt(
+        self,
+        level: float,
+        *,
+        draws: int = DRAWS,
+        seed: int = 0,
+        memory: int = MEMORY,
+        threads: int | None = None,
+        progress: Progress = silent,
+    ) -> Try:
+        """Sweep once; bits are the tail sketch's estimate, within the proven interval."""
+        asked = self.asked
+        swept = sweep_blocks(
+            asked,
+            self.columns,
+            np.zeros(0),
+            least=np.minimum(level * self.worth, HIGHEST),
+            blocks=min(BLOCKS, len(self.columns)),
+            draws=draws,
+            seed=seed,
+            weigh=False,
+            memory=memory,
+            threads=threads,
+            progress=progress,
+        )
+        scores = certified(
+            asked,
+            self.columns,
+            swept.sums,
+            self.counts,
+            method=f"sweep (dropping below {level:.0e})",
+            width=math.inf,
+            renyi=(),
+            weights=None,
+        )
+        found = asked.spread(swept.sums.entropy + swept.sums.prior + swept.sums.tail)
+        scores = replace(
+            scores,
+            bits=np.clip(found, scores.bits_low, scores.bits_high),
+            sources=scores.sources if self.counted else np.full(len(asked.rows), np.nan),
+        )
+        return Try(level, scores, Widths.of(scores), swept)
+
+
+def truncated(
+    asked: Asked, *, width: float, over: Over = "worst", entries: float = math.inf, **sweeping: Any
+) -> Scores | None:
+    """Score rows by dropping what is small; None if as good as nothing may be dropped.
+
+    `entries` limits what one try may read: beyond it an AccuracyError says what was reached.
+    `sweeping` are settings of `Truncation.attempt`.
+    """
+    question = Truncation.of(asked, over=over)
+    for now in narrowing(question, width=width, over=over, entries=entries, **sweeping):
+        if now.widths.over(over) <= width:
+            return now.scores
+    return None
+
+
+def narrowing(
+    question: Truncation, *, width: float, over: Over, entries: float = math.inf, **sweeping: Any
+) -> Iterator[Try]:
+    """Try ever lower levels until intervals are as narrow as asked or the level is as good as 0."""
+    level, slope = FIRST[over] * min(width, 1.0), SLOPE
+    before: Try | None = None
+    while level >= LOWEST:
+        now = question.attempt(level, **sweeping)
+        yield now
+        reached = now.widths.over(over)
+        if reached <= width:
+            return
+        if before is not None and before.widths.over(over) > reached:
+            fell = math.log(before.widths.over(over) / reached)
+            slope = min(max(fell / math.log(before.level / level), 0.2), 1.0)
+        before = now
+        step = min(max((AIM * width / reached) ** (1 / slope), 0.01), 0.7)
+        if now.swept.entries / math.sqrt(step) > entries:
+            raise AccuracyError(
+                f"intervals are {now.widths}; {width:.0e} bits {ASKED[over]} would take more "
+                f"than the {entries:.0e} entries allowed: ask for accuracy={reached:.0e} or wider"
+            )
+        level *= step
+
+
+def list_worth(asked: Asked) -> Floats:
+    """Give uses / visits of every state's list, 1 being the typical one."""
+    reduced = asked.reduced
+    visits = np.zeros(len(reduced))
+    rows = np.bincount(asked.row_of, minlength=len(asked.scored))
+    visits[asked.scored] = rows / max(len(asked.row_of), 1)
+    count_visits(reduced.indptr, reduced.indices, reduced.data, visits)
+    uses = np.bincount(reduced.indices, minlength=len(reduced))
+    used = (uses > 0) & (visits > 0)
+    worth = np.ones(len(reduced))
+    worth[used] = uses[used] / visits[used]
+    typical = math.exp(float(np.log(worth[used]).mean())) if np.any(used) else 1.0
+    return worth / typical
+
+
+def possible_sources(asked: Asked) -> tuple[Floats, bool]:
+    """Count the sources each scored state can reach, or bound them if counting takes long.
+
+    Also tell whether they were counted.
+    """
+    reduced, outcomes = asked.reduced, len(asked.chain.outcomes)
+    if outcomes / 64 * len(reduced.indices) <= MOST_WORDS:
+        return count_sources(asked)[asked.scored], True
+    count = Priors.of(asked.chain, np.zeros(0)).count
+    own = np.where(reduced.column == NO_COLUMN, 0.0, count[reduced.column])
+    bound = bound_sources(reduced.indptr, reduced.indices, own, float(count.sum()))
+    return np.asarray(bound, dtype=np.float64)[asked.scored], False

@@ -1,0 +1,258 @@
+"""Sweeps with lists of tokens: collapsing, truncation, tail sketches, what they cost."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+import coinhaze
+from coinhaze import AbsorbingChain, AccountLedger, absorbing_chain, transaction_graph
+from coinhaze.errors import AccuracyError, UsageError
+from coinhaze.ledger.amounts import Floats, Ints
+from coinhaze.simulate import simulate_hubs, simulate_town
+from coinhaze.solve.asked import Asked
+from coinhaze.solve.columns import columns_of
+from coinhaze.solve.lists import Swept, sweep_blocks
+from coinhaze.solve.progress import silent
+from coinhaze.solve.stream_kernels import surprise
+from coinhaze.solve.sweep import sweep
+from coinhaze.solve.sweep_cost import SweepCost, sweep_cost
+from coinhaze.solve.truncate import Truncation, Widths, list_worth, narrowing, truncated
+from solve.dense import absorption, entropy
+from solve.economies import random_transfers
+
+NONE = np.zeros(0)
+
+
+def asked_of(chain: AbsorbingChain, rows: Ints | None = None) -> Asked:
+    return Asked.of(chain, np.flatnonzero(chain.graph.sinks) if rows is None else rows)
+
+
+def random_acyclic(seed: int, n: int = 120) -> AbsorbingChain:
+    """Make a chain by hand: moves lead back, some of weight 1e-300, some zero, many shared.
+
+    Every third node is a source; nodes 1 and 2 are private to one node each, and the rest has
+    diamonds in plenty.
+    """
+    rng = np.random.default_rng(seed)
+    names = [f"n{k}" for k in range(n)]
+    transfers, moves = [], np.zeros((n, n))
+    for i in range(3, n):
+        back = np.unique(rng.integers(max(0, i - 25), i, size=rng.integers(1, 5)))
+        for j in back[back != i]:
+            weight = rng.choice([1.0, 1.0, 1.0, 1e-9, 1e-300])
+            transfers.append((names[j], names[i], 1))
+            moves[i, j] = weight * rng.random()
+    transfers += [(names[1], names[3], 1), (names[2], names[3], 1), (names[0], names[3], 1)]
+    moves[3, :3] = 1.0
+    ledger = AccountLedger.from_transfers(transfers)
+    graph = transaction_graph(ledger)
+    order = np.array([graph.names.node(name) for name in names])
+    source = (np.arange(n) % 3 == 0) | (moves.sum(axis=1) == 0)
+    own = np.where(source, rng.random(n) + 1e-3, 0.0)
+    total = moves.sum(axis=1) + own
+    matrix = np.zeros((n, n + 1))
+    matrix[np.ix_(order, order)] = moves / total[:, None]
+    matrix[order, n] = own / total
+    return absorbing_chain(graph, policy=matrix)
+
+
+def swept(asked: Asked, orders: Floats = NONE, *, least: float = 0.0, **settings: Any) -> Swept:
+    chosen: dict[str, Any] = {"threads": 2, "progress": silent} | settings
+    thresholds = np.full(len(asked.reduced), least)
+    return sweep_blocks(asked, columns_of(asked, orders), orders, least=thresholds, **chosen)
+
+
+def chains() -> dict[str, AbsorbingChain]:
+    town = transaction_graph(simulate_town(transactions=500))
+    hubs = transaction_graph(simulate_hubs(people=300, transfers=4), time="temporal")
+    transfers = transaction_graph(random_transfers(50, 500, 3), time="temporal")
+    return {
+        "town": absorbing_chain(town),
+        "hubs": absorbing_chain(hubs),
+        "transfers": absorbing_chain(transfers),
+        "listed": absorbing_chain(transfers, listed=["a1", "a2", "a7"]),
+        "by hand": random_acyclic(1),
+    }
+
+
+CHAINS = chains()
+each_chain = pytest.mark.parametrize("name", CHAINS)
+
+
+@each_chain
+@pytest.mark.parametrize("blocks", [1, 3])
+def test_collapsing_changes_no_sum(name: str, blocks: int) -> None:
+    chain = CHAINS[name]
+    for rows in (np.flatnonzero(chain.graph.sinks), np.arange(len(chain))):
+        asked = asked_of(chain, rows)
+        orders = np.array([0.5, 2.0])
+        on, off = (swept(asked, orders, blocks=blocks, collapse=c) for c in (True, False))
+        assert on.entries <= off.entries
+        for field in ("entropy", "mass", "prior", "top", "powers", "elsewhere"):
+            np.testing.assert_allclose(
+                getattr(on.sums, field), getattr(off.sums, field), rtol=1e-12, atol=1e-13
+            )
+        np.testing.assert_allclose(on.weights, off.weights, rtol=1e-12)
+        assert np.all(on.sums.slack < 1e-11)
+
+
+def test_collapsing_saves_work_and_memory() -> None:
+    asked = asked_of(CHAINS["town"])
+    on, off = (swept(asked, collapse=c) for c in (True, False))
+    assert on.entries < 0.8 * off.entries
+    assert on.peak < off.peak
+
+
+def test_a_history_is_told_apart_from_what_collapsed() -> None:
+    # Two pools' worth of money meet, so their tokens collapse; only one has a history.
+    transfers = [("p", "x", 3), ("q", "x", 1), ("x", "y", 2), ("x", "z", 2), ("r", "z", 5)]
+    graph = transaction_graph(AccountLedger.from_transfers(transfers), time="temporal")
+    chain = absorbing_chain(graph)
+    history = {int(chain.column[graph.names.node("p:0")]): np.array([0.25, 0.75])}
+    object.__setattr__(chain, "history", history)
+    scores = coinhaze.score(chain, nodes=["y"])
+    plain = float(-(0.75 * np.log2(0.75) + 0.25 * np.log2(0.25)))
+    assert scores.bits_unmodified is not None
+    assert scores.bits_unmodified[0] == pytest.approx(plain, abs=1e-12)
+    assert scores.bits[0] == pytest.approx(plain + 0.75 * plain, abs=1e-12)
+
+
+@each_chain
+def test_threads_change_no_bit(name: str) -> None:
+    asked = asked_of(CHAINS[name])
+    one, two = (
+        swept(asked, least=1e-3, blocks=4, draws=8, threads=n).sums.arrays() for n in (1, 2)
+    )
+    for a, b in zip(one, two, strict=True):
+        assert np.array_equal(a, b)
+
+
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("blocks", [1, 2, 5])
+def test_intervals_hold_the_dense_truth(seed: int, blocks: int) -> None:
+    chain = random_acyclic(seed)
+    rows = np.arange(len(chain))
+    truth = entropy(absorption(chain, np.ones(len(chain), dtype=np.bool_))[0])
+    asked = asked_of(chain, rows)
+    for least in (0.4, 0.1, 0.02, 1e-3):
+        for collapse in (True, False):
+            low, high, missing = bounds(swept(asked, least=least, blocks=blocks, collapse=collapse))
+            assert np.all(asked.spread(low) <= truth + 1e-12)
+            assert np.all(asked.spread(high) >= truth - 1e-12)
+            assert least < 0.1 or missing.max() > 0.01
+
+
+def bounds(found: Swept) -> tuple[Floats, Floats, Floats]:
+    """Give the bare bounds of lists.py, with no slack for rounding."""
+    sums = found.sums
+    bits = sums.entropy + sums.prior
+    rest = np.array([surprise(p) for p in 1 - sums.missing])
+    return bits + sums.below - rest, bits + sums.above, sums.missing
+
+
+@pytest.mark.parametrize("over", ["worst", "mean"])
+@pytest.mark.parametrize("name", ["town", "hubs", "transfers"])
+@pytest.mark.parametrize("width", [1.0, 0.1, 0.003])
+def test_what_is_asked_is_kept(name: str, over: Any, width: float) -> None:
+    chain = CHAINS[name]
+    rows = np.flatnonzero(chain.graph.sinks)
+    exact = coinhaze.score(chain)
+    scores = sweep(chain, rows, width=width, over=over)
+    widths = Widths.of(scores)
+    assert widths.over(over) <= width
+    assert np.all(scores.bits_low <= exact.bits_high)
+    assert np.all(scores.bits_high >= exact.bits_low)
+    assert np.all((scores.bits_low <= scores.bits) & (scores.bits <= scores.bits_high))
+    np.testing.assert_array_equal(scores.sources, exact.sources)
+
+
+def test_a_mean_may_be_had_with_less_work_than_the_worst() -> None:
+    asked = asked_of(CHAINS["hubs"])
+    entries: dict[str, int] = {}
+    for over in ("worst", "mean"):
+        question = Truncation.of(asked, over=over)
+        *_, last = narrowing(question, width=0.02, over=over)
+        assert last.widths.over(over) <= 0.02
+        entries[over] = last.swept.entries
+    assert entries["mean"] < entries["worst"]
+
+
+def test_lists_that_many_rows_lead_to_keep_more() -> None:
+    asked = asked_of(CHAINS["hubs"])
+    worth = list_worth(asked)
+    least, most = np.quantile(worth, [0.05, 0.95])
+    assert 0 < least < 1 < most
+
+
+def test_too_much_work_is_refused_with_what_was_reached() -> None:
+    asked = asked_of(CHAINS["hubs"])
+    with pytest.raises(AccuracyError, match=r"on average, .* for 99 % of the rows, .* at worst"):
+        truncated(asked, width=1e-3, over="mean", entries=10)
+
+
+def test_over_is_worst_or_mean() -> None:
+    chain = CHAINS["town"]
+    with pytest.raises(UsageError, match="over is worst or mean"):
+        sweep(chain, np.arange(3), over="median")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("name", ["town", "hubs", "transfers"])
+def test_the_tail_sketch_errs_by_its_law(name: str) -> None:
+    # Estimates of sum phi(r) have a standard error of 2.50 m / sqrt(k); tails that meet heads
+    # again are taken for apart, so the truth is the mean over seeds, not the exact score.
+    asked = asked_of(CHAINS[name])
+    draws, seeds = 16, 200
+    runs = [swept(asked, least=0.02, draws=draws, seed=s) for s in range(seeds)]
+    tails = np.array([r.sums.tail for r in runs])
+    missing, above = runs[0].sums.missing, runs[0].sums.above
+    some = missing > 0.01
+    assert some.sum() > 20
+    law = math.sqrt(3 / draws) / math.log(2) * missing[some]
+    spread = tails[:, some].std(axis=0)
+    assert 0.75 < float(np.median(spread / law)) < 1.25
+    # Pieces that met again on the way lower it below `above`, never raise it beyond.
+    mean, error = tails[:, some].mean(axis=0), 5 * law / math.sqrt(seeds)
+    assert np.all(mean <= above[some] + error + 0.02 * law)
+
+
+@pytest.mark.parametrize("name", ["town", "hubs", "transfers"])
+def test_the_tail_sketch_is_closer_than_either_bound(name: str) -> None:
+    chain = CHAINS[name]
+    exact = coinhaze.score(chain)
+    question = Truncation.of(asked_of(chain), over="worst")
+    scores = question.attempt(0.01).scores
+    assert Widths.of(scores).mean > 0.01
+    error = np.abs(scores.bits - exact.bits).mean()
+    assert error < 0.5 * np.abs(scores.bits_low - exact.bits).mean()
+    assert error < np.abs(scores.bits_high - exact.bits).mean()
+
+
+def test_a_tail_takes_no_more_draws_than_a_tile() -> None:
+    with pytest.raises(UsageError, match="up to 64 draws, not 65"):
+        swept(asked_of(CHAINS["town"]), draws=65)
+
+
+def test_the_same_seed_gives_the_same_bits() -> None:
+    question = Truncation.of(asked_of(CHAINS["hubs"]), over="mean")
+    one, again, other = (question.attempt(0.1, seed=s).scores.bits for s in (1, 1, 2))
+    assert np.array_equal(one, again)
+    assert not np.array_equal(one, other)
+
+
+@pytest.mark.parametrize("name", ["town", "hubs", "transfers"])
+def test_the_cost_of_an_exact_sweep_is_known_beforehand(name: str) -> None:
+    asked = asked_of(CHAINS[name])
+    columns = columns_of(asked, NONE)
+    cost, found = sweep_cost(asked, columns), swept(asked)
+    assert 0.5 < cost.entries / found.entries < 2
+    assert 0.5 < cost.alive / found.peak < 2
+
+
+def test_blocks_fit_their_memory() -> None:
+    cost = SweepCost(entries=1e9, alive=1e9)
+    assert cost.blocks(memory=1 << 30) == 90
+    assert SweepCost(1e3, 1e3).blocks() == 2
