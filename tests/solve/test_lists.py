@@ -46,7 +46,9 @@ def asked_of(chain: AbsorbingChain) -> Asked:
 def test_lists_and_tiles_give_the_same_sums(seed: int) -> None:
     asked = asked_of(temporal(seed))
     orders = np.array([0.5, 2.0])
-    tiles, tile_weights = stream_sums(asked, plain(asked, orders), orders, budget=UNLIMITED, progress=silent)
+    tiles, tile_weights = stream_sums(
+        asked, plain(asked, orders), orders, budget=UNLIMITED, progress=silent
+    )
     for blocks in (1, 2, 7):
         lists, weights = list_sums(asked, plain(asked, orders), orders, blocks=blocks, **QUIET)
         for a, b in zip(tiles.arrays(), lists.arrays(), strict=True):

@@ -11,6 +11,7 @@ from coinhaze.chain import AbsorbingChain
 from coinhaze.errors import AccuracyError
 from coinhaze.ledger.amounts import Bools, Floats, Ints
 from coinhaze.solve.factor import EXACT_MISSING, Factor, factorise
+from coinhaze.solve.moves import Moves
 from coinhaze.solve.reduce import NO_STATE, Reduced, kept_excess, reduce_chain
 
 
@@ -48,6 +49,13 @@ class Asked:
     def factor(self) -> Factor:
         """The factors to solve with."""
         return factorise(self.reduced, missing=self.missing)
+
+    @cached_property
+    def moves(self) -> Moves:
+        """The chain as moves without cycles."""
+        if self.reduced.acyclic:
+            return Moves.straight(self.reduced)
+        return Moves.unrolled(self.reduced, self.factor)
 
     def spread(self, values: Floats | Ints, missing: float = np.nan) -> Floats:
         """Spread values of scored states over the asked rows, null where there is no answer."""

@@ -47,12 +47,15 @@ def columns_of(asked: Asked, orders: Floats, *, fold: bool = True) -> Columns:
     source = outcome != NO_COLUMN
     n = len(reduced)
     gate, visits, error = np.arange(n), np.ones(n), np.zeros(n)
-    if fold and not chain.listed and not chain.history:
+    if fold and not chain.listed:
         begun = cycling(reduced)
         begun[asked.scored] = True
         gate, visits, error = fold_states(
             reduced.indptr, reduced.indices, reduced.data, reduced.entry_error, begun, FAINT
         )
+        # A source that stands for many origins stays a column by itself.
+        many = np.isin(outcome, list(chain.history))
+        gate = np.where(many, n + np.arange(n), gate)
     weight = np.where(source, visits * reduced.own, 0.0)
     # With a list several states share an outcome; without one, states of one gate share a column.
     group = outcome if chain.listed else gate
@@ -64,13 +67,14 @@ def columns_of(asked: Asked, orders: Floats, *, fold: bool = True) -> Columns:
     of_state = np.full(n, NO_COLUMN)
     of_state[source] = column
     width = len(kinds)
-    if chain.listed or chain.history:
+    if chain.listed:
         outcomes = np.empty(width, dtype=np.int64)
         outcomes[column] = outcome[source]
         elsewhere = outcomes.tolist().index(chain.elsewhere) if chain.elsewhere in outcomes else -1
         priors = Priors.of(chain, orders).take(outcomes)
         return Columns(of_state, outcomes, priors, elsewhere, 0.0)
     likeliest, priors = _inner(column, weight[source], outcome[source], width, orders)
+    priors = priors.expanded(chain, orders, likeliest)
     return Columns(of_state, likeliest, priors, NO_COLUMN, float(error.max(initial=0.0)))
 
 
@@ -100,7 +104,8 @@ def _inner(
     best = np.flatnonzero(share >= top[column])[::-1]
     likeliest[column[best]] = outcome[best]
     return likeliest, Priors(
-        bits=total_of(surprise(share)),
+        bits=np.zeros(width),
+        inner=total_of(surprise(share)),
         top=top,
         powers=np.array([total_of(share**o) for o in orders]).reshape(len(orders), width),
         count=np.bincount(column, minlength=width).astype(np.float64),

@@ -77,12 +77,12 @@ def list_sums(
     threads: int | None,
     progress: Progress,
 ) -> tuple[Sums, Floats]:
-    """Add every scored row of an acyclic chain up over all columns; also give x^T B."""
+    """Add every scored row up over all columns; also give x^T B."""
     swept = sweep_blocks(
         asked,
         columns,
         orders,
-        least=np.full(len(asked.reduced), least),
+        least=np.full(len(asked.moves), least),
         blocks=blocks,
         collapse=collapse,
         memory=memory,
@@ -163,19 +163,23 @@ def sweep_births(
     memory: int = MEMORY,
 ) -> Swept:
     """Sweep some columns: those that `births` says some states can end in."""
-    reduced, priors = asked.reduced, columns.priors
+    moves, priors = asked.moves, columns.priors
+    n = len(moves)
     orders = np.zeros(0) if orders is None else orders
-    least = np.zeros(len(reduced)) if least is None else least
-    scored = np.full(len(reduced), -1)
-    scored[asked.scored] = np.arange(len(asked.scored))
-    uses = np.bincount(reduced.indices, minlength=len(reduced))
-    excess = asked.excess if weigh and asked.chain.conserves else np.zeros(0)
+    least = np.zeros(n) if least is None else least
+    scored = np.full(n, -1)
+    scored[moves.node[asked.scored]] = np.arange(len(asked.scored))
+    uses = np.bincount(moves.indices, minlength=n)
+    excess = np.zeros(0)
+    if weigh and asked.chain.conserves:
+        excess = np.bincount(moves.node, asked.excess, minlength=n)
     sums = Sums.zeros(len(asked.scored), len(orders))
     weights = np.zeros(len(columns) if len(excess) else 0)
     peak, entries = sweep_lists(
-        reduced.indptr, reduced.indices, reduced.data, reduced.own, columns.of_state, births,
-        uses, scored, least, collapse, memory // ENTRY, priors.bits, priors.top,
-        priors.powers, orders, columns.elsewhere, excess, draws, seed, weights, *sums.arrays(),
+        moves.indptr, moves.indices, moves.data, moves.own, moves.columns(columns.of_state),
+        births, uses, scored, least, collapse, memory // ENTRY, priors.inner, priors.bits,
+        priors.top, priors.powers, orders, columns.elsewhere, excess, draws, seed, weights,
+        *sums.arrays(),
     )  # fmt: skip
     if peak < 0:
         raise ResourceError(

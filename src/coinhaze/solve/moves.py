@@ -15,10 +15,10 @@ import numpy as np
 
 from coinhaze.errors import ResourceError
 from coinhaze.ledger.amounts import Floats, Ints
-from coinhaze.solve.asked import Asked
 from coinhaze.solve.core import DenseCore
 from coinhaze.solve.factor import Factor
 from coinhaze.solve.moves_kernels import unroll
+from coinhaze.solve.reduce import Reduced
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,24 +34,21 @@ class Moves:
     data: Floats
     own: Floats
     state: Ints  # the state whose absorber a node ends in, -1 if none
-    scored: Ints  # the node of each scored state
     node: Ints  # the node that holds each state's row
 
     def __len__(self) -> int:
         return len(self.own)
 
     @classmethod
-    def of(cls, asked: Asked) -> Moves:
-        """Take an acyclic chain as it is, and unroll any other."""
-        reduced = asked.reduced
-        if reduced.acyclic:
-            state = np.where(reduced.column >= 0, np.arange(len(reduced)), -1)
-            every = np.arange(len(reduced))
-            return cls(
-                reduced.indptr, reduced.indices, reduced.data, reduced.own, state, asked.scored,
-                every,
-            )  # fmt: skip
-        factor = asked.factor
+    def straight(cls, reduced: Reduced) -> Moves:
+        """Take an acyclic chain as it is."""
+        every = np.arange(len(reduced))
+        state = np.where(reduced.column >= 0, every, -1)
+        return cls(reduced.indptr, reduced.indices, reduced.data, reduced.own, state, every)
+
+    @classmethod
+    def unrolled(cls, reduced: Reduced, factor: Factor) -> Moves:
+        """Unroll a cyclic chain through its factors."""
         if factor.sweeps:
             raise ResourceError(
                 "a component with a core of "
@@ -67,8 +64,7 @@ class Moves:
         ends = np.flatnonzero(reduced.column >= 0)
         own[source[factor.place[ends]]] = reduced.own[ends]
         state[source[factor.place[ends]]] = ends
-        node = node[factor.place]
-        return cls(indptr, indices, data, own, state, node[asked.scored], node)
+        return cls(indptr, indices, data, own, state, node[factor.place])
 
     def columns(self, of_state: Ints) -> Ints:
         """Give the column each node ends in, from those of states."""

@@ -98,7 +98,7 @@ def _nats(total: Floats, draws: int) -> Floats:
 def _known(asked: Asked, columns: Columns) -> tuple[Bools, Floats]:
     """Tell which scored states have one column only, and the nats of those."""
     alone: Bools = (np.diff(asked.reduced.indptr) == 0)[asked.scored]
-    nats = columns.priors.bits[columns.of_state[asked.scored]] * math.log(2)
+    nats = columns.priors.total[columns.of_state[asked.scored]] * math.log(2)
     return alone, nats
 
 
@@ -112,7 +112,7 @@ def _exponentials(
     """
     factor = asked.factor
     source = source_hashes(asked.chain.outcomes.take(pa.array(columns.likeliest)))
-    law = (source, columns.priors.bits * math.log(2), seed)
+    law = (source, columns.priors.total * math.log(2), seed)
     own, column = asked.reduced.own[factor.back], columns.of_state[factor.back]
     rows = (own, column, factor.lower, factor.lower_at, factor.lower_v.astype(np.float32))
     scored = factor.place[asked.scored]

@@ -67,7 +67,7 @@ def tile_solver(
         weighed = weigh_tile(x, live, excess) if asked.chain.conserves else np.zeros(WIDTH)
         sum_tile(
             x, live, *rows, weighed, first, scored, columns.elsewhere,
-            priors.bits, priors.top, priors.powers, orders, *part.arrays()[:7],
+            priors.inner, priors.bits, priors.top, priors.powers, orders, *part.arrays()[:7],
         )  # fmt: skip
         workspaces.append((x, live))
         return part, weighed

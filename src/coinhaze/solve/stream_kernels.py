@@ -76,7 +76,7 @@ def surprise(p):
     error_model="numpy",
     fastmath={"reassoc", "contract", "nnan", "nsz"},
 )
-def row_sums(rows, i, prior_bits, prior_top, width):
+def row_sums(rows, i, inner, prior_bits, prior_top, width):
     """Add up entropy, mass and prior entropy of row i of a tile; also its largest entry."""
     h = 0.0
     m = 0.0
@@ -84,7 +84,7 @@ def row_sums(rows, i, prior_bits, prior_top, width):
     best = 0.0
     for c in range(width):
         p = rows[i, c]
-        h += surprise(p)
+        h += surprise(p) + p * inner[c]
         m += p
         q += p * prior_bits[c]
         t = p * prior_top[c]
@@ -217,7 +217,7 @@ def leaf_row(place, own, column, first, lower, lower_at, lower_v, x, live, rows)
 @njit(cache=True, nogil=True, error_model="numpy")
 def sum_tile(
     x, live, own, column, lower, lower_at, lower_v, excess, weighed, first, scored, elsewhere,
-    prior_bits, prior_top, prior_powers, orders,
+    inner, prior_bits, prior_top, prior_powers, orders,
     entropy, mass, prior, top, top_column, powers, at_elsewhere,
 ):  # fmt: skip
     """Add each scored row of a solved tile up over its outcomes; `elsewhere` is kept apart.
@@ -226,6 +226,7 @@ def sum_tile(
     """
     width = min(WIDTH, len(prior_bits) - first)
     skip = elsewhere - first if first <= elsewhere < first + width else -1
+    folded = inner[first : first + width]
     bits, tops = prior_bits[first : first + width], prior_top[first : first + width]
     buffer = np.zeros((1, WIDTH))
     for r in range(len(scored)):
@@ -251,7 +252,7 @@ def sum_tile(
         if skip >= 0:
             at_elsewhere[r] = rows[i, skip]
             rows[i, skip] = 0.0
-        entropy[r], mass[r], prior[r], best = row_sums(rows, i, bits, tops, width)
+        entropy[r], mass[r], prior[r], best = row_sums(rows, i, folded, bits, tops, width)
         if skip >= 0:
             rows[i, skip] = at_elsewhere[r]
             best = max(best, rows[i, skip] * tops[skip])

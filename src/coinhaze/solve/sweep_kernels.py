@@ -57,7 +57,7 @@ from coinhaze.solve.tokens_kernels import (
 @njit(cache=True, nogil=True, error_model="numpy")
 def sweep_lists(
     indptr, indices, data, own, column, births, uses, scored, least, collapsing, most_entries,
-    prior_bits, prior_top, prior_powers, orders, elsewhere_column, excess, draws, seed, weighed,
+    inner_bits, prior_bits, prior_top, prior_powers, orders, elsewhere_column, excess, draws, seed, weighed,
     entropy, mass, prior, top, top_column, powers, at_elsewhere, missing, above, below, slack, tail,
 ):  # fmt: skip
     """Sweep over an acyclic chain, dropping entries of state i below `least[i]`.
@@ -159,7 +159,15 @@ def sweep_lists(
                 # What lies elsewhere is kept apart, so it never goes into another token.
                 apart = c == elsewhere_column
                 slot_of[c] = begin_token(
-                    tokens, count, inner, c, births[c] + apart, prior_bits, prior_top, prior_powers
+                    tokens,
+                    count,
+                    inner,
+                    c,
+                    births[c] + apart,
+                    inner_bits,
+                    prior_bits,
+                    prior_top,
+                    prior_powers,
                 )
                 if apart:
                     elsewhere = slot_of[c]

@@ -60,11 +60,11 @@ def take_slot(tokens, count):
 
 
 @njit(cache=True, nogil=True)
-def begin_token(tokens, count, inner, c, holders, prior_bits, prior_top, prior_powers):
+def begin_token(tokens, count, inner, c, holders, inner_bits, prior_bits, prior_top, prior_powers):
     """Give birth to the token of a column that holds nothing but it."""
     t = take_slot(tokens, count)
     tokens[t, HOLDERS] = holders
-    tokens[t, BITS] = 0.0
+    tokens[t, BITS] = inner_bits[c]
     tokens[t, PRIOR] = prior_bits[c]
     tokens[t, SLACK] = 0.0
     tokens[t, TOP] = prior_top[c]

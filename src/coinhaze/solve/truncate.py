@@ -97,7 +97,7 @@ class Truncation:
     def of(cls, asked: Asked, *, over: Over) -> Truncation:
         """Prepare to score rows, narrow on average or at worst."""
         counts, counted = possible_sources(asked)
-        worth = list_worth(asked) if over == "mean" else np.ones(len(asked.reduced))
+        worth = list_worth(asked) if over == "mean" else np.ones(len(asked.moves))
         return cls(asked, columns_of(asked, np.zeros(0)), counts, counted, worth)
 
     def attempt(
@@ -185,29 +185,31 @@ def narrowing(
 
 
 def list_worth(asked: Asked) -> Floats:
-    """Give uses / visits of every state's list, 1 being the typical one."""
-    reduced = asked.reduced
-    visits = np.zeros(len(reduced))
+    """Give uses / visits of every node's list, 1 being the typical one."""
+    moves = asked.moves
+    visits = np.zeros(len(moves))
     rows = np.bincount(asked.row_of, minlength=len(asked.scored))
-    visits[asked.scored] = rows / max(len(asked.row_of), 1)
-    count_visits(reduced.indptr, reduced.indices, reduced.data, visits)
-    uses = np.bincount(reduced.indices, minlength=len(reduced))
+    visits[moves.node[asked.scored]] = rows / max(len(asked.row_of), 1)
+    count_visits(moves.indptr, moves.indices, moves.data, visits)
+    uses = np.bincount(moves.indices, minlength=len(moves))
     used = (uses > 0) & (visits > 0)
-    worth = np.ones(len(reduced))
+    worth = np.ones(len(moves))
     worth[used] = uses[used] / visits[used]
     typical = math.exp(float(np.log(worth[used]).mean())) if np.any(used) else 1.0
     return worth / typical
 
 
-def possible_sources(asked: Asked) -> tuple[Floats, bool]:
+def possible_sources(asked: Asked, *, most_words: float = MOST_WORDS) -> tuple[Floats, bool]:
     """Count the sources each scored state can reach, or bound them if counting takes long.
 
     Also tell whether they were counted.
     """
     reduced, outcomes = asked.reduced, len(asked.chain.outcomes)
-    if outcomes / 64 * len(reduced.indices) <= MOST_WORDS:
+    if outcomes / 64 * len(reduced.indices) <= most_words:
         return count_sources(asked)[asked.scored], True
     count = Priors.of(asked.chain, np.zeros(0)).count
+    if not reduced.acyclic:
+        return np.full(len(asked.scored), float(count.sum())), False
     own = np.where(reduced.column == NO_COLUMN, 0.0, count[reduced.column])
     bound = bound_sources(reduced.indptr, reduced.indices, own, float(count.sum()))
     return np.asarray(bound, dtype=np.float64)[asked.scored], False
