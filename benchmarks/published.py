@@ -73,9 +73,7 @@ def cost_of_series(
     cpu, wall = time.process_time() - cpu, time.perf_counter() - wall
     entries = max(products, 1) * q.nnz * SLICE
     scale = slices / done
-    return Cost(
-        cpu * scale, wall * scale, slices, done, products / done, cpu / entries * 1e9, bare
-    )
+    return Cost(cpu * scale, wall * scale, slices, done, products / done, cpu / entries * 1e9, bare)
 
 
 def products_for(chain: AbsorbingChain, tolerance: float, seconds: float) -> int:
@@ -97,9 +95,9 @@ def products_for(chain: AbsorbingChain, tolerance: float, seconds: float) -> int
 def _bare(q: scipy.sparse.csr_array) -> float:
     """Time a product of Q with a dense slice and nothing else."""
     x: npt.NDArray[np.float64] = np.random.default_rng(1).random((q.shape[1], SLICE))
-    best = np.inf
+    best = float("inf")
     for _ in range(3):
         begin = time.process_time()
         q @ x
         best = min(best, time.process_time() - begin)
-    return float(best) / (q.nnz * SLICE) * 1e9
+    return best / (int(q.nnz) * SLICE) * 1e9

@@ -13,15 +13,16 @@ from __future__ import annotations
 import argparse
 import os
 import platform
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
-from benchmarks.apart import Run, run_apart
-from benchmarks.published import cost_of_series
 
 import coinhaze
+from benchmarks.apart import Run, run_apart
+from benchmarks.published import cost_of_series
 from coinhaze import AbsorbingChain, Scores, absorbing_chain, transaction_graph
 from coinhaze.simulate import simulate_week
 
@@ -123,9 +124,9 @@ class Comparison:
         published = self._series("published rule", None)
         yield published
         yield self._series("series to 1e-9", 1e-12, published.run.cpu)
-        exact: Scores | None = None
+        exact: dict[str, Any] | None = None
         for method, asked in self.case.methods.items():
-            run = run_apart(lambda asked=asked: _slim(self._score(asked)))
+            run = run_apart(partial(self._slim_score, asked))
             found = run.value
             if found is None:
                 yield Row(self.case.name, method, run, np.nan)
@@ -145,8 +146,8 @@ class Comparison:
                 published.scaled,
             )
 
-    def _score(self, asked: dict[str, Any]) -> Scores:
-        return coinhaze.score(self.chain, threads=self.threads, **asked)
+    def _slim_score(self, asked: dict[str, Any]) -> dict[str, Any]:
+        return _slim(coinhaze.score(self.chain, threads=self.threads, **asked))
 
     def _sampled(self) -> dict[str, Any]:
         """Give exact bits of a few random sinks, null elsewhere."""
@@ -179,7 +180,8 @@ def _slim(scores: Scores) -> dict[str, Any]:
     at = ", ".join(f"{np.quantile(widths, q):.2g}" for q in (0.5, 0.9, 0.99, 1.0))
     width = f"width mean {widths.mean():.2g}, quantiles .5 .9 .99 1: {at}"
     if scores.bits_error is not None:
-        width = f"standard error {np.nanmax(scores.bits_error):.2f}, of the mean {scores.mean_error:.2f}"
+        error = np.nanmax(scores.bits_error)
+        width = f"standard error {error:.2f}, of the mean {scores.mean_error:.2f}"
     return {
         "bits": scores.bits,
         "remark": f"mean {np.nanmean(scores.bits):.3f} bits; {width}; {scores.method}",

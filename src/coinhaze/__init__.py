@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from coinhaze.graph import TransactionGraph, transaction_graph
     from coinhaze.ledger import AccountLedger, CoinLedger, read
     from coinhaze.measure import Origins, Scores
-    from coinhaze.solve import eliminate, origins, score, series, sweep
+    from coinhaze.solve import Plan, eliminate, origins, plan, score, series, sweep
 
 __version__ = "0.1.0"
 
@@ -28,11 +28,13 @@ __all__ = [
     "CoinLedger",
     "CoinhazeError",
     "Origins",
+    "Plan",
     "Scores",
     "TransactionGraph",
     "absorbing_chain",
     "eliminate",
     "origins",
+    "plan",
     "read",
     "score",
     "series",
@@ -47,11 +49,13 @@ _HOME = {
     "CoinLedger": "ledger",
     "CoinhazeError": "errors",
     "Origins": "measure",
+    "Plan": "solve",
     "Scores": "measure",
     "TransactionGraph": "graph",
     "absorbing_chain": "chain",
     "eliminate": "solve",
     "origins": "solve",
+    "plan": "solve",
     "read": "ledger",
     "score": "solve",
     "series": "solve",

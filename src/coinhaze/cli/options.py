@@ -12,7 +12,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 # Options are listed once: name, type, help. Each becomes the setting of the same name.
 _GRAPH = (
-    ("--format", None, "Force the format: transfers, bitcoin-etl."),
+    ("--format", None, "Force the format: folder, transfers, bitcoin-etl."),
     ("--view", ("coin", "address", "account"), "What nodes stand for."),
     ("--time", ("stationary", "temporal"), "Whether the order of payments counts."),
     ("--opening", None, "surplus, observed, or a FILE account,amount. [default: surplus]"),

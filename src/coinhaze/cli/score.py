@@ -17,16 +17,20 @@ from coinhaze.cli.waiting import wait_for
 @model_options
 @click.option("--all", "every", is_flag=True, help="Score every node, not sinks alone.")
 @click.option("--accuracy", default="exact", help="exact, preview, or the widest interval in bits.")
+@click.option("--over", type=click.Choice(["worst", "mean"]), help="Which interval counts.")
+@click.option("--draws", type=click.IntRange(64), help="Draws of a preview. [default: 256]")
 @click.option("--preset", type=click.Choice(["paper"]), help="The published conventions.")
 @click.option("--threads", type=click.IntRange(1), help="How many threads to use.")
+@click.option("--memory", help="The most the process may take, such as 4GB.")
+@click.option("--seconds", type=click.FloatRange(0, min_open=True), help="Refuse longer solves.")
+@click.option("--dry-run", is_flag=True, help="Say what it would take, and stop.")
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="A .csv, .json or .parquet.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON on stdout.")
 def command(
     sources: tuple[str, ...],
     every: bool,
     accuracy: str,
-    preset: str | None,
-    threads: int | None,
+    dry_run: bool,
     output: Path | None,
     as_json: bool,
     **options: Any,
@@ -38,7 +42,7 @@ def command(
     from coinhaze.errors import UsageError
     from coinhaze.report.files import check_output, scores_json, write_scores
     from coinhaze.report.provenance import provenance
-    from coinhaze.solve import score
+    from coinhaze.solve import plan, score
 
     try:
         words = ("exact", "preview")
@@ -50,18 +54,13 @@ def command(
     inputs: list[str | Path] = [*sources, *named_files(options)]
     if output is not None:
         check_output(output, inputs)
-    settings = settings_of(options)
+    settings = settings_of(options) | {"nodes": "all" if every else "sinks", "accuracy": width}
+    if dry_run:
+        for line in wait_for("planning", lambda _: plan(list(sources), **settings)).lines():
+            click.echo(line)
+        return
     scores = wait_for(
-        "scoring",
-        lambda progress: score(
-            list(sources),
-            nodes="all" if every else "sinks",
-            accuracy=width,
-            preset=preset,  # type: ignore[arg-type]
-            threads=threads,
-            progress=progress,
-            **settings,
-        ),
+        "scoring", lambda progress: score(list(sources), progress=progress, **settings)
     )
     tell_notes(scores.notes())
     made_by = provenance(

@@ -15,12 +15,16 @@ from coinhaze.measure.intervals import slack_from_each, slack_from_total, surpri
 from coinhaze.solve.asked import Asked
 from coinhaze.solve.columns import Columns
 from coinhaze.solve.factor import ROUNDING
+from coinhaze.solve.lists_kernels import bound_sources
+from coinhaze.solve.priors import Priors
 from coinhaze.solve.reduce import ENTRY_ERROR
 from coinhaze.solve.stream_kernels import WIDTH
 from coinhaze.solve.structure_kernels import reachable
 from coinhaze.solve.sums import Sums
 
 CERTIFICATE = 1e-9
+# Counting sources on the graph reads bit sets; so many words of them take a few seconds.
+FEW_WORDS = 4e9
 
 
 def certified(
@@ -29,12 +33,16 @@ def certified(
     sums: Sums,
     counts: Floats,
     *,
+    counted: bool = True,
     method: str,
     width: float,
     renyi: Sequence[float],
     weights: Floats | None,
 ) -> Scores:
-    """Turn sums into scores; raise if a law is broken or an interval wider than asked."""
+    """Turn sums into scores; raise if a law is broken or an interval wider than asked.
+
+    `counts` are the sources of each scored state, or at least as many if they are not `counted`.
+    """
     chain = asked.chain
     found = sums.mass + sums.elsewhere
     check_mass(found + sums.missing)
@@ -61,7 +69,7 @@ def certified(
         bits_high=spread(high),
         steps=asked.steps(),
         mass=spread(found),
-        sources=spread(counts),
+        sources=spread(counts if counted else np.full(len(counts), np.nan)),
         top=spread(_outcomes(columns, sums.top_column), NO_COLUMN).astype(np.int64),
         top_probability=spread(sums.top),
         method=method,
@@ -168,3 +176,19 @@ def count_sources(asked: Asked) -> Floats:
             hit = reachable(back, rows[order], reduced.column == column)
             counts[hit] += len(q) - 1
     return counts
+
+
+def possible_sources(asked: Asked, *, most_words: float = FEW_WORDS) -> tuple[Floats, bool]:
+    """Count the sources each scored state can reach, or bound them if counting takes long.
+
+    Also tell whether they were counted.
+    """
+    reduced, outcomes = asked.reduced, len(asked.chain.outcomes)
+    if outcomes / 64 * len(reduced.indices) <= most_words:
+        return count_sources(asked)[asked.scored], True
+    count = Priors.of(asked.chain, np.zeros(0)).count
+    if not reduced.acyclic:
+        return np.full(len(asked.scored), float(count.sum())), False
+    own = np.where(reduced.column == NO_COLUMN, 0.0, count[reduced.column])
+    bound = bound_sources(reduced.indptr, reduced.indices, own, float(count.sum()))
+    return np.asarray(bound, dtype=np.float64)[asked.scored], False

@@ -225,7 +225,8 @@ def _count_sweeps(
     """Count the sweeps until no row misses more than the tolerance; give what each misses."""
     nothing = np.zeros(len(out))
     # Sweeps begin with the right-hand side itself: what it misses is the chance to move on.
-    missing = np.bincount(np.repeat(np.arange(len(out)), np.diff(indptr)), data, minlength=len(out))
+    rows = np.repeat(np.arange(len(out)), np.diff(indptr))
+    missing = np.asarray(np.bincount(rows, data, minlength=len(out)), dtype=np.float64)
     for sweeps in range(MOST_SWEEPS):
         worst = float(missing.max(initial=0.0))
         if worst <= tolerance:

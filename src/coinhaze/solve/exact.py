@@ -1,4 +1,4 @@
-"""Exact scores by whichever engine needs less work; proven intervals for acyclic chains."""
+"""Exact scores by whichever engine needs less work: tiles of columns, or sparse lists."""
 
 from __future__ import annotations
 
@@ -12,18 +12,23 @@ from coinhaze.ledger.amounts import Floats, Ints
 from coinhaze.measure import Scores
 from coinhaze.measure.intervals import surprise
 from coinhaze.solve.asked import Asked
-from coinhaze.solve.certify import certified, count_sources, plain_orders
+from coinhaze.solve.certify import certified, plain_orders, possible_sources
 from coinhaze.solve.columns import Columns, columns_of
-from coinhaze.solve.lists import ENTRY, MEMORY, list_sums
+from coinhaze.solve.lists import MEMORY, list_sums
 from coinhaze.solve.progress import Progress, silent
-from coinhaze.solve.stream import stream_sums
-from coinhaze.solve.stream_kernels import WIDTH
+from coinhaze.solve.stream import live_share, stream_sums
 from coinhaze.solve.sums import Sums
-from coinhaze.solve.workers import Budget
+from coinhaze.solve.sweep_cost import SweepCost, sweep_cost
+from coinhaze.solve.workers import UNLIMITED, Budget
 
 EXACT_WIDTH = 1e-9
-# Measured costs of one entry: added to a list, and added in a tile.
-LIST_NS, TILE_NS = 12.0, 1.5
+# Measured costs in nanoseconds: of an entry of a list, of an entry of a tile mixed, and of one
+# scored.
+LIST_NS, MIX_NS, SCORE_NS = 12.0, 0.3, 1.2
+# Below this many seconds of tiles nothing is gained by looking for something faster.
+SOON = 0.5
+# Counting sources may take this many words of bit sets: a minute or so.
+MOST_WORDS = 1e11
 
 
 def width_of(accuracy: object) -> float:
@@ -42,30 +47,36 @@ def score_exactly(
     method: str,
     width: float = EXACT_WIDTH,
     renyi: Sequence[float] = (),
-    threads: int | None = None,
+    budget: Budget = UNLIMITED,
     progress: Progress = silent,
     asked: Asked | None = None,
 ) -> Scores:
     """Score rows over every column of B; raise if the proven interval is wider than asked."""
     asked = asked or Asked.of(chain, rows)
-    counts = count_sources(asked)
+    counts, counted = possible_sources(asked, most_words=MOST_WORDS)
     orders = plain_orders(renyi)
     columns = columns_of(asked, orders)
-    blocks = list_blocks(asked, columns, counts)
-    if blocks:
+    cost = cheaper_lists(asked, columns)
+    if cost is not None:
+        memory = budget.room(MEMORY)
         sums, weights = list_sums(
-            asked, columns, orders, blocks=blocks, threads=threads, progress=progress
+            asked,
+            columns,
+            orders,
+            blocks=cost.blocks(memory=memory),
+            memory=memory,
+            threads=budget.threads,
+            progress=progress,
         )
     else:
-        sums, weights = stream_sums(
-            asked, columns, orders, budget=Budget(threads=threads), progress=progress
-        )
+        sums, weights = stream_sums(asked, columns, orders, budget=budget, progress=progress)
         add_missing(asked, sums, counts)
     return certified(
         asked,
         columns,
         sums,
-        counts[asked.scored],
+        counts,
+        counted=counted,
         method=method,
         width=width,
         renyi=renyi,
@@ -78,20 +89,20 @@ def add_missing(asked: Asked, sums: Sums, counts: Floats) -> None:
     if asked.factor.sweeps:
         missing = asked.factor.missing()[asked.scored]
         sums.missing[:] = missing
-        sums.above[:] = surprise(missing) + missing * np.log2(counts[asked.scored])
+        sums.above[:] = surprise(missing) + missing * np.log2(counts)
 
 
-def list_blocks(asked: Asked, columns: Columns, counts: Floats) -> int:
-    """Say in how many blocks sparse lists beat dense tiles, 0 if they do not.
+def cheaper_lists(asked: Asked, columns: Columns) -> SweepCost | None:
+    """Say what sparse lists would cost, if that is less than dense tiles; None if it is not.
 
-    How many entries all lists hold is known beforehand: the number of sources each state reaches.
+    Both are judged by samples of columns. Which engine runs must not depend on how busy the
+    machine is, so entries are counted, not seconds.
     """
-    if not asked.reduced.acyclic:
-        return 0
-    indices = asked.reduced.indices
-    entries = float(counts[indices].sum())
-    tiles = -(-len(columns) // WIDTH) * WIDTH
-    if entries * LIST_NS > len(indices) * tiles * TILE_NS:
-        return 0
-    # Two blocks keep two cores busy; more where all lists at once might not fit.
-    return max(2, int(float(counts.sum()) * ENTRY / MEMORY) + 1) if len(columns) > 1 else 1
+    if not asked.reduced.acyclic or asked.chain.listed:
+        return None
+    moves = len(asked.reduced.indices)
+    tiles = len(columns) * 1e-9 * (moves * MIX_NS + len(asked.scored) * SCORE_NS)
+    if tiles < SOON or tiles * live_share(asked, columns) < SOON:
+        return None
+    cost = sweep_cost(asked, columns)
+    return cost if cost.entries * LIST_NS * 1e-9 < tiles * live_share(asked, columns) else None

@@ -170,9 +170,9 @@ def sweep_births(
     scored = np.full(n, -1)
     scored[moves.node[asked.scored]] = np.arange(len(asked.scored))
     uses = np.bincount(moves.indices, minlength=n)
-    excess = np.zeros(0)
-    if weigh and asked.chain.conserves:
-        excess = np.bincount(moves.node, asked.excess, minlength=n)
+    excess = np.zeros(n if weigh and asked.chain.conserves else 0)
+    if len(excess):
+        np.add.at(excess, moves.node, asked.excess)
     sums = Sums.zeros(len(asked.scored), len(orders))
     weights = np.zeros(len(columns) if len(excess) else 0)
     peak, entries = sweep_lists(

@@ -1,9 +1,9 @@
-"""The one call: a file, ledger, graph or chain goes in, scores come out."""
+"""The one call: a file, ledger, graph or chain goes in, scores come out; or a plan of them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -11,15 +11,12 @@ from coinhaze.chain import AbsorbingChain
 from coinhaze.errors import UsageError
 from coinhaze.ledger.amounts import Ints
 from coinhaze.measure import Scores
-from coinhaze.solve.asked import Asked
-from coinhaze.solve.eliminate import eliminate
-from coinhaze.solve.exact import width_of
+from coinhaze.solve.choice import Accuracy, Choice, Method, Plan, choose, plan_of, refuse_longer
 from coinhaze.solve.progress import Progress, silent
-from coinhaze.solve.series import series
-from coinhaze.solve.sketch import sketch
+from coinhaze.solve.sketch import DRAWS
 from coinhaze.solve.source import Source, chain_of
-from coinhaze.solve.sweep import sweep
-from coinhaze.solve.workers import Budget
+from coinhaze.solve.truncate import Over
+from coinhaze.solve.workers import Budget, bytes_of
 
 # The published conventions: the zero address is an account, tables are topped up, fees kept by
 # transactions count as unspent, and the series stops at 0.001.
@@ -32,11 +29,15 @@ def score(
     source: Source,
     *,
     nodes: Literal["sinks", "all"] | Iterable[str] = "sinks",
-    accuracy: Literal["exact", "preview"] | float = "exact",
-    method: Literal["auto", "sweep", "eliminate", "series", "published"] = "auto",
+    accuracy: Accuracy = "exact",
+    over: Over = "worst",
+    method: Method = "auto",
     preset: Literal["paper"] | None = None,
     renyi: Sequence[float] | float = (),
+    draws: int = DRAWS,
     threads: int | None = None,
+    memory: int | str | None = None,
+    seconds: float | None = None,
     progress: Progress = silent,
     **settings: Any,
 ) -> Scores:
@@ -44,48 +45,83 @@ def score(
 
     `source` is a path or several, a ledger, a graph or a chain; further settings are those of
     `read`, `transaction_graph` and `absorbing_chain`. `nodes` may be "all" or names. `accuracy`
-    is the widest interval allowed, in bits; "exact" is 1e-9. `method` is chosen by the chain's
-    shape unless given. `renyi` asks for entropies of further orders.
+    is the widest interval allowed, in bits, or with `over="mean"` their mean; "exact" is 1e-9,
+    and "preview" an estimate from `draws` draws. `method` is chosen by the chain's shape unless
+    given. `renyi` asks for entropies of further orders. `memory` (bytes, or "4GB") and `seconds`
+    are limits: what would pass them is refused.
 
     >>> import coinhaze
     >>> ledger = coinhaze.AccountLedger.from_transfers([("a", "c", 1), ("b", "c", 1)])
     >>> coinhaze.score(ledger).bits
     array([1.])
     """
+    asking = _ask(
+        source, nodes=nodes, accuracy=accuracy, over=over, method=method, preset=preset,
+        renyi=renyi, draws=draws, threads=threads, memory=memory, seconds=seconds, **settings,
+    )  # fmt: skip
+    if asking.budget.seconds is not None:
+        refuse_longer(plan_of(asking.chain, asking.rows, asking.choice), asking.budget)
+    return asking.choice.run(progress)
+
+
+def plan(source: Source, **settings: Any) -> Plan:
+    """Say what `score` with the same settings would do: rows, columns, method, time, memory.
+
+    A small part of the work is run to find out.
+
+    >>> import coinhaze
+    >>> ledger = coinhaze.AccountLedger.from_transfers([("a", "c", 1), ("b", "c", 1)])
+    >>> print(coinhaze.plan(ledger).method)
+    sweep
+    """
+    asking = _ask(source, **settings)
+    return plan_of(asking.chain, asking.rows, asking.choice)
+
+
+class _Asking(NamedTuple):
+    """A question with all its settings resolved."""
+
+    chain: AbsorbingChain
+    rows: Ints
+    choice: Choice
+    budget: Budget
+
+
+def _ask(
+    source: Source,
+    *,
+    nodes: Literal["sinks", "all"] | Iterable[str] = "sinks",
+    accuracy: Accuracy = "exact",
+    over: Over = "worst",
+    method: Method = "auto",
+    preset: Literal["paper"] | None = None,
+    renyi: Sequence[float] | float = (),
+    draws: int = DRAWS,
+    threads: int | None = None,
+    memory: int | str | None = None,
+    seconds: float | None = None,
+    **settings: Any,
+) -> _Asking:
     if preset is not None:
         if preset not in PRESETS:
             raise UsageError(f"unknown preset {preset!r}: one of {', '.join(PRESETS)}")
         given = {"method": method} if method != "auto" else {}
         settings = PRESETS[preset] | settings | given
         method = settings.pop("method")
-    renyi = (renyi,) if isinstance(renyi, int | float) else tuple(renyi)
+    budget = Budget(threads, None if memory is None else bytes_of(memory), seconds)
     chain = chain_of(source, **settings)
     rows = _rows(chain, nodes)
-    if accuracy == "preview":
-        if method != "auto" or renyi:
-            raise UsageError("a preview is a sketch of bits: it takes no method and no renyi")
-        return sketch(chain, rows, budget=Budget(threads=threads), progress=progress)
-    width = width_of(accuracy)
-    if method in ("published", "series") and renyi:
-        raise UsageError("the series gives Shannon entropy only: leave renyi out")
-    if method == "published":
-        return series(chain, rows, rule="published", progress=progress)
-    if method == "series":
-        return series(chain, rows, rule="mass", width=width, progress=progress)
-    if method not in ("auto", "sweep", "eliminate"):
-        raise UsageError(f"unknown method {method!r}: auto, sweep, eliminate, series, published")
-    asked = Asked.of(chain, rows)
-    acyclic = asked.reduced.acyclic
-    solve = sweep if method == "sweep" or (method == "auto" and acyclic) else eliminate
-    return solve(
+    choice = choose(
         chain,
         rows,
-        width=width,
-        renyi=renyi,
-        threads=threads,
-        progress=progress,
-        asked=asked,
+        accuracy=accuracy,
+        over=over,
+        method=method,
+        renyi=(renyi,) if isinstance(renyi, int | float) else tuple(renyi),
+        draws=draws,
+        budget=budget,
     )
+    return _Asking(chain, rows, choice, budget)
 
 
 def _rows(chain: AbsorbingChain, nodes: str | Iterable[str]) -> Ints:

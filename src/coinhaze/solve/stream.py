@@ -16,7 +16,13 @@ from coinhaze.ledger.amounts import Floats
 from coinhaze.solve.asked import Asked
 from coinhaze.solve.columns import Columns
 from coinhaze.solve.progress import Progress
-from coinhaze.solve.stream_kernels import WIDTH, start_tile, sum_tile, weigh_tile
+from coinhaze.solve.stream_kernels import (
+    WIDTH,
+    spread_live,
+    start_tile,
+    sum_tile,
+    weigh_tile,
+)
 from coinhaze.solve.sums import Sums
 from coinhaze.solve.workers import Budget
 
@@ -86,3 +92,17 @@ def time_tiles(
     with ThreadPoolExecutor(workers) as pool:
         list(pool.map(solve, some.tolist()))
     return (time.perf_counter() - begin) * len(starts) / max(len(some), 1)
+
+
+def live_share(asked: Asked, columns: Columns, *, sample: int = 4) -> float:
+    """Estimate how much of all tiles is not zero, from where a few tiles of columns lead."""
+    factor = asked.factor
+    column = columns.of_state[factor.back]
+    starts = np.arange(0, len(columns), WIDTH)
+    some = starts[np.linspace(0, len(starts) - 1, min(sample, len(starts))).astype(np.int64)]
+    total = 0.0
+    for first in some.tolist():
+        live = (column >= first) & (column < first + WIDTH)
+        spread_live(factor.lower, factor.lower_at, live)
+        total += float(live.mean())
+    return total / len(some)

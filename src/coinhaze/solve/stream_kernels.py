@@ -273,3 +273,10 @@ def weigh_tile(x, live, excess):
             for c in range(WIDTH):
                 total[c] += excess[i] * x[i, c]
     return total
+
+
+@njit(cache=True, nogil=True)
+def spread_live(lower, lower_at, live):
+    """Mark every row of an acyclic chain that leads to a marked one."""
+    for i in range(len(live)):
+        live[i] = live[i] or _any_live(lower[i], lower[i + 1], lower_at, live)

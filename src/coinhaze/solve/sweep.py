@@ -1,10 +1,9 @@
-"""The solver for acyclic chains: one sweep from the sources on, exact or to an asked width."""
+"""The solver that goes through a chain once, exact or to an asked width."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 from coinhaze.chain import AbsorbingChain
 from coinhaze.errors import ResourceError, UsageError
@@ -14,6 +13,10 @@ from coinhaze.solve.asked import Asked
 from coinhaze.solve.exact import EXACT_WIDTH, score_exactly
 from coinhaze.solve.progress import Progress, silent
 from coinhaze.solve.truncate import Over, truncated
+from coinhaze.solve.workers import UNLIMITED, Budget
+
+# Below this nothing worth dropping may be dropped.
+LEAST_WIDTH = 1e-6
 
 
 def sweep(
@@ -24,25 +27,22 @@ def sweep(
     over: Over = "worst",
     renyi: Sequence[float] = (),
     entries: float = math.inf,
-    threads: int | None = None,
+    budget: Budget = UNLIMITED,
     progress: Progress = silent,
     asked: Asked | None = None,
-    **settings: Any,
 ) -> Scores:
-    """Score rows of a chain without cycles: coin views and temporal graphs.
+    """Score rows in one sweep: of coin views and temporal graphs, or of a chain unrolled.
 
     A width above 1e-6 bits allows small probabilities to be dropped, with a proven interval: of
     every row, or with `over="mean"` on average over the rows. `entries` limits the work.
     """
     asked = asked or Asked.of(chain, rows)
-    if not asked.reduced.acyclic:
-        raise UsageError("this chain has cycles: use eliminate")
     if over not in ("worst", "mean"):
         raise UsageError(f"over is worst or mean, not {over!r}")
-    if width > 1e-6 and not renyi and not chain.listed:
+    if may_drop(asked, width, renyi):
         try:
             scores = truncated(
-                asked, width=width, over=over, entries=entries, threads=threads, progress=progress
+                asked, width=width, over=over, entries=entries, budget=budget, progress=progress
             )
         except ResourceError:
             scores = None
@@ -54,8 +54,14 @@ def sweep(
         method="sweep",
         width=width,
         renyi=renyi,
-        threads=threads,
+        budget=budget,
         progress=progress,
         asked=asked,
-        **settings,
     )
+
+
+def may_drop(asked: Asked, width: float, renyi: Sequence[float]) -> bool:
+    """Tell whether the question lets small probabilities be dropped."""
+    chain = asked.chain
+    can = asked.reduced.acyclic or not asked.factor.sweeps
+    return width > LEAST_WIDTH and not renyi and not chain.listed and can

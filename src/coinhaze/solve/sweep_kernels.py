@@ -57,7 +57,8 @@ from coinhaze.solve.tokens_kernels import (
 @njit(cache=True, nogil=True, error_model="numpy")
 def sweep_lists(
     indptr, indices, data, own, column, births, uses, scored, least, collapsing, most_entries,
-    inner_bits, prior_bits, prior_top, prior_powers, orders, elsewhere_column, excess, draws, seed, weighed,
+    inner_bits, prior_bits, prior_top, prior_powers, orders, elsewhere_column, excess, draws, seed,
+    weighed,
     entropy, mass, prior, top, top_column, powers, at_elsewhere, missing, above, below, slack, tail,
 ):  # fmt: skip
     """Sweep over an acyclic chain, dropping entries of state i below `least[i]`.

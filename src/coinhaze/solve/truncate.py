@@ -16,17 +16,16 @@ from typing import Any, Literal
 
 import numpy as np
 
-from coinhaze.chain.chain import NO_COLUMN
 from coinhaze.errors import AccuracyError
 from coinhaze.ledger.amounts import Floats
 from coinhaze.measure import Scores
 from coinhaze.solve.asked import Asked
-from coinhaze.solve.certify import certified, count_sources
+from coinhaze.solve.certify import certified, possible_sources
 from coinhaze.solve.columns import Columns, columns_of
 from coinhaze.solve.lists import MEMORY, Swept, sweep_blocks
-from coinhaze.solve.lists_kernels import bound_sources, count_visits
-from coinhaze.solve.priors import Priors
+from coinhaze.solve.lists_kernels import count_visits
 from coinhaze.solve.progress import Progress, silent
+from coinhaze.solve.workers import UNLIMITED, Budget
 
 Over = Literal["worst", "mean"]
 
@@ -42,8 +41,6 @@ HIGHEST = 0.5
 LOWEST = 1e-12
 # Widths fall at first like this power of the level, and the aim is a little below what is asked.
 SLOPE, AIM = 0.4, 0.9
-# Counting sources on the graph reads bit sets; so many words of them take a few seconds.
-MOST_WORDS = 4e9
 
 
 @dataclass(frozen=True)
@@ -106,8 +103,7 @@ class Truncation:
         *,
         draws: int = DRAWS,
         seed: int = 0,
-        memory: int = MEMORY,
-        threads: int | None = None,
+        budget: Budget = UNLIMITED,
         progress: Progress = silent,
     ) -> Try:
         """Sweep once; bits are the tail sketch's estimate, within the proven interval."""
@@ -121,8 +117,8 @@ class Truncation:
             draws=draws,
             seed=seed,
             weigh=False,
-            memory=memory,
-            threads=threads,
+            memory=budget.room(MEMORY),
+            threads=budget.threads,
             progress=progress,
         )
         scores = certified(
@@ -130,17 +126,14 @@ class Truncation:
             self.columns,
             swept.sums,
             self.counts,
+            counted=self.counted,
             method=f"sweep (dropping below {level:.0e})",
             width=math.inf,
             renyi=(),
             weights=None,
         )
         found = asked.spread(swept.sums.entropy + swept.sums.prior + swept.sums.tail)
-        scores = replace(
-            scores,
-            bits=np.clip(found, scores.bits_low, scores.bits_high),
-            sources=scores.sources if self.counted else np.full(len(asked.rows), np.nan),
-        )
+        scores = replace(scores, bits=np.clip(found, scores.bits_low, scores.bits_high))
         return Try(level, scores, Widths.of(scores), swept)
 
 
@@ -163,7 +156,7 @@ def narrowing(
     question: Truncation, *, width: float, over: Over, entries: float = math.inf, **sweeping: Any
 ) -> Iterator[Try]:
     """Try ever lower levels until intervals are as narrow as asked or the level is as good as 0."""
-    level, slope = FIRST[over] * min(width, 1.0), SLOPE
+    level, slope = first_level(width, over), SLOPE
     before: Try | None = None
     while level >= LOWEST:
         now = question.attempt(level, **sweeping)
@@ -184,6 +177,11 @@ def narrowing(
         level *= step
 
 
+def first_level(width: float, over: Over) -> float:
+    """Give the level to begin with."""
+    return FIRST[over] * min(width, 1.0)
+
+
 def list_worth(asked: Asked) -> Floats:
     """Give uses / visits of every node's list, 1 being the typical one."""
     moves = asked.moves
@@ -197,19 +195,3 @@ def list_worth(asked: Asked) -> Floats:
     worth[used] = uses[used] / visits[used]
     typical = math.exp(float(np.log(worth[used]).mean())) if np.any(used) else 1.0
     return worth / typical
-
-
-def possible_sources(asked: Asked, *, most_words: float = MOST_WORDS) -> tuple[Floats, bool]:
-    """Count the sources each scored state can reach, or bound them if counting takes long.
-
-    Also tell whether they were counted.
-    """
-    reduced, outcomes = asked.reduced, len(asked.chain.outcomes)
-    if outcomes / 64 * len(reduced.indices) <= most_words:
-        return count_sources(asked)[asked.scored], True
-    count = Priors.of(asked.chain, np.zeros(0)).count
-    if not reduced.acyclic:
-        return np.full(len(asked.scored), float(count.sum())), False
-    own = np.where(reduced.column == NO_COLUMN, 0.0, count[reduced.column])
-    bound = bound_sources(reduced.indptr, reduced.indices, own, float(count.sum()))
-    return np.asarray(bound, dtype=np.float64)[asked.scored], False

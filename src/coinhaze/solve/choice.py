@@ -1,0 +1,225 @@
+"""Which method answers a question, and what it will take: known before the solve runs.
+
+Exact scores stream all columns, or sweep lists where those are shorter; a width in bits allows
+small probabilities to be dropped, and few nodes are answered on their own past; a preview is a
+sketch. Estimates come from a part of the work itself, run and timed: a few tiles of columns, a
+coarser sweep.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from coinhaze.chain import AbsorbingChain
+from coinhaze.errors import ResourceError, UsageError
+from coinhaze.ledger.amounts import Ints
+from coinhaze.measure import Scores
+from coinhaze.solve.asked import Asked
+from coinhaze.solve.certify import plain_orders
+from coinhaze.solve.columns import columns_of
+from coinhaze.solve.eliminate import eliminate
+from coinhaze.solve.exact import LIST_NS, cheaper_lists, width_of
+from coinhaze.solve.lists import ENTRY, MEMORY
+from coinhaze.solve.progress import Progress
+from coinhaze.solve.series import series
+from coinhaze.solve.sketch import DRAWS, MISSING, sketch
+from coinhaze.solve.stream import time_tiles
+from coinhaze.solve.stream_kernels import WIDTH
+from coinhaze.solve.sweep import may_drop, sweep
+from coinhaze.solve.truncate import SLOPE, Over, Truncation, first_level
+from coinhaze.solve.workers import Budget, in_words, memory_now, memory_peak, workers_for
+
+Accuracy = Literal["exact", "preview"] | float
+Method = Literal["auto", "sweep", "eliminate", "series", "published"]
+# A coarser sweep shows what a finer one costs: its entries grow like this power of the level.
+COARSE, GROWTH = 30.0, 0.5
+
+
+class Estimate(NamedTuple):
+    """Seconds a solve will take, and the bytes its workspaces need; NaN if nobody knows."""
+
+    seconds: float
+    memory: float
+
+
+@dataclass(frozen=True, eq=False)
+class Choice:
+    """A method, ready to run."""
+
+    method: str
+    asked: Asked | None
+    run: Callable[[Progress], Scores]
+    estimate: Callable[[], Estimate]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a question takes: how much there is to do, by which method, how long, how much memory.
+
+    `seconds` is for the solve alone, ledger and graph being there; `memory` is the peak of the
+    whole process.
+    """
+
+    nodes: int
+    edges: int
+    rows: int
+    states: int
+    columns: int
+    method: str
+    seconds: float
+    memory: float
+
+    def lines(self) -> list[str]:
+        """Say it in a few lines."""
+        known = not math.isnan(self.seconds)
+        return [
+            f"graph     {self.nodes} nodes, {self.edges} edges",
+            f"to solve  {self.rows} rows, from {self.states} states and {self.columns} columns",
+            f"method    {self.method}",
+            f"time      about {_duration(self.seconds)}" if known else "time      unknown",
+            f"memory    about {in_words(self.memory)} at its peak"
+            if known
+            else "memory    unknown",
+        ]
+
+
+def plan_of(chain: AbsorbingChain, rows: Ints, choice: Choice) -> Plan:
+    """Estimate what a choice takes; this runs a part of it."""
+    estimate = choice.estimate()
+    asked = choice.asked
+    return Plan(
+        nodes=len(chain),
+        edges=chain.walk.q.nnz,
+        rows=len(rows),
+        states=len(chain) if asked is None else len(asked.reduced),
+        columns=len(chain.outcomes) if asked is None else len(columns_of(asked, np.zeros(0))),
+        method=choice.method,
+        seconds=estimate.seconds,
+        memory=max(memory_peak(), memory_now() + estimate.memory),
+    )
+
+
+def refuse_longer(plan: Plan, budget: Budget) -> None:
+    """Refuse a solve that will not end in time."""
+    if budget.seconds is not None and plan.seconds > budget.seconds:
+        raise ResourceError(
+            f"{plan.method} would take about {_duration(plan.seconds)}, above the "
+            f"{_duration(budget.seconds)} allowed: ask for a wider interval, or a preview"
+        )
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 90:
+        return f"{seconds:.2g} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+
+
+def choose(
+    chain: AbsorbingChain,
+    rows: Ints,
+    *,
+    accuracy: Accuracy = "exact",
+    over: Over = "worst",
+    method: Method = "auto",
+    renyi: Sequence[float] = (),
+    draws: int = DRAWS,
+    budget: Budget,
+) -> Choice:
+    """Choose how to score rows of a chain."""
+    if accuracy == "preview":
+        if method != "auto" or renyi:
+            raise UsageError("a preview is a sketch of bits: it takes no method and no renyi")
+        return _sketch(chain, rows, draws, budget)
+    width = width_of(accuracy)
+    if method in ("published", "series"):
+        return _series(chain, rows, method, width, renyi)
+    if method not in ("auto", "sweep", "eliminate"):
+        raise UsageError(f"unknown method {method!r}: auto, sweep, eliminate, series, published")
+    if over not in ("worst", "mean"):
+        raise UsageError(f"over is worst or mean, not {over!r}")
+    asked = Asked.of(chain, rows)
+    if method == "sweep" and not asked.reduced.acyclic:
+        raise UsageError("this chain has cycles: use eliminate, or leave the method open")
+    settings: dict[str, Any] = {"width": width, "renyi": renyi, "budget": budget, "asked": asked}
+    if method != "eliminate" and may_drop(asked, width, renyi):
+        return Choice(
+            "sweep, dropping what is small",
+            asked,
+            lambda progress: sweep(chain, rows, over=over, progress=progress, **settings),
+            lambda: _dropping(asked, width, over, budget),
+        )
+    solve = sweep if asked.reduced.acyclic and method != "eliminate" else eliminate
+    return Choice(
+        solve.__name__,
+        asked,
+        lambda progress: solve(chain, rows, progress=progress, **settings),
+        lambda: _exact(asked, renyi, budget),
+    )
+
+
+def _sketch(chain: AbsorbingChain, rows: Ints, draws: int, budget: Budget) -> Choice:
+    asked = Asked.of(chain, rows, missing=MISSING)
+
+    def estimate() -> Estimate:
+        begin = time.perf_counter()
+        sketch(chain, rows, draws=WIDTH, budget=budget, asked=asked)
+        tiles = draws // WIDTH
+        workers = workers_for(tiles, budget.threads)
+        memory = 4 * WIDTH * asked.factor.inner * workers
+        return Estimate((time.perf_counter() - begin) * math.ceil(tiles / workers), memory)
+
+    return Choice(
+        f"sketch of {draws} draws",
+        asked,
+        lambda progress: sketch(
+            chain, rows, draws=draws, budget=budget, progress=progress, asked=asked
+        ),
+        estimate,
+    )
+
+
+def _series(
+    chain: AbsorbingChain, rows: Ints, method: str, width: float, renyi: Sequence[float]
+) -> Choice:
+    if renyi:
+        raise UsageError("the series gives Shannon entropy only: leave renyi out")
+    rule: Literal["published", "mass"] = "published" if method == "published" else "mass"
+    return Choice(
+        f"series ({rule})",
+        None,
+        lambda progress: series(chain, rows, rule=rule, width=width, progress=progress),
+        lambda: Estimate(math.nan, math.nan),
+    )
+
+
+def _exact(asked: Asked, renyi: Sequence[float], budget: Budget) -> Estimate:
+    """Count the entries of lists by a sample, or time a few tiles."""
+    orders = plain_orders(renyi)
+    columns = columns_of(asked, orders)
+    cost = cheaper_lists(asked, columns)
+    if cost is not None:
+        workers = workers_for(2, budget.threads)
+        memory = min(cost.alive * ENTRY, budget.room(MEMORY))
+        return Estimate(cost.entries * LIST_NS * 1e-9 / workers, memory)
+    seconds = time_tiles(asked, columns, orders, budget=budget)
+    workers = workers_for(-(-len(columns) // WIDTH), budget.threads)
+    # A tile of every inner state, and the sums of a few tiles that wait to be added up.
+    each = 8.0 * WIDTH * asked.factor.inner + 2 * 96 * len(asked.scored)
+    return Estimate(seconds, workers * each)
+
+
+def _dropping(asked: Asked, width: float, over: Over, budget: Budget) -> Estimate:
+    """Sweep once, dropping much more than asked, and scale up."""
+    question = Truncation.of(asked, over=over)
+    begin = time.perf_counter()
+    tried = question.attempt(COARSE * first_level(width, over), budget=budget)
+    seconds = time.perf_counter() - begin
+    finer = max(1.0, tried.widths.over(over) / width) ** (1 / SLOPE)
+    grown = finer**GROWTH
+    return Estimate(seconds * grown, tried.swept.peak * ENTRY * grown)
