@@ -32,11 +32,7 @@ class Cost:
     products: float  # of each slice, on average
     entry_ns: float  # CPU time for each entry of a product, in nanoseconds
     bare_ns: float  # the same of a bare product
-
-    @property
-    def scaled(self) -> bool:
-        """Tell whether some slices were left out."""
-        return self.run < self.slices
+    scaled: bool  # whether some slices or products were left out
 
 
 def cost_of_series(
@@ -52,6 +48,8 @@ def cost_of_series(
     order = np.random.default_rng(seed).permutation(slices)
     fixed = None if tolerance is None else products_for(chain, tolerance, seconds)
 
+    wall = time.perf_counter()
+
     def run(k: int) -> int:
         part = r[:, k * SLICE : (k + 1) * SLICE].toarray()
         total = part.copy()
@@ -60,6 +58,9 @@ def cost_of_series(
             part = q @ part
             total += part
             products += 1
+            # With a fixed number of products each costs the same: some of them tell.
+            if fixed is not None and time.perf_counter() - wall > seconds:
+                break
         return products
 
     bare = _bare(q)
@@ -72,8 +73,17 @@ def cost_of_series(
             done += len(some)
     cpu, wall = time.process_time() - cpu, time.perf_counter() - wall
     entries = max(products, 1) * q.nnz * SLICE
-    scale = slices / done
-    return Cost(cpu * scale, wall * scale, slices, done, products / done, cpu / entries * 1e9, bare)
+    whole = slices / done if fixed is None else slices * fixed / max(products, 1)
+    return Cost(
+        cpu * whole,
+        wall * whole,
+        slices,
+        done,
+        products / done if fixed is None else fixed,
+        cpu / entries * 1e9,
+        bare,
+        whole > 1,
+    )
 
 
 def products_for(chain: AbsorbingChain, tolerance: float, seconds: float) -> int:

@@ -18,6 +18,7 @@ from coinhaze.graph.opening import Opening
 from coinhaze.graph.snapshots import temporal
 from coinhaze.ledger import AccountLedger, CoinLedger, Ledger
 from coinhaze.ledger.checks import exact_amount
+from coinhaze.ledger.frozen import release_unused
 
 View = Literal["coin", "address", "account"]
 Time = Literal["stationary", "temporal"]
@@ -75,6 +76,7 @@ def transaction_graph(
     settings |= {"clusters": _cluster_words(clusters), "sinks": sinks}
     graph = build(flows, rule, paper_sinks=sinks == "paper")
     notes = graph.notes + _cluster_notes(ledger, clusters)
+    release_unused()
     return replace(graph, settings=settings, notes=notes)
 
 

@@ -51,7 +51,7 @@ def finished_ledger(book: Book, *, block_times: Ints, seed: int, prefix: str) ->
         for k in (kernels.EARLIER, kernels.TX, kernels.OUTPUT, kernels.INPUT, kernels.FLOW)
     )
     n_address = kernels.settle(book, np.full(book.count[kernels.OWNER], NONE, dtype=np.int64))
-    owner = book.output_owner[:n_out]
+    owner = book.output_owner[:n_out].copy()
     spendable = owner != NONE
     data = np.flatnonzero(~spendable)
     owner[data] = n_address + np.arange(len(data))
@@ -59,6 +59,7 @@ def finished_ledger(book: Book, *, block_times: Ints, seed: int, prefix: str) ->
     addresses = hex_names(n_address, seed=seed + 1, prefix=prefix, digits=40 - len(prefix))
     height = book.tx_height[:n_tx]
     nothing = np.zeros(0, dtype=np.int64)
+    # The book has room for more than was written: copies let it go.
     return CoinLedger(
         txids=txids,
         inside=np.repeat([False, True], [before, n_tx]),
@@ -67,13 +68,13 @@ def finished_ledger(book: Book, *, block_times: Ints, seed: int, prefix: str) ->
         times=_after_nulls(before, block_times[height - height[0]]),
         owners=pa.concat_arrays([addresses, _data_names(txids, book, data).cast(addresses.type)]),
         owner_is_coin=np.repeat([False, True], [n_address, len(data)]),
-        output_tx=book.output_tx[:n_out],
-        output_vout=book.output_vout[:n_out],
+        output_tx=book.output_tx[:n_out].copy(),
+        output_vout=book.output_vout[:n_out].copy(),
         output_value=Amounts.of(book.output_value[:n_out]),
         output_owner=owner,
         output_spendable=spendable,
-        input_tx=book.input_tx[:n_in],
-        input_output=book.input_output[:n_in],
+        input_tx=book.input_tx[:n_in].copy(),
+        input_output=book.input_output[:n_in].copy(),
         flow_tx=book.flow_tx[:n_flow],
         flow_pool=book.flow_pool[:n_flow],
         flow_into=Amounts.of(book.flow_into[:n_flow]),

@@ -9,8 +9,11 @@ from typing import NamedTuple
 import numpy as np
 
 from coinhaze.ledger.amounts import Bools, Floats, Ints
+from coinhaze.ledger.frozen import release_unused
 from coinhaze.solve.core import Core, SparseCore, dense_core, refuse_faint, sparse_core
 from coinhaze.solve.factor_kernels import (
+    LEAST_CORE,
+    eliminate_small,
     gather_rows,
     mark_needed,
     solve_vector,
@@ -199,7 +202,19 @@ def factorise(reduced: Reduced, *, missing: float = EXACT_MISSING) -> Factor:
     lowers = [(rows[~inner], reduced.indices[~inner], reduced.data[~inner])]
     uppers: list[tuple[Ints, Ints, Floats]] = []
     cores: dict[int, Core] = {}
-    for b in np.unique(block[rows[inner]]).tolist():
+    sizes = np.diff(reduced.block_start)
+    looping = np.unique(block[rows[inner]])
+    small = looping[sizes[looping] <= LEAST_CORE]
+    few_pivots, few_errors, low, up = eliminate_small(
+        small, reduced.block_start, reduced.indptr, reduced.indices, reduced.data,
+        reduced.entry_error, outside, outside_error,
+    )  # fmt: skip
+    refuse_faint(few_pivots)
+    lowers.append(low)
+    uppers.append(up)
+    of_small = np.isin(block, small)
+    pivot[of_small], row_error[of_small] = few_pivots[of_small], few_errors[of_small]
+    for b in looping[sizes[looping] > LEAST_CORE].tolist():
         start, end = int(reduced.block_start[b]), int(reduced.block_start[b + 1])
         done = _eliminate(reduced, rows, inner, start, end, outside, outside_error, missing=missing)
         place[start + done.order] = start + np.arange(end - start)
@@ -209,7 +224,9 @@ def factorise(reduced: Reduced, *, missing: float = EXACT_MISSING) -> Factor:
         uppers.append((start + done.upper[0], start + done.upper[1], done.upper[2]))
         if done.core is not None:
             cores[b] = done.core
-    return _ordered(reduced, place, pivot, row_error, lowers, uppers, cores)
+    factor = _ordered(reduced, place, pivot, row_error, lowers, uppers, cores)
+    release_unused()
+    return factor
 
 
 def _ways_out(reduced: Reduced, rows: Ints, inner: Bools) -> tuple[Floats, Floats]:

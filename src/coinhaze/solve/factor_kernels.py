@@ -259,6 +259,59 @@ def thin_block(
 
 
 @njit(cache=True, nogil=True)
+def eliminate_small(blocks, block_start, indptr, indices, data, data_error, outside, outside_error):
+    """Eliminate components of a few states each, as they stand; pivots and errors in their place.
+
+    Gives the components' pivots and error bounds by state, 1 and 0 elsewhere, and all lower
+    factors and upper rows. A number too small for floats gives a pivot of 0.
+    """
+    pivot = np.ones(len(outside))
+    row_error = np.zeros(len(outside))
+    lower = [(np.int64(0), np.int64(0), 0.0) for _ in range(0)]
+    upper = [(np.int64(0), np.int64(0), 0.0) for _ in range(0)]
+    moves = np.zeros((LEAST_CORE, LEAST_CORE))
+    errors = np.zeros((LEAST_CORE, LEAST_CORE))
+    for b in blocks:
+        start, end = block_start[b], block_start[b + 1]
+        c = end - start
+        moves[:c, :c] = 0.0
+        errors[:c, :c] = 0.0
+        out = outside[start:end].copy()
+        out_error = outside_error[start:end].copy()
+        for i in range(start, end):
+            for e in range(indptr[i], indptr[i + 1]):
+                if start <= indices[e] < end and indices[e] != i:
+                    moves[i - start, indices[e] - start] = data[e]
+                    errors[i - start, indices[e] - start] = data_error[e]
+        for k in range(c):
+            s = exact_sum(np.append(moves[k, k + 1 : c], out[k]))
+            worst = out_error[k]
+            for j in range(k + 1, c):
+                if moves[k, j] > 0.0:
+                    worst = max(worst, errors[k, j])
+                    upper.append((start + k, start + j, moves[k, j]))
+            row_error[start + k] = worst
+            for i in range(k + 1, c):
+                if moves[i, k] == 0.0:
+                    continue
+                ratio = moves[i, k] / s
+                ratio_error = errors[i, k] + PRODUCT
+                lower.append((start + i, start + k, ratio))
+                out_error[i] = max(out_error[i], ratio_error) + SUM
+                out[i] += ratio * out[k]
+                if out[k] > 0.0 and ratio * out[k] < FAINT:
+                    s = 0.0
+                for j in range(k + 1, c):
+                    if moves[k, j] > 0.0 and j != i:
+                        moves[i, j] += ratio * moves[k, j]
+                        errors[i, j] = max(errors[i, j], ratio_error) + SUM
+                        if moves[i, j] < FAINT:
+                            s = 0.0
+            pivot[start + k] = s
+    return pivot, row_error, _columns(lower), _columns(upper)
+
+
+@njit(cache=True, nogil=True)
 def _sort_by(key, rows, columns, values, n):
     """Sort triples by a key from 0 to n - 1, equal ones as they stand; also where keys start."""
     start = np.zeros(n + 1, np.int64)
