@@ -7,7 +7,7 @@ from benchmarks.side_by_side import CASES, main
 
 def test_the_benchmark_runs_and_ours_are_right(capsys: pytest.CaptureFixture[str]) -> None:
     rows = main(size=0.004, seconds=0.5)
-    assert len({row.case for row in rows}) == len(CASES)
+    assert len({row.case for row in rows}) == len([c for c in CASES if not c.long])
     out = capsys.readouterr().out
     assert "published rule" in out
     assert "of the mean" in out

@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
-from coinhaze.ledger.amounts import Floats
+from coinhaze.ledger.amounts import Floats, Ints
 from coinhaze.solve.asked import Asked
 from coinhaze.solve.columns import Columns
 from coinhaze.solve.progress import Progress
@@ -82,11 +82,10 @@ def tile_solver(
 
 
 def time_tiles(
-    asked: Asked, columns: Columns, orders: Floats, *, budget: Budget, sample: int = 4
+    asked: Asked, columns: Columns, orders: Floats, *, budget: Budget, sample: int = 16
 ) -> float:
     """Estimate the seconds all tiles take, from a few of them spread over the columns."""
-    starts = np.arange(0, len(columns), WIDTH)
-    some = starts[np.linspace(0, len(starts) - 1, min(sample, len(starts))).astype(np.int64)]
+    starts, some = _sampled_tiles(columns, sample)
     solve, workers = tile_solver(asked, columns, orders, budget=budget)
     begin = time.perf_counter()
     with ThreadPoolExecutor(workers) as pool:
@@ -94,15 +93,21 @@ def time_tiles(
     return (time.perf_counter() - begin) * len(starts) / max(len(some), 1)
 
 
+def _sampled_tiles(columns: Columns, sample: int) -> tuple[Ints, Ints]:
+    """Give where all tiles begin, and where a few do that stand for as many others each."""
+    starts = np.arange(0, len(columns), WIDTH)
+    count = min(sample, len(starts))
+    return starts, starts[((np.arange(count) + 0.5) * len(starts) / max(count, 1)).astype(np.int64)]
+
+
 def live_share(asked: Asked, columns: Columns, *, sample: int = 4) -> float:
     """Estimate how much of all tiles is not zero, from where a few tiles of columns lead."""
     factor = asked.factor
     column = columns.of_state[factor.back]
-    starts = np.arange(0, len(columns), WIDTH)
-    some = starts[np.linspace(0, len(starts) - 1, min(sample, len(starts))).astype(np.int64)]
+    _, some = _sampled_tiles(columns, sample)
     total = 0.0
     for first in some.tolist():
         live = (column >= first) & (column < first + WIDTH)
         spread_live(factor.lower, factor.lower_at, live)
         total += float(live.mean())
-    return total / len(some)
+    return total / max(len(some), 1)
