@@ -25,8 +25,13 @@ unit: $(DEV_READY)
 test-long: $(DEV_READY)
 	$(BIN)/pytest -n 2 -m long
 
+# A fraction of a week: `make bench SIZE=0.1` takes minutes, a whole week half an hour.
+SIZE ?= 1
 bench: $(DEV_READY)
-	$(BIN)/python -m benchmarks.side_by_side
+	$(BIN)/python -m benchmarks.side_by_side --size $(SIZE)
+	$(BIN)/python -m benchmarks.growth --size $(SIZE)
+	$(BIN)/python -m benchmarks.one_coin --size $(SIZE)
+	$(BIN)/python -m benchmarks.building --size $(SIZE)
 
 docs: $(DEV_READY)
 	$(BIN)/sphinx-build -W -q -b html docs docs/_build

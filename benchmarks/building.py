@@ -107,7 +107,11 @@ def main(folder: str) -> list[Row]:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("folder", nargs="?")
-    given = parser.parse_args().folder
+    parser.add_argument("folder", nargs="?", help="a ledger; without one a week is simulated")
+    parser.add_argument("--size", type=float, default=0.01, help="of the simulated bitcoin-week")
+    given = parser.parse_args()
     with tempfile.TemporaryDirectory() as home:
-        main(given or str(write_folder(simulate_town(), Path(home) / "town")))
+        path = Path(home) / "bitcoin-week"
+        if given.folder is None:
+            write_folder(simulate_week("bitcoin-week", size=given.size), path)
+        main(given.folder or str(path))
