@@ -25,7 +25,7 @@ from typing import Any
 from coinhaze.chain import absorbing_chain
 from coinhaze.graph import transaction_graph
 from coinhaze.ledger import CoinLedger, Ledger, read_folder, write_folder
-from coinhaze.simulate import simulate_hubs, simulate_town
+from coinhaze.simulate import simulate_hubs, simulate_town, simulate_week
 
 COINS: dict[str, dict[str, Any]] = {"coin": {}, "address": {"view": "address"}}
 ACCOUNTS: dict[str, dict[str, Any]] = {"stationary": {}, "temporal": {"time": "temporal"}}

@@ -149,7 +149,8 @@ def intervals(
     by_each = slack_from_each(1.01 * float(cost.sum()), bits)
     # Adding up -p log2 p: a tile's terms, then tile by tile, a few roundings each.
     # Inner entropies of columns err by the moves behind their gates.
-    terms = -(-sources // WIDTH) + WIDTH + ENTRY_ERROR + columns.inner_error
+    # Logarithms are right to 2e-14 each, 150 roundings.
+    terms = -(-sources // WIDTH) + WIDTH + ENTRY_ERROR + columns.inner_error + 40
     slack = np.minimum(by_total, by_each) + 4 * terms * ROUNDING * (bits + 2)
     # What was dropped is itself known to a relative 1e-9 at least: it is a sum like any other.
     slack = slack + sums.slack + 1e-9 * (sums.missing + sums.above)

@@ -7,17 +7,19 @@ bit of the result.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 
 import numpy as np
 
-from coinhaze.ledger.amounts import Floats, Ints
+from coinhaze.ledger.amounts import Bools, Floats, Ints
 from coinhaze.solve.asked import Asked
 from coinhaze.solve.columns import Columns
 from coinhaze.solve.progress import Progress
 from coinhaze.solve.stream_kernels import (
     WIDTH,
+    add_tile,
+    pass_leaves_on,
     spread_live,
     start_tile,
     sum_tile,
@@ -36,49 +38,89 @@ def stream_sums(
     progress: Progress,
 ) -> tuple[Sums, Floats]:
     """Add every scored row up over all columns; also give x^T B for each column."""
-    n = len(asked.scored)
     starts = range(0, len(columns), WIDTH)
-    solve, workers = tile_solver(asked, columns, orders, budget=budget)
-    total = Sums.zeros(n, len(orders))
-    weights = np.zeros(len(columns))
+    tiles = Tiles.of(asked, columns, orders, budget=budget)
+    total, workers = tiles.total, len(tiles.workspaces)
     with ThreadPoolExecutor(workers) as pool:
         # Tiles are handed out a few at a time: their sums wait in memory to be added in order.
         for batch in range(0, len(starts), 2 * workers):
             some = starts[batch : batch + 2 * workers]
-            for first, (part, weighed) in zip(some, pool.map(solve, some), strict=True):
-                total.add(part)
-                weights[first : first + WIDTH] = weighed[: len(columns) - first]
+            for first, (part, weighed) in zip(some, pool.map(tiles.solve, some), strict=True):
+                add_tile(*total.arrays()[:7], *part.arrays()[:7])
+                tiles.parts.append(part)
+                tiles.weights[first : first + WIDTH] += weighed[: len(columns) - first]
             progress(min(1.0, (batch + 2 * workers) / max(len(starts), 1)))
-    return total, weights
+    return total, tiles.weights
 
 
-def tile_solver(
-    asked: Asked, columns: Columns, orders: Floats, *, budget: Budget
-) -> tuple[Callable[[int], tuple[Sums, Floats]], int]:
-    """Give what solves the tile that begins at a column, and how many threads may call it."""
-    factor, priors, n = asked.factor, columns.priors, len(asked.scored)
-    own, column = asked.reduced.own[factor.back], columns.of_state[factor.back]
-    scored, excess = factor.place[asked.scored], asked.excess[factor.back]
-    rows = (own, column, factor.lower, factor.lower_at, factor.lower_v, excess)
-    wanted = excess > 0
-    wanted[scored] = True
-    needed = factor.needed(wanted)
-    workspaces = budget.tiles(factor.inner, -(-len(columns) // WIDTH))
+@dataclass(frozen=True, eq=False)
+class Tiles:
+    """What solves tiles: arrays in the order of the factors, and room to work in."""
 
-    def solve(first: int) -> tuple[Sums, Floats]:
-        x, live = workspaces.pop()
-        start_tile(own, column, first, x, live)
-        factor.solve_tile(x, live, needed)
-        part = Sums.zeros(n, len(orders))
-        weighed = weigh_tile(x, live, excess) if asked.chain.conserves else np.zeros(WIDTH)
+    asked: Asked
+    columns: Columns
+    orders: Floats
+    own: Floats
+    column: Ints
+    scored: Ints
+    excess: Floats  # by place, that of leaves passed on
+    needed: Bools
+    total: Sums
+    weights: Floats
+    workspaces: list[tuple[Floats, Bools]]
+    parts: list[Sums]
+
+    @classmethod
+    def of(cls, asked: Asked, columns: Columns, orders: Floats, *, budget: Budget) -> Tiles:
+        """Prepare to solve tiles by as many threads as the budget allows."""
+        factor = asked.factor
+        own, column = asked.reduced.own[factor.back], columns.of_state[factor.back]
+        scored, excess = factor.place[asked.scored], asked.excess[factor.back]
+        weights = np.zeros(len(columns))
+        pass_leaves_on(
+            factor.lower,
+            factor.lower_at,
+            factor.lower_v,
+            own,
+            column,
+            factor.inner,
+            excess,
+            weights,
+        )
+        wanted = excess > 0
+        wanted[scored] = True
+        return cls(
+            asked,
+            columns,
+            orders,
+            own,
+            column,
+            scored,
+            excess,
+            factor.needed(wanted),
+            Sums.zeros(len(scored), len(orders)),
+            weights,
+            budget.tiles(factor.inner, -(-len(columns) // WIDTH)),
+            [],
+        )
+
+    def solve(self, first: int) -> tuple[Sums, Floats]:
+        """Solve the tile that begins at a column; give its sums and its part of x^T B."""
+        factor, priors = self.asked.factor, self.columns.priors
+        x, live = self.workspaces.pop()
+        part = self.parts.pop() if self.parts else Sums.zeros(len(self.scored), len(self.orders))
+        start_tile(self.own, self.column, first, x, live)
+        factor.solve_tile(x, live, self.needed)
+        weighed = np.zeros(WIDTH)
+        if self.asked.chain.conserves:
+            weighed = weigh_tile(x, live, self.excess)
         sum_tile(
-            x, live, *rows, weighed, first, scored, columns.elsewhere,
-            priors.inner, priors.bits, priors.top, priors.powers, orders, *part.arrays()[:7],
+            x, live, self.own, self.column, factor.lower, factor.lower_at, factor.lower_v,
+            first, self.scored, self.columns.elsewhere, self.total.top, priors.inner, priors.bits,
+            priors.top, priors.powers, self.orders, *part.arrays()[:7],
         )  # fmt: skip
-        workspaces.append((x, live))
+        self.workspaces.append((x, live))
         return part, weighed
-
-    return solve, len(workspaces)
 
 
 def time_tiles(
@@ -86,10 +128,10 @@ def time_tiles(
 ) -> float:
     """Estimate the seconds all tiles take, from a few of them spread over the columns."""
     starts, some = _sampled_tiles(columns, sample)
-    solve, workers = tile_solver(asked, columns, orders, budget=budget)
+    tiles = Tiles.of(asked, columns, orders, budget=budget)
     begin = time.perf_counter()
-    with ThreadPoolExecutor(workers) as pool:
-        list(pool.map(solve, some.tolist()))
+    with ThreadPoolExecutor(len(tiles.workspaces)) as pool:
+        list(pool.map(tiles.solve, some.tolist()))
     return (time.perf_counter() - begin) * len(starts) / max(len(some), 1)
 
 

@@ -69,25 +69,42 @@ def surprise(p):
     return -p * log2(p) if p > 2.3e-308 else 0.0
 
 
+@njit(cache=True, nogil=True, inline="always", error_model="numpy")
+def _quick_surprise(p):
+    """Give -p log2 p as `surprise` does, with log2 to 2e-14: eight terms instead of eleven."""
+    bits = _bits_of(p)
+    shifted = bits - _SQRT_HALF_BITS
+    exponent = shifted >> 52
+    m = _float_of(bits - (exponent << 52))
+    t = (m - 1.0) / (m + 1.0)
+    u = t * t
+    series = _S7
+    series = series * u + _S6
+    series = series * u + _S5
+    series = series * u + _S4
+    series = series * u + _S3
+    series = series * u + _S2
+    series = series * u + _S1
+    series = series * u + _S0
+    return -p * (exponent + t * series) if p > 2.3e-308 else 0.0
+
+
 # Sums may be reordered here, so that they run on vector units; the order is fixed once compiled.
-@njit(
-    cache=True,
-    nogil=True,
-    error_model="numpy",
-    fastmath={"reassoc", "contract", "nnan", "nsz"},
-)
+# The largest entry has a loop of its own: in the same one it would keep the sums from it.
+@njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "contract"})
 def row_sums(rows, i, inner, prior_bits, prior_top, width):
     """Add up entropy, mass and prior entropy of row i of a tile; also its largest entry."""
     h = 0.0
     m = 0.0
     q = 0.0
-    best = 0.0
     for c in range(width):
         p = rows[i, c]
-        h += surprise(p) + p * inner[c]
+        h += _quick_surprise(p) + p * inner[c]
         m += p
         q += p * prior_bits[c]
-        t = p * prior_top[c]
+    best = 0.0
+    for c in range(width):
+        t = rows[i, c] * prior_top[c]
         best = t if t > best else best
     return h, m, q, best
 
@@ -215,58 +232,79 @@ def leaf_row(place, own, column, first, lower, lower_at, lower_v, x, live, rows)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
+def _score(rows, i, skip, inner, prior_bits, prior_top, width):
+    """Add row i up; what lies in column `skip` is given apart and enters only the largest entry."""
+    if skip < 0:
+        h, m, q, best = row_sums(rows, i, inner, prior_bits, prior_top, width)
+        return h, m, q, best, 0.0
+    apart = rows[i, skip]
+    rows[i, skip] = 0.0
+    h, m, q, best = row_sums(rows, i, inner, prior_bits, prior_top, width)
+    rows[i, skip] = apart
+    return h, m, q, max(best, apart * prior_top[skip]), apart
+
+
+@njit(cache=True, nogil=True)
+def _where(rows, i, prior_top, best):
+    """Find the first entry of row i that is the largest."""
+    for c in range(len(prior_top)):
+        if rows[i, c] * prior_top[c] == best:
+            return c
+    return 0
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
 def sum_tile(
-    x, live, own, column, lower, lower_at, lower_v, excess, weighed, first, scored, elsewhere,
+    x, live, own, column, lower, lower_at, lower_v, first, scored, elsewhere, highest,
     inner, prior_bits, prior_top, prior_powers, orders,
     entropy, mass, prior, top, top_column, powers, at_elsewhere,
 ):  # fmt: skip
     """Add each scored row of a solved tile up over its outcomes; `elsewhere` is kept apart.
 
-    Leaves are put together here, in cache. `weighed` takes their part of x^T B.
+    Leaves are put together here, in cache. `highest` is what some tiles have found for `top`:
+    what is below it need not be located.
     """
     width = min(WIDTH, len(prior_bits) - first)
     skip = elsewhere - first if first <= elsewhere < first + width else -1
     folded = inner[first : first + width]
     bits, tops = prior_bits[first : first + width], prior_top[first : first + width]
     buffer = np.zeros((1, WIDTH))
+    # Most rows of a tile are empty, and a call costs more than finding that out.
     for r in range(len(scored)):
         entropy[r] = mass[r] = prior[r] = top[r] = at_elsewhere[r] = 0.0
         top_column[r] = -1
         for o in range(len(orders)):
             powers[r, o] = 0.0
         place = scored[r]
-        rows, i = x, place
-        if place >= len(x):
-            rows, i = buffer, 0
-            if not leaf_row(place, own, column, first, lower, lower_at, lower_v, x, live, buffer):
-                continue
-            if len(excess):
-                for c in range(width):
-                    weighed[c] += excess[place] * buffer[0, c]
-        elif not live[i]:
+        if place < len(x):
+            found = live[place]
+        else:
+            found = 0 <= column[place] - first < WIDTH
+            for e in range(lower[place], lower[place + 1]):
+                found = found or live[lower_at[e]]
+        if not found:
             continue
-        for o in range(len(orders)):
-            for c in range(width):
-                if rows[i, c] > 0:
-                    powers[r, o] += rows[i, c] ** orders[o] * prior_powers[o, first + c]
-        if skip >= 0:
-            at_elsewhere[r] = rows[i, skip]
-            rows[i, skip] = 0.0
-        entropy[r], mass[r], prior[r], best = row_sums(rows, i, folded, bits, tops, width)
-        if skip >= 0:
-            rows[i, skip] = at_elsewhere[r]
-            best = max(best, rows[i, skip] * tops[skip])
-        if best > top[r]:
-            for c in range(width):
-                if rows[i, c] * tops[c] == best:
-                    top[r] = best
-                    top_column[r] = first + c
-                    break
+        if place < len(x):
+            h, m, q, best, apart = _score(x, place, skip, folded, bits, tops, width)
+        else:
+            leaf_row(place, own, column, first, lower, lower_at, lower_v, x, live, buffer)
+            h, m, q, best, apart = _score(buffer, 0, skip, folded, bits, tops, width)
+        entropy[r], mass[r], prior[r], at_elsewhere[r] = h, m, q, apart
+        if best > 0.0 and best >= highest[r]:
+            top[r] = best
+            rows, i = (x, place) if place < len(x) else (buffer, 0)
+            top_column[r] = first + _where(rows, i, tops, best)
+        if len(orders):
+            rows, i = (x, place) if place < len(x) else (buffer, 0)
+            for o in range(len(orders)):
+                for c in range(width):
+                    if rows[i, c] > 0:
+                        powers[r, o] += rows[i, c] ** orders[o] * prior_powers[o, first + c]
 
 
 @njit(cache=True, nogil=True)
 def weigh_tile(x, live, excess):
-    """Give x^T B for the outcomes of a solved tile, leaves left out."""
+    """Give x^T B for the outcomes of a solved tile; `excess` has that of leaves passed on."""
     total = np.zeros(WIDTH)
     for i in range(len(x)):
         if live[i] and excess[i] > 0:
@@ -280,3 +318,34 @@ def spread_live(lower, lower_at, live):
     """Mark every row of an acyclic chain that leads to a marked one."""
     for i in range(len(live)):
         live[i] = live[i] or _any_live(lower[i], lower[i + 1], lower_at, live)
+
+
+@njit(cache=True, nogil=True)
+def pass_leaves_on(lower, lower_at, lower_v, own, column, inner, excess, weights):
+    """Pass the excess of leaves on to the rows they are made of, and to their own columns.
+
+    x^T B is linear in x: a leaf's row times its excess is the same sum over what it moves to.
+    """
+    for i in range(inner, len(excess)):
+        for e in range(lower[i], lower[i + 1]):
+            excess[lower_at[e]] += excess[i] * lower_v[e]
+        if column[i] >= 0:
+            weights[column[i]] += excess[i] * own[i]
+
+
+@njit(cache=True, nogil=True)
+def add_tile(
+    entropy, mass, prior, top, top_column, powers, at_elsewhere,
+    e, m, q, t, c, w, a,
+):  # fmt: skip
+    """Add one tile's sums to all; of equal largest entries the earlier tile's stays."""
+    for r in range(len(entropy)):
+        entropy[r] += e[r]
+        mass[r] += m[r]
+        prior[r] += q[r]
+        at_elsewhere[r] += a[r]
+        if t[r] > top[r]:
+            top[r] = t[r]
+            top_column[r] = c[r]
+        for o in range(powers.shape[1]):
+            powers[r, o] += w[r, o]
