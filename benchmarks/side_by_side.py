@@ -90,17 +90,19 @@ class Row:
     mean_error: float = np.nan
     worst_error: float = np.nan
     remark: str = ""
-    scaled: bool = False
+    scaled: bool = False  # the times were scaled up ...
+    ratio_scaled: bool = False  # ... or those they are compared with
 
     def line(self) -> str:
         """Show it in columns."""
         if self.run.error:
             return f"  {self.method:<22} {self.run.error}"
         star = "*" if self.scaled else " "
+        against = "*" if self.scaled or self.ratio_scaled else " "
         return (
             f"  {self.method:<22} {self.run.cpu:>10.2f}{star} {self.run.wall:>9.2f}{star} "
             f"{self.run.peak_mb:>7.0f} {_bits(self.mean_error)} {_bits(self.worst_error)} "
-            f"{self.ratio:>9.1f}{star} {self.remark}"
+            f"{self.ratio:>9.1f}{against} {self.remark}"
         )
 
 
@@ -148,7 +150,7 @@ class Comparison:
                 float(errors.mean()) if len(errors) else np.nan,
                 float(errors.max()) if len(errors) else np.nan,
                 found["remark"],
-                published.scaled,
+                ratio_scaled=published.scaled,
             )
 
     def _slim_score(self, asked: dict[str, Any]) -> dict[str, Any]:

@@ -34,6 +34,7 @@ def certified(
     counts: Floats,
     *,
     counted: bool = True,
+    by_fours: bool = False,
     method: str,
     width: float,
     renyi: Sequence[float],
@@ -41,19 +42,20 @@ def certified(
 ) -> Scores:
     """Turn sums into scores; raise if a law is broken or an interval wider than asked.
 
-    `counts` are the sources of each scored state, or at least as many if they are not `counted`.
+    `counts` are the sources of each scored state, or at least as many if they are not `counted`;
+    `by_fours` tells that rows were added up four at a time.
     """
     chain = asked.chain
     found = sums.mass + sums.elsewhere
     check_mass(found + sums.missing)
     conservation = None if weights is None else check_conservation(asked, columns, weights)
     bits = sums.entropy + surprise(sums.elsewhere) + sums.prior
-    low, high = intervals(asked, columns, sums, bits, counts)
+    low, high = intervals(asked, columns, sums, bits, counts, by_fours=by_fours)
     reached = float((high - low).max(initial=0.0))
     if not reached <= width:
         raise AccuracyError(
             f"the proven interval is {reached:.2e} bits wide at its widest, above the asked "
-            f"{width:.0e}: ask for accuracy={reached:.0e} or wider"
+            f"{width:.0e}: ask for accuracy={1.5 * reached:.0e} or wider"
         )
     spread = asked.spread
     exposure = spread(np.minimum(sums.mass, 1.0))
@@ -134,7 +136,13 @@ def check_conservation(asked: Asked, columns: Columns, weights: Floats) -> float
 
 
 def intervals(
-    asked: Asked, columns: Columns, sums: Sums, bits: Floats, sources: Floats
+    asked: Asked,
+    columns: Columns,
+    sums: Sums,
+    bits: Floats,
+    sources: Floats,
+    *,
+    by_fours: bool,
 ) -> tuple[Floats, Floats]:
     """Bound the entropy of each row: what was dropped, and rounding.
 
@@ -144,7 +152,7 @@ def intervals(
     time it visits that state. See docs/accuracy.md.
     """
     factor = asked.factor
-    cost = factor.roundings() * ROUNDING
+    cost = factor.roundings(by_fours=by_fours) * ROUNDING
     by_total = slack_from_total(1.01 * factor.solve(cost)[asked.scored], sources)
     by_each = slack_from_each(1.01 * float(cost.sum()), bits)
     # Adding up -p log2 p: a tile's terms, then tile by tile, a few roundings each.

@@ -77,6 +77,7 @@ def score_exactly(
         sums,
         counts,
         counted=counted,
+        by_fours=cost is None,
         method=method,
         width=width,
         renyi=renyi,

@@ -139,14 +139,18 @@ class Factor:
             visits_of(*self.arrays(), first, last, result)
         return result[self.place]
 
-    def roundings(self) -> Floats:
-        """Bound the relative error each state's moves bring into a solve, times 2^53."""
+    def roundings(self, *, by_fours: bool) -> Floats:
+        """Bound the relative error each state's moves bring into a solve, times 2^53.
+
+        Tiles add rows up four at a time, lists one by one.
+        """
         degree = np.diff(self.lower) + np.diff(self.upper)
         for block, core in self.cores.items():
             end = self.block_start[block + 1]
             degree[end - len(core) : end] += 4 * core.degree
-        # Rows are added up four at a time.
-        roundings: Floats = 2 * self.row_error + degree // 4 + 14
+        # One product for each move, the sums, the own opening and the pivot.
+        sums = np.minimum(degree, degree // 4 + 3) if by_fours else degree
+        roundings: Floats = 2 * self.row_error + sums + 4
         return roundings[self.place]
 
     @property
