@@ -72,7 +72,7 @@ class Scores:
     @property
     def width(self) -> float:
         """The widest interval."""
-        widths = (self.bits_high - self.bits_low)[~np.isnan(self.bits)]
+        widths = (self.bits_high - self.bits_low)[~np.isnan(self.bits_low)]
         return float(widths.max(initial=0.0))
 
     def to_arrow(self) -> pa.Table:

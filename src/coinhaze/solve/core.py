@@ -62,8 +62,8 @@ class DenseCore:
 
     @property
     def degree(self) -> Ints:
-        """How many terms the sum of each row has, one after the other: four go at a time."""
-        return np.full(len(self), len(self) // 4 + 8)
+        """How many terms each row adds up: all of them once for the inverse, then by fours."""
+        return np.full(len(self), len(self) + len(self) // 4 + 8)
 
     @property
     def missing(self) -> Floats:

@@ -96,7 +96,9 @@ class Factor:
         for stretch in self._stretches(len(self.block_start) - 1):
             solve_vector(*self.arrays(), *stretch.blocks, result)
             if stretch.core is not None:
-                result[stretch.part] = stretch.core.missing
+                # What earlier components miss goes through the core like any right-hand side.
+                stretch.core.solve_vector(result[stretch.part])
+                result[stretch.part] += stretch.core.missing
                 solve_vector_back(*self.arrays(), stretch.blocks[1], result)
         return result[self.place]
 

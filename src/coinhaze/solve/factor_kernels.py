@@ -274,6 +274,7 @@ def eliminate_small(blocks, block_start, indptr, indices, data, data_error, outs
     for b in blocks:
         start, end = block_start[b], block_start[b + 1]
         c = end - start
+        faint = False
         moves[:c, :c] = 0.0
         errors[:c, :c] = 0.0
         out = outside[start:end].copy()
@@ -300,14 +301,14 @@ def eliminate_small(blocks, block_start, indptr, indices, data, data_error, outs
                 out_error[i] = max(out_error[i], ratio_error) + SUM
                 out[i] += ratio * out[k]
                 if out[k] > 0.0 and ratio * out[k] < FAINT:
-                    s = 0.0
+                    faint = True
                 for j in range(k + 1, c):
                     if moves[k, j] > 0.0 and j != i:
                         moves[i, j] += ratio * moves[k, j]
                         errors[i, j] = max(errors[i, j], ratio_error) + SUM
                         if moves[i, j] < FAINT:
-                            s = 0.0
-            pivot[start + k] = s
+                            faint = True
+            pivot[start + k] = 0.0 if faint else s
     return pivot, row_error, _columns(lower), _columns(upper)
 
 

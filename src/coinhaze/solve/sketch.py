@@ -114,13 +114,16 @@ def _exponentials(
     source = source_hashes(asked.chain.outcomes.take(pa.array(columns.likeliest)))
     law = (source, columns.priors.total * math.log(2), seed)
     own, column = asked.reduced.own[factor.back], columns.of_state[factor.back]
-    rows = (own, column, factor.lower, factor.lower_at, factor.lower_v.astype(np.float32))
+    # Rare absorption does not fit single precision.
+    single = float(factor.pivot.min(initial=1.0)) > 1e-30
+    kind = np.float32 if single else np.float64
+    rows = (own, column, factor.lower, factor.lower_at, factor.lower_v.astype(kind))
     scored = factor.place[asked.scored]
     wanted = np.zeros(len(factor), dtype=np.bool_)
     wanted[scored] = True
     needed = factor.needed(wanted)
     mass = 1.0 - factor.missing()[asked.scored]
-    workspaces = budget.tiles(factor.inner, draws // WIDTH, kind=np.float32)
+    workspaces = budget.tiles(factor.inner, draws // WIDTH, kind=kind)
     workers = len(workspaces)
 
     def solve(first: int) -> Floats:

@@ -54,7 +54,7 @@ class Widths:
     @classmethod
     def of(cls, scores: Scores) -> Widths:
         """Measure the rows that have an answer."""
-        widths = (scores.bits_high - scores.bits_low)[~np.isnan(scores.bits)]
+        widths = (scores.bits_high - scores.bits_low)[~np.isnan(scores.bits_low)]
         if len(widths) == 0:
             return cls(0.0, 0.0, 0.0)
         return cls(float(widths.mean()), float(np.quantile(widths, 0.99)), float(widths.max()))
@@ -132,7 +132,9 @@ class Truncation:
             renyi=(),
             weights=None,
         )
-        found = asked.spread(swept.sums.entropy + swept.sums.prior + swept.sums.tail)
+        # Tails are sketched in single precision: where that ends, the upper bound stands in.
+        tail = np.where(np.isfinite(swept.sums.tail), swept.sums.tail, swept.sums.above)
+        found = asked.spread(swept.sums.entropy + swept.sums.prior + tail)
         scores = replace(scores, bits=np.clip(found, scores.bits_low, scores.bits_high))
         return Try(level, scores, Widths.of(scores), swept)
 
