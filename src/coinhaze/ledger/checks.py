@@ -39,7 +39,10 @@ def exact_amounts(column: pa.Array | Sequence[object], place: Place, *, field: s
             return Amounts.of(numbers)
     if isinstance(column, pa.Array) and pa.types.is_fixed_size_binary(column.type):
         return Amounts.from_arrow(column)
-    values = column.to_pylist() if isinstance(column, pa.Array) else column
+    try:
+        values = column.to_pylist() if isinstance(column, pa.Array) else column
+    except UnicodeDecodeError as error:
+        raise LedgerError(f"column {field}", "is not UTF-8 text", value=str(error)) from None
     for row, value in enumerate(values):
         if amount_fault(value):
             exact_amount(value, place(row), field=field)

@@ -18,6 +18,9 @@ from coinhaze.ledger.amounts import Amounts, Bools, Floats, Ints
 from coinhaze.ledger.checks import check_names, exact_amounts
 from coinhaze.ledger.text import repeated_row
 
+# Seconds from 1970 to the beginning of the year 1, and to the end of the year 9999.
+YEARS = (-62_135_596_800, 253_402_300_800)
+
 TablePlace = Callable[[str, int | None], str]  # a table and a row of it, or the table itself
 
 _MOST_TEXT = 2**31 - 1  # bytes an Arrow string column can address
@@ -87,6 +90,16 @@ class TableColumns:
         # Parquet has no whole seconds: they come back as thousands of milliseconds.
         with suppress(pa.ArrowInvalid):
             data = data.cast(pa.timestamp("s", data.type.tz))
+        # Calendars of libraries wrap round for moments far away: compare plain counts.
+        a_second = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}[data.type.unit]
+        counts = data.cast(pa.int64())
+        first, last = (min(max(y * a_second, -(2**63)), 2**63 - 1) for y in YEARS)
+        wrong = pc.or_(pc.less(counts, first), pc.greater_equal(counts, last))
+        row = pc.index(wrong, True).as_py()
+        if row >= 0:
+            raise LedgerError(
+                self.where(row), f"{column} lies outside the years 1 to 9999", fix="check the unit"
+            )
         return _one_array(data)
 
     def flags(self, column: str) -> Bools:
