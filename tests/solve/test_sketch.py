@@ -10,8 +10,9 @@ import pytest
 import coinhaze
 from coinhaze import absorbing_chain, transaction_graph
 from coinhaze.errors import UsageError
+from coinhaze.ledger.text import text_hashes
 from coinhaze.simulate import simulate_hubs
-from coinhaze.solve.sketch import SPREAD, sketch, source_hashes
+from coinhaze.solve.sketch import SPREAD, sketch
 from coinhaze.solve.sketch_kernels import fill_draws
 from coinhaze.solve.workers import Budget
 from solve.economies import random_transfers
@@ -55,7 +56,7 @@ def test_draws_are_those_of_the_formula() -> None:
 
 def test_names_are_hashed_byte_by_byte_wherever_they_stand() -> None:
     names = ["", "a", "tx:0", "zażółć", "a" * 100]
-    hashes = source_hashes(pa.array(["skipped", *names]).slice(1))
+    hashes = text_hashes(pa.array(["skipped", *names]).slice(1))
     assert [int(h) for h in hashes] == [slow_hash(n) for n in names]
 
 
@@ -69,7 +70,7 @@ def test_propagated_draws_are_b_times_draws() -> None:
     chain = absorbing_chain(transaction_graph(random_transfers(40, 150, 1)))
     rows = np.flatnonzero(chain.graph.sinks)
     b = np.linalg.inv(np.eye(len(chain)) - chain.Q.toarray())[rows] @ chain.R.toarray()
-    source = source_hashes(chain.outcomes)
+    source = text_hashes(chain.outcomes.cast(pa.string()))
     x = np.array([[draw(int(s), 9, k) for k in range(64)] for s in source])
     expected = -np.log(np.exp(b @ x).mean(axis=1)) - 1.5 / 64
     got = sketch(chain, rows, draws=64, seed=9, fold=False)

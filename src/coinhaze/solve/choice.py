@@ -1,9 +1,8 @@
 """Which method answers a question, and what it will take: known before the solve runs.
 
 Exact scores stream all columns, or sweep lists where those are shorter; a width in bits allows
-small probabilities to be dropped, and few nodes are answered on their own past; a preview is a
-sketch. Estimates come from a part of the work itself, run and timed: a few tiles of columns, a
-coarser sweep.
+small probabilities to be dropped; a preview is a sketch. Estimates come from a part of the work
+itself, run and timed: a few tiles of columns, a coarser sweep.
 """
 
 from __future__ import annotations
@@ -32,13 +31,13 @@ from coinhaze.solve.sketch import DRAWS, MISSING, sketch
 from coinhaze.solve.stream import time_tiles
 from coinhaze.solve.stream_kernels import WIDTH
 from coinhaze.solve.sweep import may_drop, sweep
-from coinhaze.solve.truncate import SLOPE, Over, Truncation, first_level
+from coinhaze.solve.truncate import GROWTH, SLOPE, Over, Truncation, first_level
 from coinhaze.solve.workers import Budget, in_words, memory_now, memory_peak, workers_for
 
 Accuracy = Literal["exact", "preview"] | float
 Method = Literal["auto", "sweep", "eliminate", "series", "published"]
-# A coarser sweep shows what a finer one costs: its entries grow like this power of the level.
-COARSE, GROWTH = 30.0, 0.5
+# A coarser sweep, by this factor, shows what a finer one costs.
+COARSE = 30.0
 
 
 class Estimate(NamedTuple):

@@ -1,6 +1,6 @@
 """Hot loops of column folding: who lies behind one state only, and sums that round once.
 
-Slow twins in the tests: tests/solve/test_columns.py and math.fsum.
+Slow twins in the tests: columns that are not folded (tests/solve/test_lists.py), math.fsum.
 """
 
 from __future__ import annotations

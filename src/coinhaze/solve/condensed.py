@@ -21,11 +21,11 @@ from coinhaze.solve.condensed_kernels import (
     condense,
     count_roads,
     follow,
-    in_order,
     number_states,
 )
 from coinhaze.solve.priors import Priors
 from coinhaze.solve.reduce import certain_nodes
+from coinhaze.solve.reduce_kernels import is_in_order
 from coinhaze.solve.structure_kernels import strong_components
 
 Int32s = npt.NDArray[np.int32]
@@ -68,7 +68,7 @@ class Condensed:
         prior = Priors.of(chain, np.zeros(0)).bits
         ended = chain.column[(chain.column != NO_COLUMN) & (chain.walk.own > 0)]
         single = np.bincount(ended, minlength=len(chain.outcomes)) == 1
-        ordered = bool(in_order(q.indptr, q.indices))
+        ordered = bool(is_in_order(q.indptr, q.indices))
         order, looped, kind = _order(chain, ordered=ordered)
         roads = count_roads(q.indptr, q.indices)
         low, high, steps = np.zeros(n), np.zeros(n), np.zeros(n)

@@ -17,16 +17,6 @@ _ROUNDING = 2.0**-53
 
 
 @njit(cache=True, nogil=True)
-def in_order(indptr, indices):
-    """Tell whether every move leads to a node of lower number, as time orders them."""
-    for i in range(len(indptr) - 1):
-        for e in range(indptr[i], indptr[i + 1]):
-            if indices[e] >= i:
-                return False
-    return True
-
-
-@njit(cache=True, nogil=True)
 def count_roads(indptr, indices):
     """Count for each node the successors a walk may come from on its way from anywhere.
 

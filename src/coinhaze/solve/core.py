@@ -27,7 +27,7 @@ from coinhaze.solve.core_kernels import (
 )
 from coinhaze.solve.dense_kernels import eliminate_core, invert_core, multiply_tile
 
-# Moves at least this likely hold a cluster together, tried in turn.
+# Triples at least this likely hold a cluster together, tried in turn.
 HEAVY = (0.1, 0.07, 0.05)
 LARGEST_CLUSTER = 400
 MOST_GROWTH = 4
@@ -85,7 +85,7 @@ class DenseCore:
 
 @dataclass(frozen=True, eq=False)
 class SparseCore:
-    """Moves between the states of a core, none to itself, each row with `out` summing to 1."""
+    """Triples between the states of a core, none to itself, each row with `out` summing to 1."""
 
     indptr: Ints
     indices: Ints
@@ -136,10 +136,10 @@ class SparseCore:
 
 
 Core = DenseCore | SparseCore
-Moves = tuple[Ints, Ints, Floats]
+Triples = tuple[Ints, Ints, Floats]
 
 
-def dense_core(moves: Moves, errors: Floats, out: Floats, out_error: Floats) -> DenseCore:
+def dense_core(moves: Triples, errors: Floats, out: Floats, out_error: Floats) -> DenseCore:
     """Invert a core given by its moves and ways out."""
     rows, to, values = moves
     n = len(out)
@@ -160,7 +160,7 @@ def refuse_faint(pivot: Floats) -> None:
 
 
 def sparse_core(
-    moves: Moves, errors: Floats, out: Floats, out_error: Floats, *, tolerance: float
+    moves: Triples, errors: Floats, out: Floats, out_error: Floats, *, tolerance: float
 ) -> SparseCore:
     """Make a core of moves and ways out; `tolerance` is the mass a row may miss."""
     rows, to, values = moves

@@ -103,7 +103,10 @@ def cheaper_lists(asked: Asked, columns: Columns) -> SweepCost | None:
         return None
     moves = len(asked.reduced.indices)
     tiles = len(columns) * 1e-9 * (moves * MIX_NS + len(asked.scored) * SCORE_NS)
-    if tiles < SOON or tiles * live_share(asked, columns) < SOON:
+    if tiles < SOON:
+        return None
+    tiles *= live_share(asked, columns)
+    if tiles < SOON:
         return None
     cost = sweep_cost(asked, columns)
-    return cost if cost.entries * LIST_NS * 1e-9 < tiles * live_share(asked, columns) else None
+    return cost if cost.entries * LIST_NS * 1e-9 < tiles else None

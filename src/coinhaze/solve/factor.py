@@ -14,17 +14,19 @@ from coinhaze.solve.core import Core, SparseCore, dense_core, refuse_faint, spar
 from coinhaze.solve.factor_kernels import (
     LEAST_CORE,
     eliminate_small,
+    thin_block,
+)
+from coinhaze.solve.reduce import ENTRY_ERROR, Reduced
+from coinhaze.solve.stream_kernels import solve_tile, solve_tile_back
+from coinhaze.solve.triangles_kernels import (
     gather_rows,
     mark_needed,
     solve_vector,
     solve_vector_back,
-    thin_block,
     visits_back,
     visits_forward,
     visits_of,
 )
-from coinhaze.solve.reduce import ENTRY_ERROR, Reduced
-from coinhaze.solve.stream_kernels import solve_tile, solve_tile_back
 
 ROUNDING = 2.0**-53
 # A core of more states than this is solved by sweeps, a smaller one as a dense matrix.

@@ -169,7 +169,6 @@ def sweep_births(
     least = np.zeros(n) if least is None else least
     scored = np.full(n, -1)
     scored[moves.node[asked.scored]] = np.arange(len(asked.scored))
-    uses = np.bincount(moves.indices, minlength=n)
     excess = np.zeros(n if weigh and asked.chain.conserves else 0)
     if len(excess):
         np.add.at(excess, moves.node, asked.excess)
@@ -177,7 +176,7 @@ def sweep_births(
     weights = np.zeros(len(columns) if len(excess) else 0)
     peak, entries = sweep_lists(
         moves.indptr, moves.indices, moves.data, moves.own, moves.columns(columns.of_state),
-        births, uses, scored, least, collapse, memory // ENTRY, priors.inner, priors.bits,
+        births, moves.uses, scored, least, collapse, memory // ENTRY, priors.inner, priors.bits,
         priors.top, priors.powers, orders, columns.elsewhere, excess, draws, seed, weights,
         *sums.arrays(),
     )  # fmt: skip

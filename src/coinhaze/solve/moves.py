@@ -10,6 +10,7 @@ less than 1.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -38,6 +39,11 @@ class Moves:
 
     def __len__(self) -> int:
         return len(self.own)
+
+    @cached_property
+    def uses(self) -> Ints:
+        """How many moves lead to each node: how often its list is read."""
+        return np.bincount(self.indices, minlength=len(self))
 
     @classmethod
     def straight(cls, reduced: Reduced) -> Moves:

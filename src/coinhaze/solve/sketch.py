@@ -24,11 +24,12 @@ from coinhaze.chain import AbsorbingChain
 from coinhaze.chain.chain import NO_COLUMN
 from coinhaze.errors import UsageError
 from coinhaze.ledger.amounts import Bools, Floats, Ints
+from coinhaze.ledger.text import text_hashes
 from coinhaze.measure import Scores
 from coinhaze.solve.asked import Asked
 from coinhaze.solve.columns import Columns, columns_of
 from coinhaze.solve.progress import Progress, silent
-from coinhaze.solve.sketch_kernels import hash_names, start_draws, sum_draws
+from coinhaze.solve.sketch_kernels import start_draws, sum_draws
 from coinhaze.solve.stream_kernels import WIDTH
 from coinhaze.solve.workers import UNLIMITED, Budget
 
@@ -79,16 +80,6 @@ def sketch(
     )
 
 
-def source_hashes(names: pa.StringArray) -> Ints:
-    """Hash the names of sources."""
-    names = names.cast(pa.large_string())
-    _, offsets, data = names.buffers()
-    at = np.frombuffer(offsets, dtype=np.int64)[names.offset : names.offset + len(names) + 1]
-    text = np.frombuffer(data or b"", dtype=np.uint8)
-    hashes: Ints = hash_names(at, text)
-    return hashes
-
-
 def _nats(total: Floats, draws: int) -> Floats:
     """Turn sums of exp(y) over draws into estimates of entropy, their bias taken off."""
     nats: Floats = -np.log(total / draws) - 1.5 / draws
@@ -111,7 +102,7 @@ def _exponentials(
     show how far the mean can be trusted, however much rows have in common.
     """
     factor = asked.factor
-    source = source_hashes(asked.chain.outcomes.take(pa.array(columns.likeliest)))
+    source = text_hashes(asked.chain.outcomes.take(pa.array(columns.likeliest)))
     law = (source, columns.priors.total * math.log(2), seed)
     own, column = asked.reduced.own[factor.back], columns.of_state[factor.back]
     # Rare absorption does not fit single precision.

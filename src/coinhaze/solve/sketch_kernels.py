@@ -14,18 +14,6 @@ from coinhaze.solve.stream_kernels import WIDTH, gather, log2
 
 
 @njit(cache=True, nogil=True)
-def hash_names(offsets, data):
-    """Give each string of an Arrow array a 64-bit hash (FNV-1a), the same on every machine."""
-    hashes = np.empty(len(offsets) - 1, np.uint64)
-    for i in range(len(hashes)):
-        h = np.uint64(0xCBF29CE484222325)
-        for k in range(offsets[i], offsets[i + 1]):
-            h = (h ^ np.uint64(data[k])) * np.uint64(0x100000001B3)
-        hashes[i] = h
-    return hashes
-
-
-@njit(cache=True, nogil=True)
 def mix(value):
     """Scramble a 64-bit number (the finaliser of splitmix64)."""
     value = (value ^ (value >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)

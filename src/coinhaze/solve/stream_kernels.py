@@ -19,7 +19,6 @@ _LN2 = math.log(2.0)
 _SERIES = tuple(2.0 / _LN2 / (2 * k + 1) for k in range(11))
 _S0, _S1, _S2, _S3, _S4, _S5, _S6, _S7, _S8, _S9, _S10 = _SERIES
 _SQRT_HALF_BITS = 0x3FE6A09E667F3BCD
-_MANTISSA = 0x000FFFFFFFFFFFFF
 
 
 @intrinsic
@@ -39,14 +38,20 @@ def _float_of(typing_context, value):
 
 
 @njit(cache=True, nogil=True, inline="always", error_model="numpy")
-def log2(p):
-    """Give log2 of a normal float above 0, right to a few units in the last place."""
+def _split(p):
+    """Give e and t with log2 p = e + 2 artanh(t) / ln 2, for a normal float above 0."""
     bits = _bits_of(p)
     # The mantissa lands in [sqrt 1/2, sqrt 2), so that log2 keeps its digits near p = 1.
     shifted = bits - _SQRT_HALF_BITS
     exponent = shifted >> 52
     m = _float_of(bits - (exponent << 52))
-    t = (m - 1.0) / (m + 1.0)
+    return exponent, (m - 1.0) / (m + 1.0)
+
+
+@njit(cache=True, nogil=True, inline="always", error_model="numpy")
+def log2(p):
+    """Give log2 of a normal float above 0, right to a few units in the last place."""
+    exponent, t = _split(p)
     u = t * t
     series = _S10
     series = series * u + _S9
@@ -72,11 +77,7 @@ def surprise(p):
 @njit(cache=True, nogil=True, inline="always", error_model="numpy")
 def _quick_surprise(p):
     """Give -p log2 p as `surprise` does, with log2 to 2e-14: eight terms instead of eleven."""
-    bits = _bits_of(p)
-    shifted = bits - _SQRT_HALF_BITS
-    exponent = shifted >> 52
-    m = _float_of(bits - (exponent << 52))
-    t = (m - 1.0) / (m + 1.0)
+    exponent, t = _split(p)
     u = t * t
     series = _S7
     series = series * u + _S6

@@ -41,6 +41,8 @@ HIGHEST = 0.5
 LOWEST = 1e-12
 # Widths fall at first like this power of the level, and the aim is a little below what is asked.
 SLOPE, AIM = 0.4, 0.9
+# Entries grow like this power of the level as it falls.
+GROWTH = 0.5
 
 
 @dataclass(frozen=True)
@@ -171,7 +173,7 @@ def narrowing(
             slope = min(max(fell / math.log(before.level / level), 0.2), 1.0)
         before = now
         step = min(max((AIM * width / reached) ** (1 / slope), 0.01), 0.7)
-        if now.swept.entries / math.sqrt(step) > entries:
+        if now.swept.entries / step**GROWTH > entries:
             raise AccuracyError(
                 f"intervals are {now.widths}; {width:.0e} bits {ASKED[over]} would take more "
                 f"than the {entries:.0e} entries allowed: ask for accuracy={reached:.0e} or wider"
@@ -191,7 +193,7 @@ def list_worth(asked: Asked) -> Floats:
     rows = np.bincount(asked.row_of, minlength=len(asked.scored))
     visits[moves.node[asked.scored]] = rows / max(len(asked.row_of), 1)
     count_visits(moves.indptr, moves.indices, moves.data, visits)
-    uses = np.bincount(moves.indices, minlength=len(moves))
+    uses = moves.uses
     used = (uses > 0) & (visits > 0)
     worth = np.ones(len(moves))
     worth[used] = uses[used] / visits[used]

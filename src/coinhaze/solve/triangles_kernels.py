@@ -1,0 +1,112 @@
+"""Hot loops on the two triangles elimination leaves: gathering them, solving with them.
+
+Slow twin in the tests: tests/solve/dense.py, inverses of numpy.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+
+@njit(cache=True, nogil=True)
+def _sort_by(key, rows, columns, values, n):
+    """Sort triples by a key from 0 to n - 1, equal ones as they stand; also where keys start."""
+    start = np.zeros(n + 1, np.int64)
+    for k in key:
+        start[k + 1] += 1
+    for i in range(n):
+        start[i + 1] += start[i]
+    fill = start[:-1].copy()
+    new_rows, new_columns = np.empty_like(rows), np.empty_like(columns)
+    new_values = np.empty_like(values)
+    for e in range(len(key)):
+        to = fill[key[e]]
+        fill[key[e]] += 1
+        new_rows[to], new_columns[to], new_values[to] = rows[e], columns[e], values[e]
+    return start, new_rows, new_columns, new_values
+
+
+@njit(cache=True, nogil=True)
+def gather_rows(rows, columns, values, n):
+    """Gather triples into rows, columns rising inside each."""
+    _, rows, columns, values = _sort_by(columns, rows, columns, values, n)
+    start, _, columns, values = _sort_by(rows, rows, columns, values, n)
+    return start, columns, values
+
+
+@njit(cache=True, nogil=True)
+def _vector_back(upper, upper_at, upper_v, pivot, first, last, x):
+    for i in range(last - 1, first - 1, -1):
+        for e in range(upper[i], upper[i + 1]):
+            x[i] += upper_v[e] * x[upper_at[e]]
+        x[i] /= pivot[i]
+
+
+@njit(cache=True, nogil=True)
+def solve_vector(
+    lower, lower_at, lower_v, upper, upper_at, upper_v, pivot, block_start, first, last, x
+):
+    """Go forward and back through the blocks first .. last - 1, and forward through `last`."""
+    for b in range(first, min(last + 1, len(block_start) - 1)):
+        for i in range(block_start[b], block_start[b + 1]):
+            for e in range(lower[i], lower[i + 1]):
+                x[i] += lower_v[e] * x[lower_at[e]]
+        if b < last:
+            _vector_back(upper, upper_at, upper_v, pivot, block_start[b], block_start[b + 1], x)
+
+
+@njit(cache=True, nogil=True)
+def solve_vector_back(
+    lower, lower_at, lower_v, upper, upper_at, upper_v, pivot, block_start, block, x
+):
+    """Go back through one block."""
+    _vector_back(upper, upper_at, upper_v, pivot, block_start[block], block_start[block + 1], x)
+
+
+@njit(cache=True, nogil=True)
+def visits_back(upper, upper_at, upper_v, pivot, start, end, y):
+    """The way back of a solve, transposed, for the states start .. end - 1."""
+    for i in range(start, end):
+        y[i] /= pivot[i]
+        for e in range(upper[i], upper[i + 1]):
+            y[upper_at[e]] += y[i] * upper_v[e]
+
+
+@njit(cache=True, nogil=True)
+def visits_forward(lower, lower_at, lower_v, start, end, y):
+    """The way forward of a solve, transposed, for the states start .. end - 1."""
+    for i in range(end - 1, start - 1, -1):
+        for e in range(lower[i], lower[i + 1]):
+            y[lower_at[e]] += y[i] * lower_v[e]
+
+
+@njit(cache=True, nogil=True)
+def visits_of(
+    lower, lower_at, lower_v, upper, upper_at, upper_v, pivot, block_start, first, last, y
+):
+    """Replace y by y N through the blocks last - 1 .. first: expected visits to each state."""
+    for b in range(last - 1, first - 1, -1):
+        start, end = block_start[b], block_start[b + 1]
+        visits_back(upper, upper_at, upper_v, pivot, start, end, y)
+        visits_forward(lower, lower_at, lower_v, start, end, y)
+
+
+@njit(cache=True, nogil=True)
+def mark_needed(lower, lower_at, upper, upper_at, block_start, wanted):
+    """Tell which rows a solve must finish: those wanted, and those that they are made of.
+
+    Inside a component the forward pass reads only what it gathered itself, so a row that is
+    neither wanted nor moved to by a finished one need not be solved back.
+    """
+    needed = wanted.copy()
+    for b in range(len(block_start) - 2, -1, -1):
+        start, end = block_start[b], block_start[b + 1]
+        for i in range(start, end):
+            if needed[i]:
+                for e in range(upper[i], upper[i + 1]):
+                    needed[upper_at[e]] = True
+            for e in range(lower[i], lower[i + 1]):
+                if lower_at[e] < start:
+                    needed[lower_at[e]] = True
+    return needed
