@@ -28,7 +28,7 @@ from coinhaze import AbsorbingChain, absorbing_chain, transaction_graph
 from coinhaze.ledger.amounts import Floats, Ints
 from coinhaze.simulate import simulate_week
 from coinhaze.solve.asked import Asked
-from coinhaze.solve.sweep_cost import sweep_cost
+from coinhaze.solve.exact_cost import sweep_cost
 from coinhaze.solve.truncate import Over, Truncation, Try, narrowing, truncated
 
 NS_AN_ENTRY = 10.0  # measured: an entry of a list read, mixed and written

@@ -167,6 +167,25 @@ def test_coins_with_other_origins_are_not_shown_as_alike(run: Run) -> None:
     assert "│ d " in out
 
 
+def _interrupt(code: str, folder: Path) -> str:
+    """Run code until it says it works, interrupt it, give what it says on the error stream."""
+    with subprocess.Popen(
+        [sys.executable, "-c", code],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=folder,
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "working\n"
+        process.send_signal(signal.SIGINT)
+        began = time.monotonic()
+        _, err = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert time.monotonic() - began < 10
+    return err.strip()
+
+
 def test_ctrl_c_stops_long_work_at_once(transfers: Path) -> None:
     code = (
         "import ctypes, sys, coinhaze.solve\n"
@@ -178,22 +197,27 @@ def test_ctrl_c_stops_long_work_at_once(transfers: Path) -> None:
         "from coinhaze.cli import main\n"
         "main()\n"
     )
-    with subprocess.Popen(
-        [sys.executable, "-c", code],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        cwd=transfers.parent,
-    ) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "working\n"
-        process.send_signal(signal.SIGINT)
-        began = time.monotonic()
-        _, err = process.communicate(timeout=30)
-    assert process.returncode == 130
-    assert time.monotonic() - began < 10
-    assert err.strip() == "coinhaze: interrupted; nothing was left half-written"
+    err = _interrupt(code, transfers.parent)
+    assert err == "coinhaze: interrupted; nothing was left half-written"
     assert {p.name for p in transfers.parent.iterdir()} == {"transfers.csv"}
+
+
+def test_ctrl_c_takes_away_a_half_written_ledger(tmp_path: Path) -> None:
+    code = (
+        "import sys, time, pyarrow.parquet as pq\n"
+        "write = pq.write_table\n"
+        "def slowly(*given, **named):\n"
+        "    write(*given, **named)\n"
+        "    print('working', flush=True)\n"
+        "    time.sleep(60)\n"
+        "pq.write_table = slowly\n"
+        "sys.argv = ['coinhaze', 'simulate', 'dai-week', '--size', '0.001', '-o', 'week']\n"
+        "from coinhaze.cli import main\n"
+        "main()\n"
+    )
+    err = _interrupt(code, tmp_path)
+    assert err == "coinhaze: interrupted; nothing was left half-written"
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_origins_show_sources_and_ways(run: Run, transfers: Path) -> None:

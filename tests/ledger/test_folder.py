@@ -96,6 +96,29 @@ def test_a_failed_write_leaves_the_earlier_ledger(
     assert [p.name for p in tmp_path.iterdir()] == ["ledger"]
 
 
+@pytest.mark.parametrize("at", [1, 2])
+def test_an_interrupt_between_renames_leaves_the_earlier_ledger(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at: int
+) -> None:
+    write_folder(folders.coins(), tmp_path / "ledger")
+    rename, calls = Path.rename, iter(range(1, 10))
+
+    def interrupted(self: Path, target: Path) -> Path:
+        call = next(calls)
+        if call == at == 2:
+            raise KeyboardInterrupt
+        moved = rename(self, target)
+        if call == at == 1:
+            raise KeyboardInterrupt
+        return moved
+
+    monkeypatch.setattr(Path, "rename", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        write_folder(folders.accounts(), tmp_path / "ledger")
+    assert folders.same(read_folder(tmp_path / "ledger"), folders.coins())
+    assert [p.name for p in tmp_path.iterdir()] == ["ledger"]
+
+
 @pytest.mark.parametrize(
     ("about", "says"),
     [

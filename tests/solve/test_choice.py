@@ -11,7 +11,7 @@ import coinhaze
 from coinhaze import AbsorbingChain, absorbing_chain, transaction_graph
 from coinhaze.errors import ResourceError, UsageError
 from coinhaze.simulate import simulate_hubs, simulate_week
-from coinhaze.solve import exact
+from coinhaze.solve import exact_cost
 from coinhaze.solve.workers import Budget, bytes_of, in_words, memory_now, memory_peak
 from solve.economies import random_transfers
 
@@ -26,8 +26,8 @@ def chain_of(time: str = "stationary", people: int = 2000) -> AbsorbingChain:
     [
         ("stationary", {}, "eliminate"),
         ("temporal", {}, "sweep"),
-        ("stationary", {"accuracy": 0.1}, "sweep, dropping what is small"),
-        ("temporal", {"accuracy": 0.1, "over": "mean"}, "sweep, dropping what is small"),
+        ("stationary", {"accuracy": 0.1}, "eliminate"),
+        ("temporal", {"accuracy": 0.1, "over": "mean"}, "sweep"),
         ("stationary", {"accuracy": "preview"}, "sketch of 256 draws"),
         ("temporal", {"method": "published"}, "series (published)"),
         ("temporal", {"accuracy": 0.1, "method": "eliminate"}, "eliminate"),
@@ -46,6 +46,23 @@ def test_a_plan_names_the_method_and_counts_the_work(
     lines = "\n".join(plan.lines())
     assert method in lines
     assert ("unknown" in lines) == (method == "series (published)")
+
+
+@pytest.mark.parametrize("time", ["stationary", "temporal"])
+def test_small_probabilities_are_dropped_where_exact_scores_cost_more(
+    time: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chain = chain_of(time)
+    exact = coinhaze.score(chain)
+    assert coinhaze.score(chain, accuracy=0.1).method == exact.method
+    monkeypatch.setattr(exact_cost, "NEAR", (1e6, 1e6))
+    monkeypatch.setattr(exact_cost, "LIST_NS", 1e6)
+    assert coinhaze.plan(chain, accuracy=0.1).method == "sweep, dropping what is small"
+    rough = coinhaze.score(chain, accuracy=0.1)
+    assert rough.method.startswith("sweep (dropping below")
+    assert rough.width <= 0.1
+    assert np.all(rough.bits_low <= exact.bits_high)
+    assert np.all(rough.bits_high >= exact.bits_low)
 
 
 def test_an_estimate_is_within_a_few_times_the_truth() -> None:
@@ -104,8 +121,8 @@ def test_sizes_are_read_and_said() -> None:
 def test_lists_and_tiles_agree_and_the_cheaper_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     chain = absorbing_chain(transaction_graph(random_transfers(400, 3000, 2), time="temporal"))
     tiles = coinhaze.score(chain)
-    monkeypatch.setattr(exact, "SOON", 0.0)
-    monkeypatch.setattr(exact, "LIST_NS", 1e-9)
+    monkeypatch.setattr(exact_cost, "SOON", 0.0)
+    monkeypatch.setattr(exact_cost, "LIST_NS", 1e-9)
     lists = coinhaze.score(chain)
     np.testing.assert_allclose(tiles.bits, lists.bits, atol=1e-11)
     assert np.array_equal(tiles.sources, lists.sources)

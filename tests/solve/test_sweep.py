@@ -13,14 +13,22 @@ from coinhaze import AbsorbingChain, AccountLedger, absorbing_chain, transaction
 from coinhaze.errors import AccuracyError, UsageError
 from coinhaze.ledger.amounts import Floats, Ints
 from coinhaze.simulate import simulate_hubs, simulate_town
+from coinhaze.solve import truncate
 from coinhaze.solve.asked import Asked
 from coinhaze.solve.columns import columns_of
+from coinhaze.solve.exact_cost import SweepCost, sweep_cost
 from coinhaze.solve.lists import Swept, sweep_blocks
 from coinhaze.solve.progress import silent
 from coinhaze.solve.stream_kernels import surprise
 from coinhaze.solve.sweep import sweep
-from coinhaze.solve.sweep_cost import SweepCost, sweep_cost
-from coinhaze.solve.truncate import Truncation, Widths, list_worth, narrowing, truncated
+from coinhaze.solve.truncate import (
+    Truncation,
+    Widths,
+    first_level,
+    list_worth,
+    narrowing,
+    truncated,
+)
 from solve.dense import absorption, entropy
 from solve.economies import random_transfers
 
@@ -188,10 +196,25 @@ def test_lists_that_many_rows_lead_to_keep_more() -> None:
     assert 0 < least < 1 < most
 
 
-def test_too_much_work_is_refused_with_what_was_reached() -> None:
+def test_more_work_than_exact_scores_take_is_not_done() -> None:
     asked = asked_of(CHAINS["hubs"])
-    with pytest.raises(AccuracyError, match=r"on average, .* for 99 % of the rows, .* at worst"):
-        truncated(asked, width=1e-3, over="mean", entries=10)
+    assert truncated(asked, width=1e-3, over="mean", seconds=1e-7) is None
+    assert truncated(asked, width=1e-3, over="mean") is not None
+
+
+def test_too_little_memory_is_refused_with_what_was_reached(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked = asked_of(CHAINS["hubs"])
+    first = Truncation.of(asked, over="mean").attempt(first_level(1e-4, "mean"))
+    # Enough for the first try (its lists while they grow), too little for the next.
+    monkeypatch.setattr(truncate, "MEMORY", int(2.4 * first.swept.memory))
+    with pytest.raises(
+        AccuracyError, match=r"on average, .* for 99 % of the rows, .* at worst; .* more memory"
+    ) as caught:
+        truncated(asked, width=1e-4, over="mean")
+    wider = float(str(caught.value).split("accuracy=")[1].split()[0])
+    assert truncated(asked, width=wider, over="mean") is not None
 
 
 def test_over_is_worst_or_mean() -> None:

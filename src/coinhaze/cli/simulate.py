@@ -31,12 +31,11 @@ def command(name: str, output: Path, size: float, seed: int) -> None:
     check_week(name, size, seed)
     check_folder(output)
 
-    def work(_: object) -> Ledger:
-        ledger = simulate_week(name, size=size, seed=seed)
-        write_folder(ledger, output)
-        return ledger
-
-    ledger = wait_for(f"simulating {name}", work)
+    ledger: Ledger = wait_for(
+        f"simulating {name}", lambda _: simulate_week(name, size=size, seed=seed)
+    )
+    # Not in a thread of its own: Ctrl-C here takes away what is half-written.
+    write_folder(ledger, output)
     click.echo(f"wrote {output}: {len(ledger):,} {_rows(ledger)}", err=True)
 
 

@@ -163,12 +163,12 @@ def _put_in_place(path: Path, write: Callable[[Path], None]) -> None:
         for file in new.iterdir():
             with open(file, "rb") as written:
                 os.fsync(written.fileno())
-        if path.exists():
-            path.rename(old)
         try:
+            if path.exists():
+                path.rename(old)
             new.rename(path)
-        except OSError:
-            if old.exists():
+        except BaseException:  # an interrupt too must leave the earlier ledger in its place
+            if old.exists() and not path.exists():
                 old.rename(path)
             raise
     except OSError as error:

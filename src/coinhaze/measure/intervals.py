@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from coinhaze.ledger.amounts import Floats
 
 LOG2_E = 1.4426950408889634
+
+
+def at_least(width: float) -> str:
+    """Write a width with two digits, rounded up: one that can be asked for.
+
+    >>> at_least(0.0421), at_least(2.0), at_least(3.14159e-9)
+    ('0.043', '2.1', '3.2e-09')
+    """
+    digit = 10.0 ** (math.floor(math.log10(width)) - 1)
+    return f"{(math.floor(width / digit) + 1) * digit:.2g}"
 
 
 def surprise(p: Floats) -> Floats:

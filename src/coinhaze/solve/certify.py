@@ -11,7 +11,7 @@ from coinhaze.errors import AccuracyError, UsageError
 from coinhaze.ledger.amounts import Floats, Ints
 from coinhaze.measure import Scores
 from coinhaze.measure.entropy import conditional, renyi_from_power
-from coinhaze.measure.intervals import slack_from_each, slack_from_total, surprise
+from coinhaze.measure.intervals import at_least, slack_from_each, slack_from_total, surprise
 from coinhaze.solve.asked import Asked
 from coinhaze.solve.columns import Columns
 from coinhaze.solve.factor import ROUNDING
@@ -55,7 +55,7 @@ def certified(
     if not reached <= width:
         raise AccuracyError(
             f"the proven interval is {reached:.2e} bits wide at its widest, above the asked "
-            f"{width:.0e}: ask for accuracy={1.5 * reached:.0e} or wider"
+            f"{width:.0e}: ask for accuracy={at_least(reached)} or wider"
         )
     spread = asked.spread
     exposure = spread(np.minimum(sums.mass, 1.0))

@@ -23,21 +23,31 @@ from coinhaze.solve.asked import Asked
 from coinhaze.solve.certify import plain_orders
 from coinhaze.solve.columns import columns_of
 from coinhaze.solve.eliminate import eliminate
-from coinhaze.solve.exact import LIST_NS, cheaper_lists, width_of
-from coinhaze.solve.lists import ENTRY, MEMORY
+from coinhaze.solve.exact import exact_method, width_of
+from coinhaze.solve.exact_cost import exact_cost
+from coinhaze.solve.lists import ENTRY, MEMORY, TooManyEntries
 from coinhaze.solve.progress import Progress
 from coinhaze.solve.series import series
 from coinhaze.solve.sketch import DRAWS, MISSING, sketch
 from coinhaze.solve.stream import time_tiles
 from coinhaze.solve.stream_kernels import WIDTH
 from coinhaze.solve.sweep import may_drop, sweep
-from coinhaze.solve.truncate import GROWTH, SLOPE, Over, Truncation, first_level
+from coinhaze.solve.truncate import (
+    BLOCKS,
+    DROP_NS,
+    GROWTH,
+    SLOPE,
+    Over,
+    Truncation,
+    first_level,
+)
 from coinhaze.solve.workers import Budget, in_words, memory_now, memory_peak, workers_for
 
 Accuracy = Literal["exact", "preview"] | float
 Method = Literal["auto", "sweep", "eliminate", "series", "published"]
-# A coarser sweep, by this factor, shows what a finer one costs.
-COARSE = 30.0
+# A coarser sweep, by this factor, shows what a finer one costs; all tries together cost so many
+# times the last.
+COARSE, TRIES = 30.0, 1.5
 
 
 class Estimate(NamedTuple):
@@ -45,6 +55,7 @@ class Estimate(NamedTuple):
 
     seconds: float
     memory: float
+    method: str | None = None  # where the estimate shows that another one will be taken
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,7 +109,7 @@ def plan_of(chain: AbsorbingChain, rows: Ints, choice: Choice) -> Plan:
         rows=len(rows),
         states=len(chain) if asked is None else len(asked.reduced),
         columns=len(chain.outcomes) if asked is None else len(columns_of(asked, np.zeros(0))),
-        method=choice.method,
+        method=estimate.method or choice.method,
         seconds=estimate.seconds,
         memory=max(memory_peak(), memory_now() + estimate.memory),
     )
@@ -201,11 +212,11 @@ def _exact(asked: Asked, renyi: Sequence[float], budget: Budget) -> Estimate:
     """Count the entries of lists by a sample, or time a few tiles."""
     orders = plain_orders(renyi)
     columns = columns_of(asked, orders)
-    cost = cheaper_lists(asked, columns)
+    cost = exact_cost(asked, columns).lists
     if cost is not None:
         workers = workers_for(2, budget.threads)
         memory = min(cost.alive * ENTRY, budget.room(MEMORY))
-        return Estimate(cost.entries * LIST_NS * 1e-9 / workers, memory)
+        return Estimate(cost.seconds / workers, memory)
     seconds = time_tiles(asked, columns, orders, budget=budget)
     workers = workers_for(-(-len(columns) // WIDTH), budget.threads)
     # A tile of every inner state, and the sums of a few tiles that wait to be added up.
@@ -214,11 +225,18 @@ def _exact(asked: Asked, renyi: Sequence[float], budget: Budget) -> Estimate:
 
 
 def _dropping(asked: Asked, width: float, over: Over, budget: Budget) -> Estimate:
-    """Sweep once, dropping much more than asked, and scale up."""
+    """Sweep once, dropping much more than asked, and scale up; or take exact scores, if cheaper."""
     question = Truncation.of(asked, over=over)
-    begin = time.perf_counter()
-    tried = question.attempt(COARSE * first_level(width, over), budget=budget)
-    seconds = time.perf_counter() - begin
+    most = exact_cost(asked, question.columns).seconds / (DROP_NS * 1e-9)
+    level = COARSE * first_level(width, over)
+    try:
+        tried = question.attempt(level, entries=most, budget=budget)
+    except TooManyEntries:
+        return _exact(asked, (), budget)._replace(method=exact_method(asked))
     finer = max(1.0, tried.widths.over(over) / width) ** (1 / SLOPE)
     grown = finer**GROWTH
-    return Estimate(seconds * grown, tried.swept.peak * ENTRY * grown)
+    entries = tried.swept.entries * grown
+    if entries > most:
+        return _exact(asked, (), budget)._replace(method=exact_method(asked))
+    workers = workers_for(BLOCKS, budget.threads)
+    return Estimate(TRIES * entries * DROP_NS * 1e-9 / workers, BLOCKS * tried.swept.memory * grown)

@@ -30,6 +30,7 @@ before and after it went into a token: it is taken for two.
 
 from __future__ import annotations
 
+import math
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -45,9 +46,9 @@ from coinhaze.solve.progress import Progress
 from coinhaze.solve.stream_kernels import WIDTH
 from coinhaze.solve.sums import Sums
 from coinhaze.solve.sweep_kernels import sweep_lists
-from coinhaze.solve.workers import workers_for
+from coinhaze.solve.workers import in_words, workers_for
 
-# Bytes an entry of a list takes: outcome and probability, twice over while the lists grow.
+# Bytes an entry of a list takes at most: outcome and probability, twice over while lists grow.
 ENTRY = 24
 MEMORY = 3 << 30
 # Columns that follow one another often go together, so up to this many share a block; then it is
@@ -63,6 +64,11 @@ class Swept:
     weights: Floats  # x^T B
     entries: int  # entries of lists read, over all blocks
     peak: int  # the most entries alive at once in a block
+    memory: int  # bytes of the lists of the largest block
+
+
+class TooManyEntries(ResourceError):
+    """A sweep read more entries than it was allowed."""
 
 
 def list_sums(
@@ -78,6 +84,7 @@ def list_sums(
     progress: Progress,
 ) -> tuple[Sums, Floats]:
     """Add every scored row up over all columns; also give x^T B."""
+    workers = workers_for(blocks, threads)
     swept = sweep_blocks(
         asked,
         columns,
@@ -85,8 +92,8 @@ def list_sums(
         least=np.full(len(asked.moves), least),
         blocks=blocks,
         collapse=collapse,
-        memory=memory,
-        threads=threads,
+        memory=memory // workers,
+        threads=workers,
         progress=progress,
     )
     return swept.sums, swept.weights
@@ -104,10 +111,13 @@ def sweep_blocks(
     seed: int = 0,
     weigh: bool = True,
     memory: int = MEMORY,
+    entries: float = math.inf,
     threads: int | None,
     progress: Progress,
 ) -> Swept:
     """Sweep the columns in blocks, by several threads; state i drops entries below `least[i]`.
+
+    The lists of each block may take `memory` bytes and read its part of `entries`.
 
     Blocks change results by rounding where nothing is dropped, threads change nothing. `draws`
     columns of a sketch estimate what dropped mass adds; `weigh` asks for x^T B where it applies.
@@ -127,12 +137,13 @@ def sweep_blocks(
             draws=draws,
             seed=seed,
             weigh=weigh,
-            memory=memory // workers,
+            memory=memory,
+            entries=entries / blocks,
         )
 
     total = Sums.zeros(len(asked.scored), len(orders))
     weights = np.zeros(len(columns))
-    entries = peak = done = 0
+    read = peak = largest = done = 0
     every = block_births(columns, blocks)
     with ThreadPoolExecutor(workers) as pool:
         # Blocks are handed out a few at a time: their sums wait in memory to be added in order.
@@ -140,13 +151,13 @@ def sweep_blocks(
             for part in pool.map(sweep, every[some : some + 2 * workers]):
                 total.add(part.sums)
                 weights[: len(part.weights)] += part.weights
-                entries += part.entries
-                peak = max(peak, part.peak)
+                read += part.entries
+                peak, largest = max(peak, part.peak), max(largest, part.memory)
                 done += 1
                 progress(done / blocks)
     # One block's lower bound has phi(q + m) - phi(q) in it, with q + m = 1; see `certify`.
     total.below[:] += surprise(np.clip(1 - total.missing, 0.0, 1.0))
-    return Swept(total, weights, entries, peak)
+    return Swept(total, weights, read, peak, largest)
 
 
 def sweep_births(
@@ -161,6 +172,7 @@ def sweep_births(
     seed: int = 0,
     weigh: bool = False,
     memory: int = MEMORY,
+    entries: float = math.inf,
 ) -> Swept:
     """Sweep some columns: those that `births` says some states can end in."""
     moves, priors = asked.moves, columns.priors
@@ -174,25 +186,32 @@ def sweep_births(
         np.add.at(excess, moves.node, asked.excess)
     sums = Sums.zeros(len(asked.scored), len(orders))
     weights = np.zeros(len(columns) if len(excess) else 0)
-    peak, entries = sweep_lists(
+    peak, read, size = sweep_lists(
         moves.indptr, moves.indices, moves.data, moves.own, moves.columns(columns.of_state),
-        births, moves.uses, scored, least, collapse, memory // ENTRY, priors.inner, priors.bits,
+        births, moves.uses, scored, least, collapse, memory, entries, priors.inner, priors.bits,
         priors.top, priors.powers, orders, columns.elsewhere, excess, draws, seed, weights,
         *sums.arrays(),
     )  # fmt: skip
+    if peak < 0 and read > entries:
+        raise TooManyEntries(f"the lists of outcomes passed {entries:.0e} entries")
     if peak < 0:
         raise ResourceError(
-            f"the lists of outcomes passed {memory >> 20} MB: allow more memory, "
-            "more blocks, or a wider interval"
+            f"the lists of outcomes passed {in_words(memory)}: allow more memory, more blocks, "
+            "or a wider interval"
         )
-    return Swept(sums, weights, int(entries), int(peak))
+    return Swept(sums, weights, int(read), int(peak), int(size))
+
+
+def births_of(columns: Columns) -> Ints:
+    """Count the states that can end in each column."""
+    ends = columns.of_state[columns.of_state != NO_COLUMN]
+    births: Ints = np.bincount(ends, minlength=len(columns)).astype(np.int32)
+    return births
 
 
 def block_births(columns: Columns, blocks: int) -> list[Ints]:
     """Say for each block how many states can end in each of its columns, 0 for others."""
-    births = np.bincount(
-        columns.of_state[columns.of_state != NO_COLUMN], minlength=len(columns)
-    ).astype(np.int32)
+    births = births_of(columns)
     turn = max(1, min(TURN, len(columns) // (TURNS * blocks)))
     block = np.arange(len(columns)) // turn % blocks
     return [np.where(block == b, births, 0) for b in range(blocks)]

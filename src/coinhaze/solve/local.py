@@ -42,6 +42,7 @@ import numpy.typing as npt
 from coinhaze.chain import AbsorbingChain
 from coinhaze.errors import AccuracyError, InputError
 from coinhaze.ledger.amounts import Floats, Ints
+from coinhaze.measure.intervals import at_least
 from coinhaze.solve.certify import CERTIFICATE
 from coinhaze.solve.condensed import Condensed
 from coinhaze.solve.factor import ROUNDING
@@ -190,7 +191,7 @@ class LocalSolver:
         if not reached.width <= width:
             raise AccuracyError(
                 f"after {made:,} moves the proven interval is {reached.width:.2e} bits wide, above "
-                f"the asked {width:.0e}: ask for accuracy={reached.width:.0e} or wider"
+                f"the asked {width:.0e}: ask for accuracy={at_least(reached.width)} or wider"
             )
         likely = LIKELY if self.condensed.ordered else 0.5
         return LocalRow(

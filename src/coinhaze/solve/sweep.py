@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
+import numpy as np
+
 from coinhaze.chain import AbsorbingChain
-from coinhaze.errors import ResourceError, UsageError
+from coinhaze.errors import UsageError
 from coinhaze.ledger.amounts import Ints
 from coinhaze.measure import Scores
 from coinhaze.solve.asked import Asked
+from coinhaze.solve.columns import columns_of
 from coinhaze.solve.exact import EXACT_WIDTH, score_exactly
+from coinhaze.solve.exact_cost import ExactCost, exact_cost
 from coinhaze.solve.progress import Progress, silent
 from coinhaze.solve.truncate import Over, truncated
 from coinhaze.solve.workers import UNLIMITED, Budget
@@ -26,7 +29,6 @@ def sweep(
     width: float = EXACT_WIDTH,
     over: Over = "worst",
     renyi: Sequence[float] = (),
-    entries: float = math.inf,
     budget: Budget = UNLIMITED,
     progress: Progress = silent,
     asked: Asked | None = None,
@@ -34,29 +36,29 @@ def sweep(
     """Score rows in one sweep: of coin views and temporal graphs, or of a chain unrolled.
 
     A width above 1e-6 bits allows small probabilities to be dropped, with a proven interval: of
-    every row, or with `over="mean"` on average over the rows. `entries` limits the work.
+    every row, or with `over="mean"` on average over the rows; as long as that takes less than
+    exact scores would.
     """
     asked = asked or Asked.of(chain, rows)
     if over not in ("worst", "mean"):
         raise UsageError(f"over is worst or mean, not {over!r}")
+    cost: ExactCost | None = None
     if may_drop(asked, width, renyi):
-        try:
-            scores = truncated(
-                asked, width=width, over=over, entries=entries, budget=budget, progress=progress
-            )
-        except ResourceError:
-            scores = None
+        cost = exact_cost(asked, columns_of(asked, np.zeros(0)))
+        scores = truncated(
+            asked, width=width, over=over, seconds=cost.seconds, budget=budget, progress=progress
+        )
         if scores is not None:
             return scores
     return score_exactly(
         chain,
         rows,
-        method="sweep",
         width=width,
         renyi=renyi,
         budget=budget,
         progress=progress,
         asked=asked,
+        cost=cost,
     )
 
 

@@ -53,12 +53,16 @@ from coinhaze.solve.tokens_kernels import (
     wider,
 )
 
+# Bytes of what there is for each state, column, entry of a list, token met at a state, and token
+# ever born.
+OF_STATE, OF_BIRTH, OF_ENTRY, OF_MET, OF_PARENT = 60, 8, 12, 28, 24
+
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def sweep_lists(
-    indptr, indices, data, own, column, births, uses, scored, least, collapsing, most_entries,
-    inner_bits, prior_bits, prior_top, prior_powers, orders, elsewhere_column, excess, draws, seed,
-    weighed,
+    indptr, indices, data, own, column, births, uses, scored, least, collapsing, most_bytes,
+    most_entries, inner_bits, prior_bits, prior_top, prior_powers, orders, elsewhere_column, excess,
+    draws, seed, weighed,
     entropy, mass, prior, top, top_column, powers, at_elsewhere, missing, above, below, slack, tail,
 ):  # fmt: skip
     """Sweep over an acyclic chain, dropping entries of state i below `least[i]`.
@@ -67,7 +71,8 @@ def sweep_lists(
     `scored` gives each state's row among the results, -1 if it has none. `missing` is the mass
     dropped on the way, `above` and `below` bound what it adds to the entropy (see lists.py), and
     `tail` estimates it from `draws` columns of a sketch. Gives the largest number of entries alive
-    at once and how many were met in all, or -1 if they passed `most_entries`.
+    at once, how many were met in all, and the bytes all lists took; -1 in place of the first if
+    the others passed `most_bytes` or `most_entries`.
     """
     n = len(own)
     weigh = len(excess) > 0
@@ -100,13 +105,19 @@ def sweep_lists(
     alone_p = np.empty(1 << 10)
     out = np.empty(1 << 10, np.int32)
     out_p = np.empty(1 << 10)
+    of_token = 8 * LINE + 8 * len(orders) + 4 * draws + 8
+    of_sketch = 4 * draws + 4
+    size = OF_STATE * n + OF_BIRTH * len(births) + OF_ENTRY * len(held) + OF_MET * len(touched)
+    size += of_token * len(tokens) + of_sketch * len(sketches) + OF_PARENT * len(parent)
     for i in range(n):
         first, last = indptr[i], indptr[i + 1]
         room = 1
         for e in range(first, last):
             room += length[indices[e]]
         mark[WORK] += room - 1
+        # While an array grows, its old form is there too.
         if room > len(touched):
+            size += OF_MET * (2 * room - len(touched))
             touched = np.empty(2 * room, np.int32)
             alone = np.empty(2 * room, np.int32)
             alone_p = np.empty(2 * room)
@@ -114,10 +125,14 @@ def sweep_lists(
             out_p = np.empty(2 * room)
         if weigh and count[BIRTHS] + last - first + 2 > len(parent):
             more = 2 * len(parent) + last - first
+            size += OF_PARENT * (more - len(parent))
             parent = longer(parent, more, -1)
             share = longer(share, more, 0.0)
             weights = longer(weights, more, 0.0)
         if sketch_count[FREE_SKETCHES] == 0 and sketch_count[USED_SKETCHES] == len(sketches):
+            size += of_sketch * len(sketches)
+            if size + of_sketch * len(sketches) > most_bytes:
+                return -1, mark[WORK], size
             sketches = wider(sketches, 2 * len(sketches))
             free_sketches = np.empty(len(sketches), np.int32)
         met = 0
@@ -133,13 +148,13 @@ def sweep_lists(
             begin, end = start[j], start[j] + length[j]
             if begin >= 0:
                 if collapsing and not ends and length[j] > 1:
-                    size = collapse_in(
+                    shorter = collapse_in(
                         held[begin:end], shares[begin:end], tokens, count, inner, parent, share,
                         alone, alone_p, orders,
                     )  # fmt: skip
-                    mark[ALIVE] -= length[j] - size
-                    length[j] = size
-                    end = begin + size
+                    mark[ALIVE] -= length[j] - shorter
+                    length[j] = shorter
+                    end = begin + shorter
                 met = mix_list(
                     held[begin:end], shares[begin:end], w, ends, tokens, count, touched, met
                 )
@@ -153,6 +168,9 @@ def sweep_lists(
         if c >= 0 and births[c] > 0:
             if slot_of[c] == NO_SLOT:
                 if count[FREE] == NO_SLOT and count[USED] == len(tokens):
+                    size += of_token * len(tokens)
+                    if size + of_token * len(tokens) > most_bytes:
+                        return -1, mark[WORK], size
                     tokens = wider(tokens, 2 * len(tokens))
                     inner = wider(inner, len(tokens))
                     drawn = wider(drawn, len(tokens))
@@ -204,11 +222,14 @@ def sweep_lists(
             while mark[END] + met + 1 > wanted - wanted // 4:
                 wanted *= 2
             if wanted > len(held):
+                size += OF_ENTRY * (wanted - len(held))
+                if size + OF_ENTRY * len(held) > most_bytes:
+                    return -1, mark[WORK], size
                 held = longer(held, wanted, 0)
                 shares = longer(shares, wanted, 0.0)
         live = left[i] > 0
         begin = mark[END]
-        n_alone, n_out, size = part_tokens(
+        n_alone, n_out, stay = part_tokens(
             tokens, count, touched[:met], live, collapsing, least[i], alone, alone_p, out, out_p,
             held[begin:], shares[begin:],
         )  # fmt: skip
@@ -227,10 +248,10 @@ def sweep_lists(
                 out_p[n_out] = p
                 n_out += 1
             else:
-                held[begin + size] = t
-                shares[begin + size] = p
+                held[begin + stay] = t
+                shares[begin + stay] = p
                 tokens[t, HOLDERS] = 1.0
-                size += 1
+                stay += 1
         if n_out > 0:
             drop(tails, i, tokens, out, out_p, n_out)
             if draws > 0:
@@ -241,15 +262,15 @@ def sweep_lists(
                     free_slot(tokens, count, out[k])
         raise_lower(tails, i)
         start[i] = begin
-        length[i] = size
+        length[i] = stay
         kept[mark[KEPT]] = i
         mark[KEPT] += 1
-        mark[END] = begin + size
-        mark[ALIVE] += size
+        mark[END] = begin + stay
+        mark[ALIVE] += stay
         mark[PEAK] = max(mark[PEAK], mark[ALIVE])
-        if mark[ALIVE] > most_entries:
-            return -1, mark[WORK]
+        if mark[WORK] > most_entries or size > most_bytes:
+            return -1, mark[WORK], size
     if weigh:
         unfold(parent, share, count[BIRTHS], weights)
         weighed[:] = weights[: len(weighed)]
-    return mark[PEAK], mark[WORK]
+    return mark[PEAK], mark[WORK], size

@@ -16,13 +16,14 @@ from typing import Any, Literal
 
 import numpy as np
 
-from coinhaze.errors import AccuracyError
+from coinhaze.errors import AccuracyError, ResourceError
 from coinhaze.ledger.amounts import Floats
 from coinhaze.measure import Scores
+from coinhaze.measure.intervals import at_least
 from coinhaze.solve.asked import Asked
 from coinhaze.solve.certify import certified, possible_sources
 from coinhaze.solve.columns import Columns, columns_of
-from coinhaze.solve.lists import MEMORY, Swept, sweep_blocks
+from coinhaze.solve.lists import MEMORY, Swept, TooManyEntries, sweep_blocks
 from coinhaze.solve.lists_kernels import count_visits
 from coinhaze.solve.progress import Progress, silent
 from coinhaze.solve.workers import UNLIMITED, Budget
@@ -41,8 +42,9 @@ HIGHEST = 0.5
 LOWEST = 1e-12
 # Widths fall at first like this power of the level, and the aim is a little below what is asked.
 SLOPE, AIM = 0.4, 0.9
-# Entries grow like this power of the level as it falls.
+# Entries grow like this power of the level as it falls, and each takes so many nanoseconds.
 GROWTH = 0.5
+DROP_NS = 20.0
 
 
 @dataclass(frozen=True)
@@ -105,6 +107,7 @@ class Truncation:
         *,
         draws: int = DRAWS,
         seed: int = 0,
+        entries: float = math.inf,
         budget: Budget = UNLIMITED,
         progress: Progress = silent,
     ) -> Try:
@@ -119,7 +122,8 @@ class Truncation:
             draws=draws,
             seed=seed,
             weigh=False,
-            memory=budget.room(MEMORY),
+            memory=budget.room(MEMORY) // BLOCKS,
+            entries=entries,
             threads=budget.threads,
             progress=progress,
         )
@@ -142,15 +146,21 @@ class Truncation:
 
 
 def truncated(
-    asked: Asked, *, width: float, over: Over = "worst", entries: float = math.inf, **sweeping: Any
+    asked: Asked,
+    *,
+    width: float,
+    over: Over = "worst",
+    seconds: float = math.inf,
+    **sweeping: Any,
 ) -> Scores | None:
-    """Score rows by dropping what is small; None if as good as nothing may be dropped.
+    """Score rows by dropping what is small; None if that is no use.
 
-    `entries` limits what one try may read: beyond it an AccuracyError says what was reached.
-    `sweeping` are settings of `Truncation.attempt`.
+    It is none where as good as nothing may be dropped, or where one try would take more than
+    `seconds` of one core. `sweeping` are settings of `Truncation.attempt`.
     """
     question = Truncation.of(asked, over=over)
-    for now in narrowing(question, width=width, over=over, entries=entries, **sweeping):
+    most = seconds / (DROP_NS * 1e-9)
+    for now in narrowing(question, width=width, over=over, entries=most, **sweeping):
         if now.widths.over(over) <= width:
             return now.scores
     return None
@@ -159,11 +169,27 @@ def truncated(
 def narrowing(
     question: Truncation, *, width: float, over: Over, entries: float = math.inf, **sweeping: Any
 ) -> Iterator[Try]:
-    """Try ever lower levels until intervals are as narrow as asked or the level is as good as 0."""
+    """Try ever lower levels, until intervals are as narrow as asked.
+
+    It ends before that if the level is as good as 0 or a try would read more than `entries`. Where
+    lists do not fit the memory an error says what was reached.
+    """
     level, slope = first_level(width, over), SLOPE
     before: Try | None = None
     while level >= LOWEST:
-        now = question.attempt(level, **sweeping)
+        try:
+            now = question.attempt(level, entries=entries, **sweeping)
+        except TooManyEntries:
+            return
+        except ResourceError as error:
+            if before is None:
+                raise
+            reached = before.widths.over(over)
+            raise AccuracyError(
+                f"intervals are {before.widths}; {width:.0e} bits {ASKED[over]} take more memory "
+                f"than there is ({error}): ask for accuracy={at_least(reached)} or wider, "
+                "exact, or a preview"
+            ) from None
         yield now
         reached = now.widths.over(over)
         if reached <= width:
@@ -174,10 +200,7 @@ def narrowing(
         before = now
         step = min(max((AIM * width / reached) ** (1 / slope), 0.01), 0.7)
         if now.swept.entries / step**GROWTH > entries:
-            raise AccuracyError(
-                f"intervals are {now.widths}; {width:.0e} bits {ASKED[over]} would take more "
-                f"than the {entries:.0e} entries allowed: ask for accuracy={reached:.0e} or wider"
-            )
+            return
         level *= step
 
 
