@@ -29,6 +29,7 @@ from coinhaze.ledger.amounts import Floats, Ints
 from coinhaze.simulate import simulate_week
 from coinhaze.solve.asked import Asked
 from coinhaze.solve.exact_cost import sweep_cost
+from coinhaze.solve.fold import Folded, fold
 from coinhaze.solve.truncate import Over, Truncation, Try, narrowing, truncated
 
 NS_AN_ENTRY = 10.0  # measured: an entry of a list read, mixed and written
@@ -111,8 +112,8 @@ def run(chain: AbsorbingChain, *, width: float, over: Over, sinks: int, seed: in
     rows = np.flatnonzero(chain.graph.sinks)
     before = memory()
     begun = clock()
-    asked = Asked.of(chain, rows)
-    question = Truncation.of(asked, over=over)
+    folded = all_sinks(chain)
+    asked, question = folded.asked, Truncation.of(folded, over=over)
     ready = clock()
     print(
         f"{len(asked.reduced)} states, {len(asked.reduced.indices)} moves, "
@@ -157,7 +158,7 @@ def main(
 ) -> list[Row]:
     """Print the table."""
     small = simulate_week("bitcoin-week", size=0.001)
-    truncated(asked_sinks(absorbing_chain(transaction_graph(small))), width=width, over=over)
+    truncated(all_sinks(absorbing_chain(transaction_graph(small))), width=width, over=over)
     ledger = coinhaze.read(folder) if folder else simulate_week("bitcoin-week", size=size)
     print(f"{platform.processor() or platform.machine()}, {os.cpu_count()} cores")
     chain = absorbing_chain(transaction_graph(ledger))
@@ -165,9 +166,9 @@ def main(
     return run(chain, width=width, over=over, sinks=sinks, seed=seed)
 
 
-def asked_sinks(chain: AbsorbingChain) -> Asked:
+def all_sinks(chain: AbsorbingChain) -> Folded:
     """Ask about all sinks."""
-    return Asked.of(chain, np.flatnonzero(chain.graph.sinks))
+    return fold(Asked.of(chain, np.flatnonzero(chain.graph.sinks)), np.zeros(0))
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ from coinhaze.simulate import simulate_hubs, simulate_town
 from coinhaze.solve.asked import Asked
 from coinhaze.solve.certify import certified, count_sources
 from coinhaze.solve.columns import Columns, columns_of
+from coinhaze.solve.fold import fold
 from coinhaze.solve.lists import list_sums
 from coinhaze.solve.progress import silent
 from coinhaze.solve.stream import stream_sums
@@ -104,7 +105,7 @@ def test_bounds_hold_with_a_history_too() -> None:
 def test_an_asked_width_is_kept_by_every_row() -> None:
     ledger = simulate_hubs(people=3000, seed=1, transfers=4)
     exact = coinhaze.score(ledger, time="temporal")
-    rough = truncated(Asked.of(exact.chain, exact.nodes), width=0.05)
+    rough = truncated(fold(Asked.of(exact.chain, exact.nodes), np.zeros(0)), width=0.05)
     assert rough is not None
     assert rough.width <= 0.05
     assert np.all(rough.bits_low <= exact.bits_high)
@@ -148,8 +149,8 @@ def test_folding_columns_changes_no_answer(time: Any, seed: int) -> None:
     orders = np.array([0.5, 2.0])
     counts = count_sources(asked)[asked.scored]
     answers = []
-    for fold in (True, False):
-        columns = columns_of(asked, orders, fold=fold)
+    for folding in (True, False):
+        columns = columns_of(asked, orders, fold=folding)
         sums, weights = stream_sums(asked, columns, orders, budget=UNLIMITED, progress=silent)
         answers.append(
             certified(

@@ -11,6 +11,7 @@ import coinhaze
 from coinhaze import AccountLedger, absorbing_chain, transaction_graph
 from coinhaze.solve.asked import Asked
 from coinhaze.solve.exact import score_exactly
+from coinhaze.solve.fold import fold
 from coinhaze.solve.reduce_kernels import find_equal, is_in_order, turn
 from solve.economies import random_transfers
 
@@ -57,7 +58,12 @@ def test_merging_changes_no_answer(time: str, seed: int) -> None:
     chain = absorbing_chain(transaction_graph(ledger, time=time))  # type: ignore[arg-type]
     nodes = np.flatnonzero(chain.graph.sinks)
     merged, apart = (
-        score_exactly(chain, nodes, method="", asked=Asked.of(chain, nodes, merge=merge))
+        score_exactly(
+            chain,
+            nodes,
+            method="",
+            folded=fold(Asked.of(chain, nodes, merge=merge), np.zeros(0), merge=merge),
+        )
         for merge in (True, False)
     )
     np.testing.assert_allclose(merged.bits, apart.bits, atol=1e-12)

@@ -12,6 +12,8 @@ from coinhaze import absorbing_chain, transaction_graph
 from coinhaze.errors import UsageError
 from coinhaze.ledger.text import text_hashes
 from coinhaze.simulate import simulate_hubs
+from coinhaze.solve.asked import Asked
+from coinhaze.solve.fold import fold
 from coinhaze.solve.sketch import SPREAD, sketch
 from coinhaze.solve.sketch_kernels import fill_draws
 from coinhaze.solve.workers import Budget
@@ -73,7 +75,8 @@ def test_propagated_draws_are_b_times_draws() -> None:
     source = text_hashes(chain.outcomes.cast(pa.string()))
     x = np.array([[draw(int(s), 9, k) for k in range(64)] for s in source])
     expected = -np.log(np.exp(b @ x).mean(axis=1)) - 1.5 / 64
-    got = sketch(chain, rows, draws=64, seed=9, fold=False)
+    plain = fold(Asked.of(chain, rows), np.zeros(0), merge=False)
+    got = sketch(chain, rows, draws=64, seed=9, folded=plain)
     most = math.log2(len(chain.outcomes))
     # Tiles of draws are kept in single precision, far below the standard error.
     np.testing.assert_allclose(got.bits, np.clip(expected / math.log(2), 0, most), atol=1e-5)

@@ -16,7 +16,8 @@ from coinhaze.simulate import simulate_hubs, simulate_town
 from coinhaze.solve import truncate
 from coinhaze.solve.asked import Asked
 from coinhaze.solve.columns import columns_of
-from coinhaze.solve.exact_cost import SweepCost, sweep_cost
+from coinhaze.solve.exact_cost import ExactCost, SweepCost, sweep_cost
+from coinhaze.solve.fold import Folded, fold
 from coinhaze.solve.lists import Swept, sweep_blocks
 from coinhaze.solve.progress import silent
 from coinhaze.solve.stream_kernels import surprise
@@ -33,6 +34,10 @@ from solve.dense import absorption, entropy
 from solve.economies import random_transfers
 
 NONE = np.zeros(0)
+
+
+def folded_of(chain: AbsorbingChain) -> Folded:
+    return fold(asked_of(chain), NONE)
 
 
 def asked_of(chain: AbsorbingChain, rows: Ints | None = None) -> Asked:
@@ -179,10 +184,10 @@ def test_what_is_asked_is_kept(name: str, over: Any, width: float) -> None:
 
 
 def test_a_mean_may_be_had_with_less_work_than_the_worst() -> None:
-    asked = asked_of(CHAINS["hubs"])
+    folded = folded_of(CHAINS["hubs"])
     entries: dict[str, int] = {}
     for over in ("worst", "mean"):
-        question = Truncation.of(asked, over=over)
+        question = Truncation.of(folded, over=over)
         *_, last = narrowing(question, width=0.02, over=over)
         assert last.widths.over(over) <= 0.02
         entries[over] = last.swept.entries
@@ -197,24 +202,27 @@ def test_lists_that_many_rows_lead_to_keep_more() -> None:
 
 
 def test_more_work_than_exact_scores_take_is_not_done() -> None:
-    asked = asked_of(CHAINS["hubs"])
-    assert truncated(asked, width=1e-3, over="mean", seconds=1e-7) is None
-    assert truncated(asked, width=1e-3, over="mean") is not None
+    folded = folded_of(CHAINS["hubs"])
+    cheap = ExactCost(folded.asked, folded.columns)
+    assert cheap.seconds < 0.1
+    assert truncated(folded, width=1e-3, over="mean", exact=cheap) is None
+    assert truncated(folded, width=1e-3, over="mean") is not None
 
 
 def test_too_little_memory_is_refused_with_what_was_reached(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    asked = asked_of(CHAINS["hubs"])
-    first = Truncation.of(asked, over="mean").attempt(first_level(1e-4, "mean"))
+    folded = folded_of(CHAINS["hubs"])
+    monkeypatch.setitem(truncate.FIRST, "mean", 0.05)  # so that one try is not enough
+    first = Truncation.of(folded, over="mean").attempt(first_level(1e-4, "mean"))
     # Enough for the first try (its lists while they grow), too little for the next.
     monkeypatch.setattr(truncate, "MEMORY", int(2.4 * first.swept.memory))
     with pytest.raises(
         AccuracyError, match=r"on average, .* for 99 % of the rows, .* at worst; .* more memory"
     ) as caught:
-        truncated(asked, width=1e-4, over="mean")
+        truncated(folded, width=1e-4, over="mean")
     wider = float(str(caught.value).split("accuracy=")[1].split()[0])
-    assert truncated(asked, width=wider, over="mean") is not None
+    assert truncated(folded, width=wider, over="mean") is not None
 
 
 def test_over_is_worst_or_mean() -> None:
@@ -246,7 +254,7 @@ def test_the_tail_sketch_errs_by_its_law(name: str) -> None:
 def test_the_tail_sketch_is_closer_than_either_bound(name: str) -> None:
     chain = CHAINS[name]
     exact = coinhaze.score(chain)
-    question = Truncation.of(asked_of(chain), over="worst")
+    question = Truncation.of(folded_of(chain), over="worst")
     scores = question.attempt(0.01).scores
     assert Widths.of(scores).mean > 0.01
     error = np.abs(scores.bits - exact.bits).mean()
@@ -260,7 +268,7 @@ def test_a_tail_takes_no_more_draws_than_a_tile() -> None:
 
 
 def test_the_same_seed_gives_the_same_bits() -> None:
-    question = Truncation.of(asked_of(CHAINS["hubs"]), over="mean")
+    question = Truncation.of(folded_of(CHAINS["hubs"]), over="mean")
     one, again, other = (question.attempt(0.1, seed=s).scores.bits for s in (1, 1, 2))
     assert np.array_equal(one, again)
     assert not np.array_equal(one, other)

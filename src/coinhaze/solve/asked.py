@@ -37,7 +37,11 @@ class Asked:
         missing: float = EXACT_MISSING,
     ) -> Asked:
         """Reduce the chain to what the rows need."""
-        reduced = reduce_chain(chain, rows, merge=merge)
+        return cls.by(chain, rows, reduce_chain(chain, rows, merge=merge), missing=missing)
+
+    @classmethod
+    def by(cls, chain: AbsorbingChain, rows: Ints, reduced: Reduced, *, missing: float) -> Asked:
+        """Find the states of a reduced chain that answer the rows."""
         state = reduced.state[rows]
         answered = state != NO_STATE
         is_scored = np.zeros(len(reduced), dtype=np.bool_)

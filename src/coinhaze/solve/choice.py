@@ -21,10 +21,10 @@ from coinhaze.ledger.amounts import Ints
 from coinhaze.measure import Scores
 from coinhaze.solve.asked import Asked
 from coinhaze.solve.certify import plain_orders
-from coinhaze.solve.columns import columns_of
 from coinhaze.solve.eliminate import eliminate
 from coinhaze.solve.exact import exact_method, width_of
-from coinhaze.solve.exact_cost import exact_cost
+from coinhaze.solve.exact_cost import ExactCost
+from coinhaze.solve.fold import Folded, fold
 from coinhaze.solve.lists import ENTRY, MEMORY, TooManyEntries
 from coinhaze.solve.progress import Progress
 from coinhaze.solve.series import series
@@ -63,7 +63,7 @@ class Choice:
     """A method, ready to run."""
 
     method: str
-    asked: Asked | None
+    folded: Folded | None
     run: Callable[[Progress], Scores]
     estimate: Callable[[], Estimate]
 
@@ -102,13 +102,13 @@ class Plan:
 def plan_of(chain: AbsorbingChain, rows: Ints, choice: Choice) -> Plan:
     """Estimate what a choice takes; this runs a part of it."""
     estimate = choice.estimate()
-    asked = choice.asked
+    folded = choice.folded
     return Plan(
         nodes=len(chain),
         edges=chain.walk.q.nnz,
         rows=len(rows),
-        states=len(chain) if asked is None else len(asked.reduced),
-        columns=len(chain.outcomes) if asked is None else len(columns_of(asked, np.zeros(0))),
+        states=len(chain) if folded is None else len(folded.asked.reduced),
+        columns=len(chain.outcomes) if folded is None else len(folded.columns),
         method=estimate.method or choice.method,
         seconds=estimate.seconds,
         memory=max(memory_peak(), memory_now() + estimate.memory),
@@ -153,42 +153,43 @@ def choose(
         raise UsageError(f"unknown method {method!r}: auto, sweep, eliminate, series, published")
     if over not in ("worst", "mean"):
         raise UsageError(f"over is worst or mean, not {over!r}")
-    asked = Asked.of(chain, rows)
-    if method == "sweep" and not asked.reduced.acyclic:
+    folded = fold(Asked.of(chain, rows), plain_orders(renyi))
+    acyclic = folded.asked.reduced.acyclic
+    if method == "sweep" and not acyclic:
         raise UsageError("this chain has cycles: use eliminate, or leave the method open")
-    settings: dict[str, Any] = {"width": width, "renyi": renyi, "budget": budget, "asked": asked}
-    if method != "eliminate" and may_drop(asked, width, renyi):
+    settings: dict[str, Any] = {"width": width, "renyi": renyi, "budget": budget, "folded": folded}
+    if method != "eliminate" and may_drop(folded.asked, width, renyi):
         return Choice(
             "sweep, dropping what is small",
-            asked,
+            folded,
             lambda progress: sweep(chain, rows, over=over, progress=progress, **settings),
-            lambda: _dropping(asked, width, over, budget),
+            lambda: _dropping(folded, width, over, budget),
         )
-    solve = sweep if asked.reduced.acyclic and method != "eliminate" else eliminate
+    solve = sweep if acyclic and method != "eliminate" else eliminate
     return Choice(
         solve.__name__,
-        asked,
+        folded,
         lambda progress: solve(chain, rows, progress=progress, **settings),
-        lambda: _exact(asked, renyi, budget),
+        lambda: _exact(folded, renyi, budget),
     )
 
 
 def _sketch(chain: AbsorbingChain, rows: Ints, draws: int, budget: Budget) -> Choice:
-    asked = Asked.of(chain, rows, missing=MISSING)
+    folded = fold(Asked.of(chain, rows, missing=MISSING), np.zeros(0))
 
     def estimate() -> Estimate:
         begin = time.perf_counter()
-        sketch(chain, rows, draws=WIDTH, budget=budget, asked=asked)
+        sketch(chain, rows, draws=WIDTH, budget=budget, folded=folded)
         tiles = draws // WIDTH
         workers = workers_for(tiles, budget.threads)
-        memory = 4 * WIDTH * asked.factor.inner * workers
+        memory = 4 * WIDTH * folded.asked.factor.inner * workers
         return Estimate((time.perf_counter() - begin) * math.ceil(tiles / workers), memory)
 
     return Choice(
         f"sketch of {draws} draws",
-        asked,
+        folded,
         lambda progress: sketch(
-            chain, rows, draws=draws, budget=budget, progress=progress, asked=asked
+            chain, rows, draws=draws, budget=budget, progress=progress, folded=folded
         ),
         estimate,
     )
@@ -208,11 +209,11 @@ def _series(
     )
 
 
-def _exact(asked: Asked, renyi: Sequence[float], budget: Budget) -> Estimate:
+def _exact(folded: Folded, renyi: Sequence[float], budget: Budget) -> Estimate:
     """Count the entries of lists by a sample, or time a few tiles."""
     orders = plain_orders(renyi)
-    columns = columns_of(asked, orders)
-    cost = exact_cost(asked, columns).lists
+    asked, columns = folded.asked, folded.columns
+    cost = ExactCost(asked, columns).lists
     if cost is not None:
         workers = workers_for(2, budget.threads)
         memory = min(cost.alive * ENTRY, budget.room(MEMORY))
@@ -224,19 +225,20 @@ def _exact(asked: Asked, renyi: Sequence[float], budget: Budget) -> Estimate:
     return Estimate(seconds, workers * each)
 
 
-def _dropping(asked: Asked, width: float, over: Over, budget: Budget) -> Estimate:
+def _dropping(folded: Folded, width: float, over: Over, budget: Budget) -> Estimate:
     """Sweep once, dropping much more than asked, and scale up; or take exact scores, if cheaper."""
-    question = Truncation.of(asked, over=over)
-    most = exact_cost(asked, question.columns).seconds / (DROP_NS * 1e-9)
+    asked = folded.asked
+    question = Truncation.of(folded, over=over)
+    most = ExactCost(asked, folded.columns).seconds / (DROP_NS * 1e-9)
     level = COARSE * first_level(width, over)
     try:
         tried = question.attempt(level, entries=most, budget=budget)
     except TooManyEntries:
-        return _exact(asked, (), budget)._replace(method=exact_method(asked))
+        return _exact(folded, (), budget)._replace(method=exact_method(asked))
     finer = max(1.0, tried.widths.over(over) / width) ** (1 / SLOPE)
     grown = finer**GROWTH
     entries = tried.swept.entries * grown
     if entries > most:
-        return _exact(asked, (), budget)._replace(method=exact_method(asked))
+        return _exact(folded, (), budget)._replace(method=exact_method(asked))
     workers = workers_for(BLOCKS, budget.threads)
     return Estimate(TRIES * entries * DROP_NS * 1e-9 / workers, BLOCKS * tried.swept.memory * grown)

@@ -18,7 +18,7 @@ from coinhaze.chain.chain import NO_COLUMN
 from coinhaze.ledger.amounts import Bools, Floats, Ints
 from coinhaze.measure.intervals import surprise
 from coinhaze.solve.asked import Asked
-from coinhaze.solve.columns_kernels import exact_sums, fold_states
+from coinhaze.solve.columns_kernels import exact_sums, fold_states, number_groups
 from coinhaze.solve.priors import Priors
 from coinhaze.solve.reduce import Reduced
 
@@ -54,19 +54,15 @@ def columns_of(asked: Asked, orders: Floats, *, fold: bool = True) -> Columns:
             reduced.indptr, reduced.indices, reduced.data, reduced.entry_error, begun, FAINT
         )
         # A source that stands for many origins stays a column by itself.
-        many = np.isin(outcome, list(chain.history))
-        gate = np.where(many, n + np.arange(n), gate)
+        if chain.history:
+            many = np.isin(outcome, list(chain.history))
+            gate = np.where(many, n + np.arange(n), gate)
     weight = np.where(source, visits * reduced.own, 0.0)
     # With a list several states share an outcome; without one, states of one gate share a column.
     group = outcome if chain.listed else gate
-    # States are numbered in the order of the sweep, so the first of a group is where it is met.
-    kinds, first, column = np.unique(group[source], return_index=True, return_inverse=True)
-    rank = np.empty(len(kinds), dtype=np.int64)
-    rank[np.argsort(first, kind="stable")] = np.arange(len(kinds))
-    column = rank[column]
-    of_state = np.full(n, NO_COLUMN)
-    of_state[source] = column
-    width = len(kinds)
+    # States are numbered in the order of the sweep, so that is the order groups are met in.
+    of_state, width = number_groups(group, source, max(2 * n, len(chain.outcomes)))
+    column = of_state[source]
     if chain.listed:
         outcomes = np.empty(width, dtype=np.int64)
         outcomes[column] = outcome[source]

@@ -23,6 +23,25 @@ def exact_sums(group, values, n):
 
 
 @njit(cache=True, nogil=True)
+def number_groups(group, has, most):
+    """Number the groups of those that have one, in the order they are met; -1 for others.
+
+    Also gives how many groups there are. Groups are numbers below `most`.
+    """
+    number_of = np.full(most, -1, np.int64)
+    number = np.full(len(group), -1, np.int64)
+    count = 0
+    for i in range(len(group)):
+        if has[i]:
+            g = group[i]
+            if number_of[g] < 0:
+                number_of[g] = count
+                count += 1
+            number[i] = number_of[g]
+    return number, count
+
+
+@njit(cache=True, nogil=True)
 def fold_states(indptr, indices, data, entry_error, begun, faint):
     """Give each state's gate, the visits to it for each visit to the gate, and their error.
 

@@ -12,9 +12,9 @@ from coinhaze.ledger.amounts import Floats, Ints
 from coinhaze.measure import Scores
 from coinhaze.measure.intervals import surprise
 from coinhaze.solve.asked import Asked
-from coinhaze.solve.certify import certified, plain_orders, possible_sources
-from coinhaze.solve.columns import columns_of
-from coinhaze.solve.exact_cost import ExactCost, exact_cost
+from coinhaze.solve.certify import certified, plain_orders
+from coinhaze.solve.exact_cost import ExactCost
+from coinhaze.solve.fold import Folded, fold
 from coinhaze.solve.lists import MEMORY, list_sums
 from coinhaze.solve.progress import Progress, silent
 from coinhaze.solve.stream import stream_sums
@@ -44,18 +44,18 @@ def score_exactly(
     renyi: Sequence[float] = (),
     budget: Budget = UNLIMITED,
     progress: Progress = silent,
-    asked: Asked | None = None,
+    folded: Folded | None = None,
     cost: ExactCost | None = None,
 ) -> Scores:
     """Score rows over every column of B; raise if the proven interval is wider than asked.
 
     Lists or tiles are taken, whichever `cost` finds cheaper.
     """
-    asked = asked or Asked.of(chain, rows)
-    counts, counted = possible_sources(asked, most_words=MOST_WORDS)
     orders = plain_orders(renyi)
-    columns = columns_of(asked, orders)
-    lists = (cost or exact_cost(asked, columns)).lists
+    folded = folded or fold(Asked.of(chain, rows), orders)
+    asked, columns = folded.asked, folded.columns
+    counts, counted = folded.sources(most_words=MOST_WORDS)
+    lists = (cost or ExactCost(asked, columns)).lists
     if lists is not None:
         memory = budget.room(MEMORY)
         sums, weights = list_sums(

@@ -7,6 +7,7 @@ by what one takes, not timed.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -52,27 +53,37 @@ class SweepCost:
         return max(workers, int(2 * self.alive * ENTRY * workers / memory) + 1)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ExactCost:
-    """Seconds of one core that exact scores take, and what lists cost if they are the cheaper."""
+    """What exact scores take, in seconds of one core; counted when asked for."""
 
-    seconds: float
-    lists: SweepCost | None = None
+    asked: Asked
+    columns: Columns
 
+    @cached_property
+    def tiles(self) -> float:
+        """What dense tiles take."""
+        full = tile_seconds(self.asked, self.columns)
+        if full < SOON or not self.asked.reduced.acyclic:
+            return full
+        return full * live_share(self.asked, self.columns)
 
-def exact_cost(asked: Asked, columns: Columns) -> ExactCost:
-    """Count what tiles take and, where those are many, whether lists take less."""
-    tiles = tile_seconds(asked, columns)
-    if tiles < SOON or not asked.reduced.acyclic or asked.chain.listed:
-        return ExactCost(tiles)
-    tiles *= live_share(asked, columns)
-    if tiles < SOON:
-        return ExactCost(tiles)
-    try:
-        lists = sweep_cost(asked, columns, most=tiles / (LIST_NS * 1e-9))
-    except ResourceError:
-        return ExactCost(tiles)
-    return ExactCost(lists.seconds, lists) if lists.seconds < tiles else ExactCost(tiles)
+    @cached_property
+    def lists(self) -> SweepCost | None:
+        """What lists take, if that is less."""
+        if self.tiles < SOON or not self.asked.reduced.acyclic or self.asked.chain.listed:
+            return None
+        try:
+            most = self.tiles / (LIST_NS * 1e-9)
+            found = sweep_cost(self.asked, self.columns, most=most)
+        except ResourceError:
+            return None
+        return found if found.seconds < self.tiles else None
+
+    @property
+    def seconds(self) -> float:
+        """What the cheaper of the two takes."""
+        return self.tiles if self.lists is None else self.lists.seconds
 
 
 def tile_seconds(asked: Asked, columns: Columns) -> float:

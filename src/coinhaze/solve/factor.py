@@ -205,7 +205,7 @@ def factorise(reduced: Reduced, *, missing: float = EXACT_MISSING) -> Factor:
     pivot = np.ones(n)
     # Every row errs by its worst entry; its own absorption is one of them.
     row_error = np.full(n, ENTRY_ERROR)
-    np.maximum.at(row_error, rows, reduced.entry_error)
+    _raise_rows(row_error, reduced.indptr, reduced.entry_error)
     outside, outside_error = _ways_out(reduced, rows, inner)
     lowers = [(rows[~inner], reduced.indices[~inner], reduced.data[~inner])]
     uppers: list[tuple[Ints, Ints, Floats]] = []
@@ -220,7 +220,9 @@ def factorise(reduced: Reduced, *, missing: float = EXACT_MISSING) -> Factor:
     refuse_faint(few_pivots)
     lowers.append(low)
     uppers.append(up)
-    of_small = np.isin(block, small)
+    is_small = np.zeros(len(sizes), dtype=np.bool_)
+    is_small[small] = True
+    of_small = is_small[block]
     pivot[of_small], row_error[of_small] = few_pivots[of_small], few_errors[of_small]
     for b in looping[sizes[looping] > LEAST_CORE].tolist():
         start, end = int(reduced.block_start[b]), int(reduced.block_start[b + 1])
@@ -243,9 +245,16 @@ def _ways_out(reduced: Reduced, rows: Ints, inner: Bools) -> tuple[Floats, Float
     outside = reduced.own + np.bincount(rows[~inner], reduced.data[~inner], minlength=n)
     # A plain sum of k terms errs by at most k roundings beside its terms' own.
     error = np.full(n, ENTRY_ERROR)
-    np.maximum.at(error, rows[~inner], reduced.entry_error[~inner])
+    _raise_rows(error, reduced.indptr, np.where(inner, 0.0, reduced.entry_error))
     error += np.bincount(rows[~inner], minlength=n)
     return outside, error
+
+
+def _raise_rows(least: Floats, indptr: Ints, values: Floats) -> None:
+    """Raise what stands for each row to the largest value in it."""
+    has = np.flatnonzero(np.diff(indptr))
+    if len(has):
+        least[has] = np.maximum(least[has], np.maximum.reduceat(values, indptr[has]))
 
 
 def _eliminate(

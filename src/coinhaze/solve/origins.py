@@ -15,6 +15,7 @@ from coinhaze.ledger.amounts import Floats, Ints
 from coinhaze.measure import Origins
 from coinhaze.solve.asked import Asked
 from coinhaze.solve.exact import score_exactly, width_of
+from coinhaze.solve.fold import fold
 from coinhaze.solve.local import MOST_MOVES, LocalSolver, local_row, no_answer
 from coinhaze.solve.reduce import NO_STATE
 from coinhaze.solve.source import Source, chain_of
@@ -84,7 +85,8 @@ def _exactly(chain: AbsorbingChain, start: int, width: float) -> Origins:
     kept, state = asked.reduced.kept, asked.reduced.state
     if state[start] == NO_STATE:
         raise no_answer(chain, start)
-    score = score_exactly(chain, rows, method="origins", width=width, asked=asked)
+    folded = fold(asked, np.zeros(0), merge=False)
+    score = score_exactly(chain, rows, method="origins", width=width, folded=folded)
     nodes = np.flatnonzero(kept)
     return _origins(
         chain,

@@ -23,6 +23,8 @@ from coinhaze.solve.reduce_kernels import (
     find_equal,
     follow_aliases,
     is_in_order,
+    reachable_in_order,
+    renumber,
     reorder,
     turn,
 )
@@ -70,11 +72,11 @@ class Reduced:
         return np.asarray(counts, dtype=np.float64)
 
 
-def certain_nodes(chain: AbsorbingChain) -> Bools:
+def certain_nodes(chain: AbsorbingChain, *, ordered: bool | None = None) -> Bools:
     """Tell which nodes are absorbed with certainty: all they can reach can reach an absorber."""
     q = chain.Q
     ends = (chain.column != NO_COLUMN) & (chain.walk.own > 0)
-    if is_in_order(q.indptr, q.indices):
+    if is_in_order(q.indptr, q.indices) if ordered is None else ordered:
         return np.asarray(certain_in_order(q.indptr, q.indices, ends), dtype=np.bool_)
     back = turn(q.indptr, q.indices, len(chain))
     can_end = reachable(*back, ends)
@@ -87,24 +89,29 @@ def reduce_chain(chain: AbsorbingChain, rows: Ints, *, merge: bool = True) -> Re
     q = chain.Q
     asked = np.zeros(n, dtype=np.bool_)
     asked[rows] = True
-    kept = np.asarray(reachable(q.indptr, q.indices, asked & certain_nodes(chain)), dtype=np.bool_)
+    ordered = is_in_order(q.indptr, q.indices)
+    asked &= certain_nodes(chain, ordered=ordered)
+    reach = reachable_in_order if ordered else reachable
+    kept = np.asarray(reach(q.indptr, q.indices, asked), dtype=np.bool_)
     alias = kept & (np.diff(q.indptr) == 1) & (chain.column == NO_COLUMN) & merge
     target, extra = follow_aliases(q.indptr, q.indices, alias)
     states = np.flatnonzero(kept & ~alias)
     number = np.full(n, NO_STATE)
     number[states] = np.arange(len(states))
+    # The state of a node is that of its alias; of a node that is not kept there is none.
     number = np.where(kept, number[target], NO_STATE)
-    *moves, cost = add_moves(q.indptr, q.indices, q.data, states, number, extra)
+    errors = np.broadcast_to(ENTRY_ERROR, len(q.data))
+    *moves, cost = add_moves(q.indptr, q.indices, q.data, errors, states, number, extra)
     if merge and len(states):
         moved_to = np.zeros(len(states), dtype=np.bool_)
         moved_to[moves[1]] = True
         first = find_equal(*moves, ~moved_to & (chain.column[states] == NO_COLUMN))
         # Rows with the same moves are one; their steps may differ, by what aliases add.
-        extra[kept] += (cost - cost[first])[number[kept]]
-        keep = np.flatnonzero(first == np.arange(len(first)))
-        place = np.cumsum(first == np.arange(len(first))) - 1
+        is_first = first == np.arange(len(first))
+        keep = np.flatnonzero(is_first)
+        place = np.cumsum(is_first) - 1
         moves = list(reorder(*moves, keep, place))
-        number = np.where(kept, place[first[number]], NO_STATE)
+        renumber(number, extra, place[first], cost - cost[first])
         states, cost = states[keep], cost[keep]
     starts = np.arange(len(states) + 1)
     if not is_in_order(*moves[:2]):
@@ -114,9 +121,9 @@ def reduce_chain(chain: AbsorbingChain, rows: Ints, *, merge: bool = True) -> Re
         place[order] = np.arange(len(order))
         moves = list(reorder(*moves, order, place))
         starts = np.searchsorted(component[order], np.arange(blocks + 1))
-        number = np.where(kept, place[number], NO_STATE)
+        renumber(number, extra, place, np.zeros(len(place)))
         states, cost = states[order], cost[order]
-    indptr, indices, data, parts = moves
+    indptr, indices, data, error = moves
     return Reduced(
         kept=kept,
         state=number,
@@ -124,8 +131,7 @@ def reduce_chain(chain: AbsorbingChain, rows: Ints, *, merge: bool = True) -> Re
         indptr=indptr,
         indices=indices,
         data=data,
-        # Moves to one target are added up, which rounds once for each of them but the first.
-        entry_error=ENTRY_ERROR - 1 + parts,
+        entry_error=error,
         own=np.where(chain.column == NO_COLUMN, 0.0, chain.walk.own)[states],
         column=chain.column[states],
         cost=cost,

@@ -50,6 +50,27 @@ def certain_in_order(indptr, indices, ends):
 
 
 @njit(cache=True, nogil=True)
+def reachable_in_order(indptr, indices, start):
+    """Tell which nodes can be reached from `start`, where every move leads to a lower number."""
+    seen = start.copy()
+    for i in range(len(seen) - 1, -1, -1):
+        if seen[i]:
+            for e in range(indptr[i], indptr[i + 1]):
+                seen[indices[e]] = True
+    return seen
+
+
+@njit(cache=True, nogil=True)
+def renumber(state, steps, number, more):
+    """Give nodes the new number of their state, if they have one, and the steps that adds."""
+    for v in range(len(state)):
+        s = state[v]
+        if s >= 0:
+            state[v] = number[s]
+            steps[v] += more[s]
+
+
+@njit(cache=True, nogil=True)
 def follow_aliases(indptr, indices, alias):
     """Give the node that each alias stands for in the end, and the steps to it."""
     n = len(alias)
@@ -74,10 +95,11 @@ def follow_aliases(indptr, indices, alias):
 
 
 @njit(cache=True, nogil=True)
-def add_moves(indptr, indices, data, states, number, extra):
-    """Give the moves between states: those to one state added up, with how many they were.
+def add_moves(indptr, indices, data, error, states, number, extra):
+    """Give the moves between states: those to one state added up, with their relative error.
 
-    `number` is the state each node stands for. Also gives the expected steps of one move.
+    `number` is the state each node stands for. Also gives the expected steps of one move. A sum
+    errs as its worst part does, and by one rounding for each part but the first.
     """
     n = len(states)
     room = 0
@@ -86,7 +108,7 @@ def add_moves(indptr, indices, data, states, number, extra):
     start = np.zeros(n + 1, np.int64)
     to = np.empty(room, np.int64)
     value = np.empty(room)
-    parts = np.empty(room)
+    worst = np.empty(room)
     cost = np.ones(n)
     seen = np.full(n, -1, np.int64)
     end = 0
@@ -97,19 +119,19 @@ def add_moves(indptr, indices, data, states, number, extra):
             cost[s] += data[e] * extra[indices[e]]
             if seen[t] >= begin:
                 value[seen[t]] += data[e]
-                parts[seen[t]] += 1.0
+                worst[seen[t]] = max(worst[seen[t]], error[e]) + 1.0
             else:
                 seen[t] = end
                 to[end] = t
                 value[end] = data[e]
-                parts[end] = 1.0
+                worst[end] = error[e]
                 end += 1
         start[s + 1] = end
-    return start, to[:end].copy(), value[:end].copy(), parts[:end].copy(), cost
+    return start, to[:end].copy(), value[:end].copy(), worst[:end].copy(), cost
 
 
 @njit(cache=True, nogil=True)
-def reorder(indptr, indices, data, parts, order, place):
+def reorder(indptr, indices, data, error, order, place):
     """Put states into another order, leaving out those not in it."""
     start = np.zeros(len(order) + 1, np.int64)
     to = np.empty(len(indices), np.int64)
@@ -120,35 +142,35 @@ def reorder(indptr, indices, data, parts, order, place):
         for e in range(indptr[order[s]], indptr[order[s] + 1]):
             to[end] = place[indices[e]]
             value[end] = data[e]
-            number[end] = parts[e]
+            number[end] = error[e]
             end += 1
         start[s + 1] = end
     return start, to[:end].copy(), value[:end].copy(), number[:end].copy()
 
 
 @njit(cache=True, nogil=True)
-def _sort_row(begin, end, to, value, parts):
+def _sort_row(begin, end, to, value, error):
     """Sort the moves of one row by where they lead."""
     if end - begin > 32:
         order = np.argsort(to[begin:end]) + begin
         to[begin:end] = to[order]
         value[begin:end] = value[order]
-        parts[begin:end] = parts[order]
+        error[begin:end] = error[order]
         return
     for e in range(begin + 1, end):
-        t, v, p = to[e], value[e], parts[e]
+        t, v, p = to[e], value[e], error[e]
         k = e
         while k > begin and to[k - 1] > t:
-            to[k], value[k], parts[k] = to[k - 1], value[k - 1], parts[k - 1]
+            to[k], value[k], error[k] = to[k - 1], value[k - 1], error[k - 1]
             k -= 1
-        to[k], value[k], parts[k] = t, v, p
+        to[k], value[k], error[k] = t, v, p
 
 
 @njit(cache=True, nogil=True)
-def find_equal(start, to, value, parts, can):
+def find_equal(start, to, value, error, can):
     """Give for each state the first of those whose moves are the same, among those that `can`.
 
-    Rows are sorted on the way. The first takes the most parts any of its equals has.
+    Rows are sorted on the way. The first takes the largest error any of its equals has.
     """
     n = len(start) - 1
     first = np.arange(n)
@@ -159,7 +181,7 @@ def find_equal(start, to, value, parts, can):
     for i in range(n):
         if not can[i]:
             continue
-        _sort_row(start[i], start[i + 1], to, value, parts)
+        _sort_row(start[i], start[i + 1], to, value, error)
         key = np.uint64(start[i + 1] - start[i])
         for e in range(start[i], start[i + 1]):
             # The probability enters by 52 bits of it; equal rows have equal keys, others seldom.
@@ -180,7 +202,7 @@ def find_equal(start, to, value, parts, can):
             if equal:
                 first[i] = j
                 for k in range(length):
-                    parts[start[j] + k] = max(parts[start[j] + k], parts[start[i] + k])
+                    error[start[j] + k] = max(error[start[j] + k], error[start[i] + k])
                 break
             slot = (slot + 1) & (size - 1)
         if table[slot] < 0:

@@ -27,7 +27,8 @@ from coinhaze.ledger.amounts import Bools, Floats, Ints
 from coinhaze.ledger.text import text_hashes
 from coinhaze.measure import Scores
 from coinhaze.solve.asked import Asked
-from coinhaze.solve.columns import Columns, columns_of
+from coinhaze.solve.columns import Columns
+from coinhaze.solve.fold import Folded, fold
 from coinhaze.solve.progress import Progress, silent
 from coinhaze.solve.sketch_kernels import start_draws, sum_draws
 from coinhaze.solve.stream_kernels import WIDTH
@@ -46,18 +47,17 @@ def sketch(
     *,
     draws: int = DRAWS,
     seed: int = 0,
-    fold: bool = True,
     budget: Budget = UNLIMITED,
     progress: Progress = silent,
-    asked: Asked | None = None,
+    folded: Folded | None = None,
 ) -> Scores:
     """Estimate bits of rows from `draws` columns; `bits_error` is the standard error."""
     if draws < 1 or draws % WIDTH:
         raise UsageError(f"draws come in tiles: a multiple of {WIDTH}, not {draws}")
     if chain.listed:
         raise UsageError("a list has few outcomes, which are cheap to score exactly")
-    asked = asked or Asked.of(chain, rows, missing=MISSING)
-    columns = columns_of(asked, np.zeros(0), fold=fold)
+    folded = folded or fold(Asked.of(chain, rows, missing=MISSING), np.zeros(0))
+    asked, columns = folded.asked, folded.columns
     total, means = _exponentials(asked, columns, draws, seed, budget, progress)
     most = math.log2(max(1.0, float(columns.priors.count.sum())))
     alone, known = _known(asked, columns)

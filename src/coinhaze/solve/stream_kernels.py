@@ -18,6 +18,8 @@ _LN2 = math.log(2.0)
 # log2(m) = 2/ln 2 (t + t^3/3 + t^5/5 + ...), t = (m-1)/(m+1), |t| < 0.172: 11 terms reach 2^-54.
 _SERIES = tuple(2.0 / _LN2 / (2 * k + 1) for k in range(11))
 _S0, _S1, _S2, _S3, _S4, _S5, _S6, _S7, _S8, _S9, _S10 = _SERIES
+# e^u = 1 + u + u^2/2! + ..., |u| < 0.347: 11 powers reach 1e-14.
+_E2, _E3, _E4, _E5, _E6, _E7, _E8, _E9, _E10, _E11 = (1 / math.factorial(k) for k in range(2, 12))
 _SQRT_HALF_BITS = 0x3FE6A09E667F3BCD
 
 
@@ -65,6 +67,29 @@ def log2(p):
     series = series * u + _S1
     series = series * u + _S0
     return exponent + t * series
+
+
+@njit(cache=True, nogil=True, inline="always", error_model="numpy")
+def exp(x):
+    """Give e^x, right to 1e-13; 2^-1022 for what is smaller and 2^1023 for what is larger."""
+    bits = x / _LN2
+    bits = -1022.0 if bits < -1022.0 else bits
+    bits = 1023.0 if bits > 1023.0 else bits
+    whole = np.floor(bits + 0.5)
+    u = (bits - whole) * _LN2
+    series = _E11
+    series = series * u + _E10
+    series = series * u + _E9
+    series = series * u + _E8
+    series = series * u + _E7
+    series = series * u + _E6
+    series = series * u + _E5
+    series = series * u + _E4
+    series = series * u + _E3
+    series = series * u + _E2
+    series = series * u + 1.0
+    series = series * u + 1.0
+    return series * _float_of((np.int64(whole) + 1023) << 52)
 
 
 @njit(cache=True, nogil=True, inline="always", error_model="numpy")

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from coinhaze.chain import AbsorbingChain
 from coinhaze.errors import UsageError
 from coinhaze.ledger.amounts import Ints
 from coinhaze.measure import Scores
 from coinhaze.solve.asked import Asked
-from coinhaze.solve.columns import columns_of
+from coinhaze.solve.certify import plain_orders
 from coinhaze.solve.exact import EXACT_WIDTH, score_exactly
-from coinhaze.solve.exact_cost import ExactCost, exact_cost
+from coinhaze.solve.exact_cost import ExactCost
+from coinhaze.solve.fold import Folded, fold
 from coinhaze.solve.progress import Progress, silent
 from coinhaze.solve.truncate import Over, truncated
 from coinhaze.solve.workers import UNLIMITED, Budget
@@ -31,7 +30,7 @@ def sweep(
     renyi: Sequence[float] = (),
     budget: Budget = UNLIMITED,
     progress: Progress = silent,
-    asked: Asked | None = None,
+    folded: Folded | None = None,
 ) -> Scores:
     """Score rows in one sweep: of coin views and temporal graphs, or of a chain unrolled.
 
@@ -39,14 +38,14 @@ def sweep(
     every row, or with `over="mean"` on average over the rows; as long as that takes less than
     exact scores would.
     """
-    asked = asked or Asked.of(chain, rows)
+    folded = folded or fold(Asked.of(chain, rows), plain_orders(renyi))
     if over not in ("worst", "mean"):
         raise UsageError(f"over is worst or mean, not {over!r}")
     cost: ExactCost | None = None
-    if may_drop(asked, width, renyi):
-        cost = exact_cost(asked, columns_of(asked, np.zeros(0)))
+    if may_drop(folded.asked, width, renyi):
+        cost = ExactCost(folded.asked, folded.columns)
         scores = truncated(
-            asked, width=width, over=over, seconds=cost.seconds, budget=budget, progress=progress
+            folded, width=width, over=over, exact=cost, budget=budget, progress=progress
         )
         if scores is not None:
             return scores
@@ -57,7 +56,7 @@ def sweep(
         renyi=renyi,
         budget=budget,
         progress=progress,
-        asked=asked,
+        folded=folded,
         cost=cost,
     )
 

@@ -21,8 +21,10 @@ from coinhaze.ledger.amounts import Floats
 from coinhaze.measure import Scores
 from coinhaze.measure.intervals import at_least
 from coinhaze.solve.asked import Asked
-from coinhaze.solve.certify import certified, possible_sources
-from coinhaze.solve.columns import Columns, columns_of
+from coinhaze.solve.certify import certified
+from coinhaze.solve.columns import Columns
+from coinhaze.solve.exact_cost import ExactCost
+from coinhaze.solve.fold import Folded
 from coinhaze.solve.lists import MEMORY, Swept, TooManyEntries, sweep_blocks
 from coinhaze.solve.lists_kernels import count_visits
 from coinhaze.solve.progress import Progress, silent
@@ -34,7 +36,7 @@ Over = Literal["worst", "mean"]
 BLOCKS = 2
 DRAWS = 16
 # The first level to try, for each bit of width asked.
-FIRST: dict[Over, float] = {"worst": 0.01, "mean": 0.05}
+FIRST: dict[Over, float] = {"worst": 0.01, "mean": 0.003}
 ASKED: dict[Over, str] = {"worst": "at worst", "mean": "on average"}
 # No list is worth more than this: what is below it may go, if nobody needs it.
 HIGHEST = 0.5
@@ -95,11 +97,12 @@ class Truncation:
     worth: Floats  # a state drops what is below its worth times the level
 
     @classmethod
-    def of(cls, asked: Asked, *, over: Over) -> Truncation:
+    def of(cls, folded: Folded, *, over: Over) -> Truncation:
         """Prepare to score rows, narrow on average or at worst."""
-        counts, counted = possible_sources(asked)
+        asked = folded.asked
+        counts, counted = folded.sources()
         worth = list_worth(asked) if over == "mean" else np.ones(len(asked.moves))
-        return cls(asked, columns_of(asked, np.zeros(0)), counts, counted, worth)
+        return cls(asked, folded.columns, counts, counted, worth)
 
     def attempt(
         self,
@@ -146,35 +149,41 @@ class Truncation:
 
 
 def truncated(
-    asked: Asked,
+    folded: Folded,
     *,
     width: float,
     over: Over = "worst",
-    seconds: float = math.inf,
+    exact: ExactCost | None = None,
     **sweeping: Any,
 ) -> Scores | None:
     """Score rows by dropping what is small; None if that is no use.
 
-    It is none where as good as nothing may be dropped, or where one try would take more than
-    `seconds` of one core. `sweeping` are settings of `Truncation.attempt`.
+    It is none where as good as nothing may be dropped, or where one try would take longer than
+    `exact` scores. `sweeping` are settings of `Truncation.attempt`.
     """
-    question = Truncation.of(asked, over=over)
-    most = seconds / (DROP_NS * 1e-9)
-    for now in narrowing(question, width=width, over=over, entries=most, **sweeping):
+    question = Truncation.of(folded, over=over)
+    for now in narrowing(question, width=width, over=over, exact=exact, **sweeping):
         if now.widths.over(over) <= width:
             return now.scores
     return None
 
 
 def narrowing(
-    question: Truncation, *, width: float, over: Over, entries: float = math.inf, **sweeping: Any
+    question: Truncation,
+    *,
+    width: float,
+    over: Over,
+    exact: ExactCost | None = None,
+    **sweeping: Any,
 ) -> Iterator[Try]:
     """Try ever lower levels, until intervals are as narrow as asked.
 
-    It ends before that if the level is as good as 0 or a try would read more than `entries`. Where
-    lists do not fit the memory an error says what was reached.
+    It ends before that if the level is as good as 0, or a try would take longer than `exact`
+    scores. Where lists do not fit the memory an error says what was reached.
     """
     level, slope = first_level(width, over), SLOPE
+    # One try often is enough; what exact scores take by lists is counted only after it.
+    entries = math.inf if exact is None else exact.tiles / (DROP_NS * 1e-9)
     before: Try | None = None
     while level >= LOWEST:
         try:
@@ -198,6 +207,8 @@ def narrowing(
             fell = math.log(before.widths.over(over) / reached)
             slope = min(max(fell / math.log(before.level / level), 0.2), 1.0)
         before = now
+        if exact is not None:
+            entries = exact.seconds / (DROP_NS * 1e-9)
         step = min(max((AIM * width / reached) ** (1 / slope), 0.01), 0.7)
         if now.swept.entries / step**GROWTH > entries:
             return

@@ -1,0 +1,81 @@
+"""Asked rows -> the smallest chain that answers them, and its columns.
+
+Where all walks from a state end in one column, its row is that column and nothing else (it is
+pure). All pure states of a column have one row, so they are one state: coins a payment spends
+together, whole trees of payments behind a gate.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from coinhaze.ledger.amounts import Floats, Ints
+from coinhaze.solve.asked import Asked
+from coinhaze.solve.certify import FEW_WORDS, possible_sources
+from coinhaze.solve.columns import Columns, columns_of
+from coinhaze.solve.fold_kernels import find_pure
+from coinhaze.solve.reduce_kernels import add_moves, renumber
+
+
+@dataclass(frozen=True, eq=False)
+class Folded:
+    """A question with its columns, cut down by them."""
+
+    whole: Asked  # before pure states were merged
+    asked: Asked
+    columns: Columns
+    of_whole: Ints  # for each scored state one of the whole that has the same row
+
+    def sources(self, *, most_words: float = FEW_WORDS) -> tuple[Floats, bool]:
+        """Count the sources of each scored state, or bound them; see `possible_sources`."""
+        counts, counted = possible_sources(self.whole, most_words=most_words)
+        return counts[self.of_whole], counted
+
+
+def fold(asked: Asked, orders: Floats, *, merge: bool = True) -> Folded:
+    """Find the columns, and merge what is pure unless told not to."""
+    columns = columns_of(asked, orders, fold=merge)
+    if not merge:
+        return Folded(asked, asked, columns, np.arange(len(asked.scored)))
+    reduced = asked.reduced
+    first, steps = find_pure(
+        reduced.block_start,
+        reduced.indptr,
+        reduced.indices,
+        reduced.data,
+        reduced.cost,
+        columns.of_state,
+        len(columns),
+    )
+    is_first = first == np.arange(len(first))
+    keep = np.flatnonzero(is_first)
+    before = np.concatenate([[0], np.cumsum(is_first)])
+    number = before[first]
+    # A move to a pure state is one to the first of its column, and takes that many steps more.
+    extra = steps - steps[first]
+    indptr, indices, data, error, cost = add_moves(
+        reduced.indptr, reduced.indices, reduced.data, reduced.entry_error, keep, number, extra
+    )
+    state, extra_steps = reduced.state.copy(), reduced.extra_steps.copy()
+    renumber(state, extra_steps, number, extra)
+    # Blocks of states that are merged away are empty.
+    starts = before[reduced.block_start]
+    small = replace(
+        reduced,
+        state=state,
+        extra_steps=extra_steps,
+        indptr=indptr,
+        indices=indices,
+        data=data,
+        entry_error=error,
+        own=reduced.own[keep],
+        column=reduced.column[keep],
+        cost=cost + reduced.cost[keep] - 1.0,
+        block_start=starts[np.diff(starts, prepend=-1) > 0],
+    )
+    merged = Asked.by(asked.chain, asked.rows, small, missing=asked.missing)
+    of_whole = np.empty(len(merged.scored), dtype=np.int64)
+    of_whole[merged.row_of] = asked.row_of
+    return Folded(asked, merged, replace(columns, of_state=columns.of_state[keep]), of_whole)
