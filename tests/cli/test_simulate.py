@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -40,3 +41,14 @@ def test_simulate_refuses_what_it_cannot_make_or_write(run: Run) -> None:
         assert err.count("\n") == 1
     assert not Path("x").exists()
     assert Path("full/letter.txt").read_text() == "dear reader"
+
+
+def test_a_week_with_pools_comes_with_their_history(run: Run) -> None:
+    code, _, err = run("simulate", "zcash-week", "--size", 0.005, "-o", "zec")
+    assert code == 0
+    assert "wrote zec.history.csv: what entered its pools before" in err
+    plain, known = (
+        run("score", "zec", *extra, "--json")[1] for extra in ((), ("--history", "zec.history.csv"))
+    )
+    mean = [json.loads(text)["summary"]["bits_mean"] for text in (plain, known)]
+    assert mean[1] > mean[0]

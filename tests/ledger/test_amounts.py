@@ -1,6 +1,5 @@
 from collections.abc import Callable
 from fractions import Fraction
-from itertools import accumulate
 
 import numpy as np
 import pyarrow as pa
@@ -147,21 +146,6 @@ def test_total_by_adds_up_groups(case: tuple[int, list[tuple[int, int]]]) -> Non
     assert Amounts.of(values).total_by(int64(groups), n).ints() == expected
 
 
-@given(grouped)
-def test_least_by_gives_the_least_or_zero(case: tuple[int, list[tuple[int, int]]]) -> None:
-    n, rows = case
-    groups, values = split(rows)
-    expected = [min([0, *(v for g, v in rows if g == k)]) for k in range(n)]
-    assert Amounts.of(values).least_by(int64(groups), n).ints() == expected
-
-
-@given(st.lists(st.lists(signed, min_size=1, max_size=6), max_size=5))
-def test_running_begins_anew_at_every_start(parts: list[list[int]]) -> None:
-    starts = [sum(len(p) for p in parts[:k]) for k in range(len(parts))]
-    column = Amounts.of([v for p in parts for v in p])
-    assert column.running(int64(starts)).ints() == [s for p in parts for s in accumulate(p)]
-
-
 @given(st.lists(st.tuples(st.integers(0, 3), signed), max_size=12), columns)
 def test_results_of_results_stay_exact(rows: list[tuple[int, int]], more: list[int]) -> None:
     groups, values = split(rows)
@@ -172,9 +156,7 @@ def test_results_of_results_stay_exact(rows: list[tuple[int, int]], more: list[i
     assert joined.signs().tolist() == [sign(v) for v in every]
     assert (joined + joined - joined).ints() == every
     one = np.zeros(len(every), dtype=np.int64)
-    assert joined.least_by(one, 1).ints() == [min([0, *every])]
     assert joined.total_by(one, 1).ints() == [sum(every)]
-    assert joined.running(int64([0])).ints() == list(accumulate(every))
 
 
 def test_many_of_the_largest_amount_add_up_exactly() -> None:
@@ -182,8 +164,6 @@ def test_many_of_the_largest_amount_add_up_exactly() -> None:
     column = Amounts.of([LARGEST]).take(np.zeros(n, dtype=np.int64))
     everything = np.zeros(n, dtype=np.int64)
     assert column.total_by(everything, 1).ints() == [n * LARGEST]
-    assert column.running(int64([0]))[n - 1] == n * LARGEST
-    assert (-column).least_by(everything, 1).ints() == [-LARGEST]
 
 
 def test_doubling_many_times_never_overflows() -> None:
@@ -241,10 +221,8 @@ def test_an_arrow_column_of_uint64_above_int64_is_read_exactly_or_refused() -> N
         lambda a: a - a,
         lambda a: a.where_positive(),
         lambda a: a.maximum(a),
-        lambda a: a.running(np.zeros(0, dtype=np.int64)),
         lambda a: Amounts.concat([a, a]),
         lambda a: a.total_by(np.zeros(0, dtype=np.int64), 0),
-        lambda a: a.least_by(np.zeros(0, dtype=np.int64), 0),
         lambda a: Amounts.from_arrow(a.to_arrow()),
         lambda a: Amounts.from_arrow(a.text()),
     ],
@@ -257,7 +235,6 @@ def test_an_empty_column_stays_empty(operation: Callable[[Amounts], Amounts]) ->
 def test_zeros_are_zero_and_groups_without_rows_total_zero() -> None:
     assert Amounts.zeros(3).ints() == [0, 0, 0]
     assert Amounts.of([2**90]).total_by(int64([1]), 3).ints() == [0, 2**90, 0]
-    assert Amounts.of([-(2**90)]).least_by(int64([1]), 3).ints() == [0, -(2**90), 0]
 
 
 def test_operations_leave_their_operands_as_they_were() -> None:

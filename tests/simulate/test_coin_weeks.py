@@ -226,7 +226,7 @@ def test_names_are_splitmix_words_in_hexadecimal() -> None:
     names = hex_names(50, seed=3, prefix="0x", digits=40).to_pylist()
     start = 3 * 0x10001
     for row, name in enumerate(names):
-        assert name == "0x" + "".join(f"{word(start + row + k):016x}" for k in range(3))[:40]
+        assert name == "0x" + "".join(f"{word(start + 3 * row + k):016x}" for k in range(3))[:40]
 
 
 def test_dice_are_splitmix64() -> None:

@@ -10,7 +10,7 @@ import click
 
 @click.command("info")
 @click.argument("sources", nargs=-1, required=True, metavar="SOURCE...")
-@click.option("--format", "format_", help="Force the format: transfers, bitcoin-etl.")
+@click.option("--format", "format_", help="Force the format: folder, transfers, bitcoin-etl.")
 @click.option("--complete", is_flag=True, help="The ledger begins with its chain.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON on stdout.")
 def command(sources: tuple[str, ...], format_: str | None, complete: bool, as_json: bool) -> None:

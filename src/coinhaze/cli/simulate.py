@@ -37,6 +37,21 @@ def command(name: str, output: Path, size: float, seed: int) -> None:
     # Not in a thread of its own: Ctrl-C here takes away what is half-written.
     write_folder(ledger, output)
     click.echo(f"wrote {output}: {len(ledger):,} {_rows(ledger)}", err=True)
+    if name == "zcash-week":
+        history = _write_history(output, size=size, seed=seed)
+        click.echo(f"wrote {history}: what entered its pools before, for --history", err=True)
+
+
+def _write_history(output: Path, *, size: float, seed: int) -> Path:
+    from coinhaze.report.files import write_whole
+    from coinhaze.simulate.zcash import zcash_history
+
+    lines = ["pool,value"]
+    for pool, values in zcash_history(size=size, seed=seed).items():
+        lines += [f"{pool},{value}" for value in values]
+    path = output.with_name(f"{output.name}.history.csv")
+    write_whole(path, lambda file: file.write_text("\n".join(lines) + "\n"))
+    return path
 
 
 def _rows(ledger: object) -> str:

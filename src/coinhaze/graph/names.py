@@ -16,6 +16,8 @@ from coinhaze.graph.party_names import ABSENT, Aliases, PartyNames
 from coinhaze.ledger.amounts import Bools, Ints
 
 NO_SNAPSHOT = -1
+# A mistyped name is looked for among so many of the newest, and compared with so many at most.
+LOOKED_AT, COMPARED = 1_000_000, 2_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,8 +66,14 @@ class Names:
             return f": the transaction is 'tx:{name}', its coins are '{name}:0', ..."
         if base and len(self.parties_named(base)):
             return f": {base!r} has no such snapshot here; snapshots need time=temporal"
-        last = np.arange(max(0, len(self.parties) - 100_000), len(self.parties))
-        near = difflib.get_close_matches(name, self.parties.take(last).to_pylist(), 1)
+        last = np.arange(max(0, len(self.parties) - LOOKED_AT), len(self.parties))
+        names = self.parties.take(last)
+        if len(names) > COMPARED:
+            # Comparing letter by letter is slow: of many names only those that begin or end alike.
+            third = max(1, len(name) // 3)
+            alike = pc.or_(pc.starts_with(names, name[:third]), pc.ends_with(names, name[-third:]))
+            names = names.filter(alike)[:COMPARED]
+        near = difflib.get_close_matches(name, names.to_pylist(), 1)
         return f": did you mean {near[0]!r}?" if near else ""
 
     def nodes(self, name: str) -> Ints:

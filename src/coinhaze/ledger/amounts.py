@@ -152,23 +152,6 @@ class Amounts:
             np.add.at(sums[:, k], group, self.digits[:, k])
         return _carried(sums)
 
-    def running(self, starts: Ints) -> Amounts:
-        """Add up along the column, beginning anew at each index in `starts` (rising, first 0)."""
-        sums = np.cumsum(self.digits, axis=0)
-        if len(sums):
-            base = np.where((starts > 0)[:, None], sums[np.maximum(starts, 1) - 1], 0)
-            sums -= np.repeat(base, np.diff(np.append(starts, len(sums))), axis=0)
-        return _carried(sums)
-
-    def least_by(self, group: Ints, n: int) -> Amounts:
-        """Give the least amount of each group 0 .. n-1, or zero if that is lower."""
-        rows = np.lexsort((*self.digits.T, group))
-        group = group[rows]
-        first = rows[np.flatnonzero(np.diff(group, prepend=-1))]
-        least = np.zeros((n, self.digits.shape[1]), dtype=np.int64)
-        least[np.unique(group)] = self.digits[first]
-        return -(-Amounts(least)).where_positive()
-
     def floats(self) -> Floats:
         """Round amounts that are not negative to float64, relative error at most 2^-52."""
         # Low digits first: each partial sum is tiny beside the next digit, so its rounding is too.

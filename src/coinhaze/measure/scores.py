@@ -72,8 +72,13 @@ class Scores:
     @property
     def width(self) -> float:
         """The widest interval."""
-        widths = (self.bits_high - self.bits_low)[~np.isnan(self.bits_low)]
-        return float(widths.max(initial=0.0))
+        return float(self.widths.max(initial=0.0))
+
+    @property
+    def widths(self) -> Floats:
+        """How wide the intervals are, of rows that have an answer."""
+        found: Floats = (self.bits_high - self.bits_low)[~np.isnan(self.bits_low)]
+        return found
 
     def to_arrow(self) -> pa.Table:
         """Give a table, a row a node; the balance in digits of the smallest unit."""
@@ -118,7 +123,7 @@ class Scores:
             nodes=len(graph),
             edges=len(graph.tail),
             burnt=graph.kinds[self.nodes] == Kind.burn,
-            width=self.width,
+            widths=self.widths,
             standard_error=None if self.bits_error is None else float(np.nanmax(self.bits_error)),
             mean_error=self.mean_error,
             method=self.method,

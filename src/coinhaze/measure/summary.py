@@ -32,6 +32,7 @@ class Summary:
     steps_median: float
     steps_variance: float
     widest_interval: float
+    mean_interval: float
     standard_error: float | None
     mean_error: float | None
     method: str
@@ -53,7 +54,8 @@ class Summary:
             return (
                 f"estimates, each with a standard error of {self.standard_error:.2f} bits{of_mean}"
             )
-        return f"intervals within {self.widest_interval:.1e}"
+        mean = f", {self.mean_interval:.1e} on average" if self.widest_interval > 1e-6 else ""
+        return f"intervals within {self.widest_interval:.1e}{mean}"
 
     def as_dict(self) -> dict[str, object]:
         """Give all fields, not-a-number as None."""
@@ -70,7 +72,7 @@ def summarise(
     nodes: int,
     edges: int,
     burnt: Bools,
-    width: float,
+    widths: Floats,
     standard_error: float | None,
     mean_error: float | None = None,
     method: str,
@@ -100,7 +102,8 @@ def summarise(
         steps_mean=float(t.mean()) if some else np.nan,
         steps_median=float(np.median(t)) if some else np.nan,
         steps_variance=float(t.var()) if some else np.nan,
-        widest_interval=width,
+        widest_interval=float(widths.max(initial=0.0)),
+        mean_interval=float(widths.mean()) if len(widths) else 0.0,
         standard_error=standard_error,
         mean_error=mean_error,
         method=method,

@@ -44,17 +44,17 @@ def write_scores(scores: Scores, path: Path, provenance: dict[str, object]) -> l
     """Write scores with their provenance; a CSV file's lies beside it. Returns what was written."""
     check_output(path)
     if path.suffix == ".json":
-        _write(path, lambda p: p.write_text(scores_json(scores, provenance), encoding="utf-8"))
+        write_whole(path, lambda p: p.write_text(scores_json(scores, provenance), encoding="utf-8"))
         return [path]
     table = scores.to_arrow()
     about = json.dumps(provenance, indent=1, allow_nan=False) + "\n"
     if path.suffix == ".parquet":
         table = table.replace_schema_metadata({"coinhaze": about})
-        _write(path, lambda p: pa.parquet.write_table(table, p))
+        write_whole(path, lambda p: pa.parquet.write_table(table, p))
         return [path]
     beside = path.with_name(path.name + ".provenance.json")
-    _write(path, lambda p: pa.csv.write_csv(_for_spreadsheets(table), p))
-    _write(beside, lambda p: p.write_text(about, encoding="utf-8"))
+    write_whole(path, lambda p: pa.csv.write_csv(_for_spreadsheets(table), p))
+    write_whole(beside, lambda p: p.write_text(about, encoding="utf-8"))
     return [path, beside]
 
 
@@ -67,7 +67,7 @@ def _for_spreadsheets(table: pa.Table) -> pa.Table:
     return table
 
 
-def _write(path: Path, write: Callable[[Path], object]) -> None:
+def write_whole(path: Path, write: Callable[[Path], object]) -> None:
     """Write beside the target, then put it in place in one move."""
     try:
         handle, name = tempfile.mkstemp(dir=path.parent or ".", prefix=f".{path.name}.")

@@ -29,6 +29,7 @@ def provenance(
         "settings": chain.settings,
         "method": scores.method,
         "widest_interval_bits": scores.width,
+        "standard_error_bits": scores.summary().standard_error,
         "conservation_error": scores.conservation,
         "notes": list(chain.notes),
     }

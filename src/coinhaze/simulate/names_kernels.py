@@ -13,9 +13,10 @@ from numba import njit
 def write_names(text, at, digits, seed, digit):
     """Write `digits` digits from column `at` on into every row: words of splitmix64, high first."""
     n = len(text)
+    words = (digits + 15) // 16
     for row in range(n):
-        for word in range((digits + 15) // 16):
-            z = (np.uint64(row) + seed + np.uint64(word)) * np.uint64(0x9E3779B97F4A7C15)
+        for word in range(words):
+            z = (np.uint64(row * words + word) + seed) * np.uint64(0x9E3779B97F4A7C15)
             z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
             z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
             z = z ^ (z >> np.uint64(31))

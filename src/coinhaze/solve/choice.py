@@ -89,8 +89,9 @@ class Plan:
         """Say it in a few lines."""
         known = not math.isnan(self.seconds)
         return [
-            f"graph     {self.nodes} nodes, {self.edges} edges",
-            f"to solve  {self.rows} rows, from {self.states} states and {self.columns} columns",
+            f"graph     {self.nodes:,} nodes, {self.edges:,} edges",
+            f"to solve  {self.rows:,} rows, from {self.states:,} states and "
+            f"{self.columns:,} columns",
             f"method    {self.method}",
             f"time      about {_duration(self.seconds)}" if known else "time      unknown",
             f"memory    about {in_words(self.memory)} at its peak"
@@ -117,10 +118,12 @@ def plan_of(chain: AbsorbingChain, rows: Ints, choice: Choice) -> Plan:
 
 def refuse_longer(plan: Plan, budget: Budget) -> None:
     """Refuse a solve that will not end in time."""
+    preview = plan.method.startswith("sketch")
     if budget.seconds is not None and plan.seconds > budget.seconds:
         raise ResourceError(
             f"{plan.method} would take about {_duration(plan.seconds)}, above the "
-            f"{_duration(budget.seconds)} allowed: ask for a wider interval, or a preview"
+            f"{_duration(budget.seconds)} allowed: "
+            + ("ask for fewer draws" if preview else "ask for a wider interval, or a preview")
         )
 
 
@@ -142,17 +145,26 @@ def choose(
     budget: Budget,
 ) -> Choice:
     """Choose how to score rows of a chain."""
+    if over not in ("worst", "mean"):
+        raise UsageError(f"over is worst or mean, not {over!r}")
+    if over == "mean" and isinstance(accuracy, str):
+        raise UsageError(f"over goes with an accuracy in bits, such as 0.1, not with {accuracy!r}")
     if accuracy == "preview":
         if method != "auto" or renyi:
-            raise UsageError("a preview is a sketch of bits: it takes no method and no renyi")
+            raise UsageError(
+                "a preview is a sketch of bits: it takes no renyi, no method, and no preset that "
+                "names one"
+            )
         return _sketch(chain, rows, draws, budget)
+    if draws != DRAWS:
+        raise UsageError('draws are those of a preview: ask for accuracy="preview"')
     width = width_of(accuracy)
     if method in ("published", "series"):
+        if budget.memory is not None or budget.seconds is not None:
+            raise UsageError("the series cannot tell what it takes: leave memory and seconds out")
         return _series(chain, rows, method, width, renyi)
     if method not in ("auto", "sweep", "eliminate"):
         raise UsageError(f"unknown method {method!r}: auto, sweep, eliminate, series, published")
-    if over not in ("worst", "mean"):
-        raise UsageError(f"over is worst or mean, not {over!r}")
     folded = fold(Asked.of(chain, rows), plain_orders(renyi))
     acyclic = folded.asked.reduced.acyclic
     if method == "sweep" and not acyclic:

@@ -100,8 +100,8 @@ def local_row(
 def no_answer(chain: AbsorbingChain, node: int) -> InputError:
     """Say why a node's money has no origins."""
     name = chain.graph.names.of(np.array([node]))[0].as_py()
-    tainted = chain.clean is not None and chain.clean[node]
-    why = "no listed money ever reached it" if tainted else "its past never ends"
+    clean = chain.clean is not None and chain.clean[node]
+    why = "no listed money ever reached it" if clean else "its past never ends"
     return InputError(f"{name} has no answer: {why}")
 
 

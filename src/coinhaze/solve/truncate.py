@@ -60,7 +60,7 @@ class Widths:
     @classmethod
     def of(cls, scores: Scores) -> Widths:
         """Measure the rows that have an answer."""
-        widths = (scores.bits_high - scores.bits_low)[~np.isnan(scores.bits_low)]
+        widths = scores.widths
         if len(widths) == 0:
             return cls(0.0, 0.0, 0.0)
         return cls(float(widths.mean()), float(np.quantile(widths, 0.99)), float(widths.max()))
