@@ -12,7 +12,7 @@ import click
 from coinhaze import __version__
 from coinhaze.errors import CoinhazeError
 
-COMMANDS = ("demo", "info", "origins", "score", "simulate")
+COMMANDS = ("demo", "info", "ingest", "origins", "score", "simulate", "verify")
 
 
 class _Lazy(click.Group):

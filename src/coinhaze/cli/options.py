@@ -13,6 +13,9 @@ F = TypeVar("F", bound=Callable[..., Any])
 # Options are listed once: name, type, help. Each becomes the setting of the same name.
 _GRAPH = (
     ("--format", None, "Force the format: folder, transfers, bitcoin-etl."),
+    ("--from", None, "Where a window of a store begins: a height, or a time."),
+    ("--to", None, "Where it ends, that block or second included."),
+    ("--token", None, "Which token of a store, by its address."),
     ("--view", ("coin", "address", "account"), "What nodes stand for."),
     ("--time", ("stationary", "temporal"), "Whether the order of payments counts."),
     ("--opening", None, "surplus, observed, or a FILE account,amount. [default: surplus]"),
@@ -47,6 +50,9 @@ def settings_of(given: dict[str, Any]) -> dict[str, Any]:
     from coinhaze.ledger.readers import knowledge
 
     settings = {name: value for name, value in given.items() if value not in (None, False)}
+    for option, setting in (("from", "first"), ("to", "last")):
+        if option in settings:
+            settings[setting] = settings.pop(option)
     readers: dict[str, Callable[[str], Any]] = {
         "opening": knowledge.read_opening,
         "listed": knowledge.read_listed,

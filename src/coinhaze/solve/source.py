@@ -10,8 +10,11 @@ from coinhaze.chain import AbsorbingChain, absorbing_chain
 from coinhaze.errors import UsageError
 from coinhaze.graph import TransactionGraph, transaction_graph
 from coinhaze.ledger import AccountLedger, CoinLedger, Ledger, read
+from coinhaze.ledger.store import is_store
+from coinhaze.ledger.stored import opening_of
+from coinhaze.ledger.window import Window
 
-READ_SETTINGS = frozenset({"format", "complete"})
+READ_SETTINGS = frozenset({"format", "complete", "first", "last", "token"})
 GRAPH_SETTINGS = frozenset(
     {"view", "time", "opening", "top_up", "mint", "pools", "clusters", "sinks"}
 )
@@ -39,6 +42,7 @@ def chain_of(source: Source, **settings: Any) -> AbsorbingChain:
                     f"not a path, ledger, graph or chain: {type(thing).__name__}; "
                     "rows of your own: coinhaze.AccountLedger.from_transfers(rows)"
                 )
+            settings = _opening_before(thing, settings)
             thing = read(thing, **_only(settings, READ_SETTINGS))
         else:
             _refuse(_only(settings, READ_SETTINGS), "a ledger is given")
@@ -46,6 +50,16 @@ def chain_of(source: Source, **settings: Any) -> AbsorbingChain:
     else:
         _refuse(_only(settings, READ_SETTINGS | GRAPH_SETTINGS), "a graph is given")
     return absorbing_chain(thing, **_only(settings, CHAIN_SETTINGS))
+
+
+def _opening_before(thing: Any, settings: dict[str, Any]) -> dict[str, Any]:
+    """Let a window of accounts open with what the store tells of the time before it."""
+    path = thing if isinstance(thing, str | Path) else thing[0] if len(thing) == 1 else None
+    if path is None or "opening" in settings or not is_store(Path(path)):
+        return settings
+    window = Window.of(settings.get("first"), settings.get("last"))
+    opening = opening_of(Path(path), window, token=settings.get("token"))
+    return settings if opening is None else settings | {"opening": opening}
 
 
 def _is_path(thing: Any) -> bool:

@@ -1,0 +1,180 @@
+"""Files -> store: each read a stretch at a time, committed as it goes, and never twice."""
+
+from __future__ import annotations
+
+import glob
+import hashlib
+import queue
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from coinhaze.errors import CoinhazeError, InputError, UsageError
+from coinhaze.ledger.batches import Batch, in_chunks
+from coinhaze.ledger.readers.packed import UNREADABLE, open_plain
+from coinhaze.ledger.store import Source, Store
+
+# Formats by name, and the module that reads each; told apart by what a file begins with, in this
+# order. Modules are imported when they are needed.
+FORMATS = {
+    "blockchair": "blockchair",
+}
+HEAD = 1 << 16
+
+Progress = Callable[[int, int], None]  # bytes done, bytes in all
+
+
+@dataclass(frozen=True)
+class Ingested:
+    """What an ingest did."""
+
+    rows: int  # new in the store
+    files: int  # read
+    known: int  # left out: their content was in the store already
+
+
+def ingest(
+    sources: Sequence[str | Path],
+    store: Store,
+    *,
+    format: str | None = None,
+    progress: Progress = lambda done, whole: None,
+) -> Ingested:
+    """Read files, folders of files and patterns into a store.
+
+    What was read before (by its content, whatever its name) is left out. Every few hundred
+    thousand rows are committed; after an interrupt the same call goes on from there.
+    """
+    paths = expand(sources)
+    sizes = [path.stat().st_size for path in paths]
+    done = rows = files = known = 0
+    in_store = {source.digest for source in store.sources() if source.done}
+    for path, size in zip(paths, sizes, strict=True):
+        digest = digest_of(path)
+        if digest in in_store:
+            known += 1
+        else:
+            name = format or format_of(path)
+            for batch, added in _feed(store, path, digest, name):
+                rows += added
+                progress(done + batch.read, sum(sizes))
+            in_store.add(digest)
+            files += 1
+        done += size
+        progress(done, sum(sizes))
+    return Ingested(rows, files, known)
+
+
+def _feed(store: Store, path: Path, digest: str, format: str) -> Iterator[tuple[Batch, int]]:
+    """Append the batches of one file, each with a note of how far it is in."""
+    read = 0
+    for batch in ahead(in_chunks(reader_of(format).batches(path))):
+        with store.transaction():
+            added = store.append(batch)
+            read += sum(len(t) for t in batch.tables.values())
+            store.note_source(Source(digest, path.name, format, read, done=False))
+        yield batch, added
+    with store.transaction():
+        store.note_source(Source(digest, path.name, format, read, done=True))
+
+
+def ahead(batches: Iterator[Batch]) -> Iterator[Batch]:
+    """Read one batch ahead in a thread of its own, while the one before is being stored."""
+    waiting: queue.Queue[Batch | BaseException | None] = queue.Queue(maxsize=1)
+    stop = threading.Event()
+
+    def put(thing: Batch | BaseException | None) -> bool:
+        while not stop.is_set():
+            try:
+                waiting.put(thing, timeout=0.2)
+                return True
+            except queue.Full:
+                continue
+        return False
+
+    def run() -> None:
+        try:
+            for batch in batches:
+                if not put(batch):
+                    return
+            put(None)
+        except BaseException as error:
+            put(error)
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    try:
+        while (thing := waiting.get()) is not None:
+            if isinstance(thing, BaseException):
+                raise thing
+            yield thing
+    finally:
+        stop.set()
+        thread.join()
+
+
+def expand(sources: Sequence[str | Path]) -> list[Path]:
+    """List the files that are meant: files, all files in folders, and patterns; each once."""
+    found: dict[Path, None] = {}
+    for source in sources:
+        path = Path(source)
+        if path.is_dir():
+            inside = sorted(p for p in path.rglob("*") if p.is_file() and p.name[0] != ".")
+        elif path.exists():
+            inside = [path]
+        else:
+            inside = sorted(Path(p) for p in glob.glob(str(source), recursive=True))
+            inside = [p for p in inside if p.is_file()]
+        if not inside:
+            raise InputError(f"{source}: no such file")
+        found |= dict.fromkeys(inside)
+    return list(found)
+
+
+def digest_of(path: Path) -> str:
+    """Give the SHA-256 of a file."""
+    try:
+        with open(path, "rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror}") from None
+
+
+def reader_of(format: str) -> Any:
+    """Give the module that reads a format."""
+    if format not in FORMATS:
+        raise UsageError(f"unknown format {format!r}: one of {', '.join(FORMATS)}")
+    return import_module(f"coinhaze.ledger.readers.{FORMATS[format]}")
+
+
+def format_of(path: Path) -> str:
+    """Name the format of a file by what it begins with."""
+    head = head_of(path)
+    name = recognise(head)
+    if name is None:
+        raise InputError(
+            f"{path}: no known format: it begins {head[:60]!r}; --format forces one of "
+            f"{', '.join(FORMATS)}"
+        )
+    return name
+
+
+def recognise(head: bytes) -> str | None:
+    """Name the format of a file that begins with these bytes, unpacked."""
+    return next((name for name in FORMATS if reader_of(name).recognises(head)), None)
+
+
+def head_of(path: Path) -> bytes:
+    """Give what a file begins with, unpacked."""
+    try:
+        with open_plain(path) as file:
+            return bytes(file.read(HEAD))
+    except FileNotFoundError:
+        raise InputError(f"{path}: no such file") from None
+    except CoinhazeError:
+        raise
+    except UNREADABLE as error:
+        raise InputError(f"{path}: cannot be read: {error}") from None

@@ -1,0 +1,286 @@
+"""The store: a ledger in one DuckDB file, put together from batches of any number of sources.
+
+Rows are kept by name, as sources tell them (see batches.py), so that users can query them with SQL.
+What a batch adds is committed whole or not at all. A row that is there already is not added again;
+one that says something else than what is there is refused.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+
+from coinhaze.errors import InputError, LedgerError, ResourceError, UsageError, first_few
+from coinhaze.ledger.batches import ACCOUNT_TABLES, COIN_TABLES, KEYS, SCHEMAS, Batch
+from coinhaze.ledger.text import text_hashes
+
+VERSION = 1
+MAGIC = b"DUCK"  # at byte 8 of every DuckDB file
+_TYPES = {pa.string(): "VARCHAR", pa.int64(): "BIGINT", pa.bool_(): "BOOLEAN"}
+# Sums of 2^256 - 1 are exact in BIGNUM; text would sort by letters.
+_EXACT = {("transfers", "amount"): "BIGNUM"}
+
+
+@dataclass(frozen=True)
+class Source:
+    """A file or node a store was fed from: what it was, and whether all of it is in."""
+
+    digest: str
+    name: str
+    format: str
+    rows: int
+    done: bool
+
+
+class Store:
+    """One ledger on disk, or in memory if no path is given; a context manager."""
+
+    def __init__(self, path: Path | None, *, read_only: bool = False) -> None:
+        self.path = path
+        fresh = path is None or not path.exists()
+        if fresh and read_only:
+            raise InputError(f"{path}: no such store")
+        if not fresh and path is not None and not is_store(path):
+            raise InputError(f"{path}: not a store; `coinhaze ingest` makes one")
+        try:
+            self.connection = duckdb.connect(
+                ":memory:" if path is None else str(path),
+                read_only=read_only,
+                config={"memory_limit": "1GB"},
+            )
+        except duckdb.Error as error:
+            raise _ours(path, error) from None
+        self.ask("SET enable_progress_bar = false")
+        if fresh:
+            self._create()
+        self._check_version()
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the file."""
+        self.connection.close()
+
+    def ask(self, query: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
+        """Give the rows a query finds."""
+        try:
+            return self.connection.execute(query, list(values)).fetchall()
+        except duckdb.Error as error:
+            raise _ours(self.path, error) from None
+
+    def table(self, query: str, values: Sequence[object] = ()) -> pa.Table:
+        """Give what a query finds as an Arrow table."""
+        try:
+            return self.connection.sql(query, params=list(values)).to_arrow_table()
+        except duckdb.Error as error:
+            raise _ours(self.path, error) from None
+
+    def _create(self) -> None:
+        with self.transaction():
+            self.ask("CREATE TABLE about (key VARCHAR PRIMARY KEY, value VARCHAR NOT NULL)")
+            self.ask("INSERT INTO about VALUES ('coinhaze_store', ?)", [str(VERSION)])
+            self.ask(
+                "CREATE TABLE sources (digest VARCHAR PRIMARY KEY, name VARCHAR NOT NULL, format "
+                "VARCHAR NOT NULL, rows BIGINT NOT NULL, done BOOLEAN NOT NULL)"
+            )
+            for name, schema in SCHEMAS.items():
+                columns = ", ".join(
+                    f"{f.name} {_EXACT.get((name, f.name), _TYPES[f.type])}"
+                    + ("" if f.nullable else " NOT NULL")
+                    for f in schema
+                )
+                self.ask(f"CREATE TABLE {name} ({columns})")
+
+    def _check_version(self) -> None:
+        try:
+            found = self.ask("SELECT value FROM about WHERE key = 'coinhaze_store'")
+        except InputError:
+            found = []
+        if found != [(str(VERSION),)]:
+            raise InputError(
+                f"{self.path}: not a store this coinhaze reads: version "
+                f"{found[0][0] if found else 'unknown'}, here {VERSION}"
+            )
+
+    @contextlib.contextmanager
+    def transaction(self) -> Iterator[None]:
+        """Commit all that is done inside, or nothing of it."""
+        self.ask("BEGIN")
+        try:
+            yield
+            self.ask("COMMIT")
+        except BaseException:
+            with contextlib.suppress(duckdb.Error):
+                self.connection.execute("ROLLBACK")
+            raise
+
+    def sources(self) -> list[Source]:
+        """Give what the store was fed from, in order."""
+        return [Source(*row) for row in self.ask("SELECT * FROM sources ORDER BY rowid")]
+
+    def note_source(self, source: Source) -> None:
+        """Say how far a source is in."""
+        self.ask(
+            "INSERT OR REPLACE INTO sources VALUES (?, ?, ?, ?, ?)",
+            [source.digest, source.name, source.format, source.rows, source.done],
+        )
+
+    @property
+    def kind(self) -> str | None:
+        """Tell what the store holds: coins, accounts, or nothing yet."""
+        for kind, tables in (("coins", COIN_TABLES), ("accounts", ACCOUNT_TABLES)):
+            if any(self.ask(f"SELECT 1 FROM {t} LIMIT 1") for t in tables):
+                return kind
+        return None
+
+    def append(self, batch: Batch) -> int:
+        """Add what is new in a batch; give how many rows that are. Belongs in a transaction."""
+        self._check_kind(batch)
+        return sum(self._append(name, table) for name, table in batch.tables.items() if len(table))
+
+    def _check_kind(self, batch: Batch) -> None:
+        brings = {"accounts" for t in ACCOUNT_TABLES if t in batch.tables}
+        brings |= {"coins" for t in COIN_TABLES if t in batch.tables}
+        kind = self.kind
+        if kind is not None and brings - {kind}:
+            raise UsageError(f"{self.path}: holds {kind}; a store is one ledger: use another file")
+
+    def _append(self, name: str, table: pa.Table) -> int:
+        keys = KEYS[name]
+        others = [f.name for f in SCHEMAS[name] if f.name not in keys]
+        columns, using = ", ".join(f.name for f in SCHEMAS[name]), ", ".join(keys)
+        self.connection.register("coming", table)
+        try:
+            fresh = "coming" if are_unique(table, keys) else self._merged(name, keys, others)
+            ((low, high),) = self.ask(f"SELECT min(height), max(height) FROM {fresh}")
+            near = f"SELECT * FROM {name} WHERE height BETWEEN {low} AND {high}"
+            ((before,),) = self.ask(f"SELECT count(*) FROM ({near})")
+            new = fresh
+            if before:
+                self._compare(name, fresh, near, keys, others)
+                new = f"{fresh} ANTI JOIN ({near}) USING ({using})"
+            self.ask(f"INSERT INTO {name} SELECT {columns} FROM {new}")
+            ((after,),) = self.ask(f"SELECT count(*) FROM ({near})")
+            return int(after - before)
+        finally:
+            self.connection.unregister("coming")
+            self.ask("DROP TABLE IF EXISTS merged")
+
+    def _merged(self, name: str, keys: Sequence[str], others: Sequence[str]) -> str:
+        """Make one row of all that are told of one key, filling nulls; refuse what differs."""
+        figures = "".join(f", max({c}) AS {c}" for c in others)
+        unlike = " OR ".join(f"min({c}) <> max({c})" for c in others) or "false"
+        using = ", ".join(keys)
+        self.ask(
+            f"CREATE OR REPLACE TEMP TABLE merged AS SELECT {using}{figures}, "
+            f"coalesce({unlike}, false) AS unlike FROM coming GROUP BY {using}"
+        )
+        self._refuse(name, keys, "SELECT * FROM merged WHERE unlike", "two rows of one key differ")
+        return "merged"
+
+    def _compare(
+        self, name: str, fresh: str, near: str, keys: Sequence[str], others: Sequence[str]
+    ) -> None:
+        """Refuse rows that say something else than those that are there."""
+        unlike = " OR ".join(f"old.{c} <> fresh.{c}" for c in others) or "false"
+        using = ", ".join(keys)
+        self._refuse(
+            name,
+            keys,
+            f"SELECT {using} FROM {fresh} AS fresh JOIN ({near}) AS old USING ({using}) "
+            f"WHERE {unlike}",
+            "another row is in the store already",
+        )
+
+    def _refuse(self, name: str, keys: Sequence[str], query: str, what: str) -> None:
+        found = self.ask(f"SELECT {', '.join(keys)} FROM ({query}) ORDER BY ALL LIMIT 4")
+        if found:
+            shown = first_few([" ".join(str(v) for v in row) for row in found])
+            fix = "if the chain was reorganised, ingest from its node; else one source is wrong"
+            raise LedgerError(f"{self.path or 'store'}: {name}", what, value=shown, fix=fix)
+
+    def roll_back(self, height: int) -> int:
+        """Take out everything from a height on; give the rows taken. Belongs in a transaction."""
+        gone = 0
+        for name in SCHEMAS:
+            ((rows,),) = self.ask(f"SELECT count(*) FROM {name} WHERE height >= ?", [height])
+            self.ask(f"DELETE FROM {name} WHERE height >= ?", [height])
+            gone += int(rows)
+        return gone
+
+    def headers(self, most: int = 1000) -> Mapping[int, str]:
+        """Give the hashes of the newest blocks by height."""
+        rows = self.ask("SELECT height, hash FROM blocks ORDER BY height DESC LIMIT ?", [most])
+        return dict(rows)
+
+    def digest(self) -> str:
+        """Give a digest of all rows, the same in whatever order they came."""
+        parts = []
+        for name, schema in SCHEMAS.items():
+            row = ", ".join(f"coalesce(CAST({f.name} AS VARCHAR), '\\N')" for f in schema)
+            sums = (
+                f"SELECT count(*), coalesce(sum(CAST(md5_number_lower({_joined(row)}) AS HUGEINT)),"
+                f" 0), coalesce(sum(CAST(md5_number_upper({_joined(row)}) AS HUGEINT)), 0) "
+                f"FROM {name}"
+            )
+            parts.append(f"{name}:{'/'.join(str(v) for v in self.ask(sums)[0])}")
+        return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+
+
+def are_unique(table: pa.Table, keys: Sequence[str]) -> bool:
+    """Tell whether no two rows have one key; it may say no where two keys share a hash."""
+    key = np.zeros(len(table), dtype=np.uint64)
+    for name in keys:
+        column = table[name].combine_chunks()
+        part = (
+            text_hashes(column)
+            if pa.types.is_string(column.type)
+            else column.to_numpy(zero_copy_only=False).astype(np.uint64)
+        )
+        # An odd factor keeps all bits; the high ones are brought down for the next round.
+        key = (key ^ part) * np.uint64(0x9E3779B97F4A7C15)
+        key ^= key >> np.uint64(29)
+    key.sort()
+    return not bool(np.any(key[1:] == key[:-1]))
+
+
+def _joined(columns: str) -> str:
+    return f"concat_ws(chr(31), {columns})"
+
+
+def is_store(path: Path) -> bool:
+    """Tell whether a file is a DuckDB database."""
+    try:
+        with open(path, "rb") as file:
+            return file.read(12)[8:] == MAGIC
+    except OSError:
+        return False
+
+
+def _ours(path: Path | None, error: duckdb.Error) -> InputError | ResourceError:
+    """Turn an error of the database into one of ours."""
+    text = str(error).splitlines()[0]
+    full = "No space left" in str(error) or ("disk" in text.lower() and "full" in text.lower())
+    if full or isinstance(error, duckdb.OutOfMemoryException):
+        return ResourceError(f"{path}: {text}; the store is as it was at its last commit")
+    if isinstance(error, duckdb.IOException) and "lock" in text.lower():
+        return InputError(f"{path}: another process has it open: {text}")
+    return InputError(f"{path}: {text}")

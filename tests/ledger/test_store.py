@@ -1,0 +1,287 @@
+"""The store: what goes in comes out, once, in order, whatever happens on the way."""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import coinhaze
+from coinhaze.errors import InputError, LedgerError, UsageError
+from coinhaze.ledger import CoinLedger, read
+from coinhaze.ledger.batches import Batch, Rows, gather
+from coinhaze.ledger.ingest import Ingested, ingest
+from coinhaze.ledger.store import Store, are_unique
+from coinhaze.ledger.stored import read_store
+from coinhaze.ledger.verify import verify
+from coinhaze.ledger.window import Window
+from coinhaze.simulate import simulate_week
+from ledger.blockchair_files import write_blockchair
+
+
+@pytest.fixture(scope="module")
+def week() -> CoinLedger:
+    ledger = simulate_week("bitcoin-week", size=0.01)
+    assert isinstance(ledger, CoinLedger)
+    return ledger
+
+
+@pytest.fixture(scope="module")
+def dump(week: CoinLedger, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("dump")
+    assert len(write_blockchair(week, folder)) == 21
+    return folder
+
+
+def test_a_week_of_dumps_scores_as_the_week_itself(
+    week: CoinLedger, dump: Path, tmp_path: Path
+) -> None:
+    path = tmp_path / "week.duckdb"
+    with Store(path) as store:
+        done = ingest([dump], store)
+        assert done.files == 21
+        assert "no coin spent twice" in "\n".join(verify(store))
+    for view in ("coin", "address"):
+        one = coinhaze.score(week, view=view, nodes="all").to_arrow().sort_by("node")
+        other = coinhaze.score(path, view=view, nodes="all").to_arrow().sort_by("node")
+        # Sources and rows may be added up in another order: the numbers agree to the last digits.
+        assert one["node"] == other["node"]
+        assert one["balance"] == other["balance"]
+        assert one["sources"] == other["sources"]
+        np.testing.assert_allclose(one["bits"], other["bits"], atol=1e-11)
+        np.testing.assert_allclose(one["steps"], other["steps"], atol=1e-9)
+
+
+def test_dumps_can_be_scored_without_a_store(week: CoinLedger, dump: Path) -> None:
+    files = sorted(dump.iterdir())
+    assert read(files).facts()["unspent_value"] == week.facts()["unspent_value"]
+
+
+def test_the_same_files_change_nothing_however_named(dump: Path, tmp_path: Path) -> None:
+    with Store(tmp_path / "one") as store:
+        ingest([dump], store)
+        digest = store.digest()
+        assert ingest([dump], store) == Ingested(0, 0, len(list(dump.iterdir())))
+        renamed = tmp_path / "renamed.gz"
+        renamed.write_bytes(next(iter(sorted(dump.iterdir()))).read_bytes())
+        assert ingest([renamed], store).rows == 0
+        assert store.digest() == digest
+
+
+def test_overlapping_files_give_the_digest_of_clean_ones(dump: Path, tmp_path: Path) -> None:
+    clean, twice = tmp_path / "clean", tmp_path / "twice"
+    files = sorted(dump.glob("*outputs*"))
+    text = [gzip.decompress(f.read_bytes()).decode() for f in files]
+    header = text[0].split("\n", 1)[0]
+    both = tmp_path / "both.tsv"
+    body = [line for t in text[:2] for line in t.split("\n")[1:]]
+    both.write_text("\n".join([header, *body, *body[:50]]))
+    for path, sources in ((clean, files), (twice, [both, *files])):
+        with Store(path) as store:
+            ingest(sources, store)
+    with Store(clean) as one, Store(twice) as other:
+        assert one.digest() == other.digest()
+
+
+def test_a_row_that_says_something_else_is_refused(dump: Path, tmp_path: Path) -> None:
+    path = tmp_path / "store"
+    file = sorted(dump.glob("*outputs*"))[0]
+    lines = gzip.decompress(file.read_bytes()).decode().split("\n")
+    fields = lines[1].split("\t")
+    fields[4] = str(int(fields[4]) + 1)
+    bad = tmp_path / "bad.tsv"
+    bad.write_text("\n".join([lines[0], "\t".join(fields)]))
+    with Store(path) as store:
+        ingest([file], store)
+        before = store.digest()
+        with pytest.raises(LedgerError, match="another row is in the store already") as caught:
+            ingest([bad], store)
+        assert fields[1] in str(caught.value)
+        assert store.digest() == before
+    mixed = tmp_path / "mixed.tsv"
+    mixed.write_text("\n".join([lines[0], lines[1], "\t".join(fields)]))
+    with Store(None) as store, pytest.raises(LedgerError, match="two rows of one key differ"):
+        ingest([mixed], store)
+
+
+def test_windows_know_the_coins_made_before_them(week: CoinLedger, dump: Path) -> None:
+    heights = week.heights.to_numpy(zero_copy_only=False)[week.inside]
+    middle = int(np.median(heights))
+    with Store(None) as store:
+        ingest([dump], store)
+        whole = read_store(store)
+        early = read_store(store, Window.of(None, middle))
+        late = read_store(store, Window.of(str(middle + 1), None))
+    assert len(early) + len(late) == len(whole) == len(week)
+    assert isinstance(late, CoinLedger)
+    assert late.facts()["earlier_coins_spent"] > week.facts()["earlier_coins_spent"] / 4  # type: ignore[operator]
+
+
+@pytest.mark.parametrize(
+    ("ends", "says"),
+    [
+        (("yesterday", None), "no height and no time"),
+        (("100", "2021-04-01"), "both heights or both times"),
+        (("200", "100"), "ends before it begins"),
+    ],
+)
+def test_windows_without_meaning_are_refused(ends: tuple[str, str | None], says: str) -> None:
+    with pytest.raises(UsageError, match=says):
+        Window.of(*ends)
+
+
+def test_a_window_by_time_cuts_at_the_second(week: CoinLedger, dump: Path) -> None:
+    times = week.times.to_numpy(zero_copy_only=False)[week.inside]
+    cut = int(np.median(times))
+    moment = str(np.datetime64(cut, "s"))
+    with Store(None) as store:
+        ingest([dump], store)
+        assert len(read_store(store, Window.of(moment, None))) == int((times >= cut).sum())
+        assert len(read_store(store, Window.of(None, moment))) == int((times <= cut).sum())
+
+
+def test_values_nobody_tells_are_named(tmp_path: Path) -> None:
+    inputs, made = Rows("inputs"), Rows("transactions")
+    made.add(height=5, txid="t", coinbase=False)
+    inputs.add(height=5, txid="t", vin=0, spent_txid="early", spent_vout=3)
+    outputs = Rows("outputs")
+    outputs.add(height=5, txid="t", vout=0, spendable=True, value=7)
+    with Store(tmp_path / "store") as store:
+        with store.transaction():
+            store.append(Batch(gather([inputs, made, outputs])))
+        with pytest.raises(InputError, match=r"values of 1 coins .*\(early:3\).* undo data"):
+            read_store(store)
+        older = Rows("outputs")
+        older.add(height=1, txid="early", vout=3, spendable=True, value=9, owner="alice")
+        with store.transaction():
+            store.append(Batch(gather([older])))
+        ledger = read_store(store, Window.of(5, None))
+    assert isinstance(ledger, CoinLedger)
+    assert ledger.output_value is not None
+    assert ledger.output_value.ints() == [9, 7]
+    assert ledger.owners.to_pylist()[0] == "alice"
+
+
+def test_transactions_of_one_block_stand_after_the_makers_of_their_coins() -> None:
+    made, inputs, outputs = Rows("transactions"), Rows("inputs"), Rows("outputs")
+    chain = ["f", "b", "e", "a"]  # each spends the one before; ids in no order
+    for k, txid in enumerate(chain):
+        made.add(height=1, txid=txid, coinbase=k == 0)
+        outputs.add(height=1, txid=txid, vout=0, spendable=True, value=5)
+        if k:
+            inputs.add(height=1, txid=txid, vin=0, spent_txid=chain[k - 1], spent_vout=0)
+    with Store(None) as store:
+        with store.transaction():
+            store.append(Batch(gather([made, inputs, outputs])))
+        assert read_store(store).txids.to_pylist() == chain  # type: ignore[union-attr]
+
+
+def test_the_duplicate_coinbases_are_told_apart() -> None:
+    from coinhaze.ledger.coins import DUPLICATE_COINBASES
+
+    made, outputs = Rows("transactions"), Rows("outputs")
+    for txid, heights in DUPLICATE_COINBASES.items():
+        for height in heights:
+            made.add(height=height, txid=txid, coinbase=True)
+            outputs.add(height=height, txid=txid, vout=0, spendable=True, value=5_000_000_000)
+    with Store(None) as store:
+        with store.transaction():
+            store.append(Batch(gather([made, outputs])))
+        ledger = read_store(store)
+    assert isinstance(ledger, CoinLedger)
+    names = {f"{t}@{h[0]}" for t, h in DUPLICATE_COINBASES.items()} | set(DUPLICATE_COINBASES)
+    assert set(ledger.txids.to_pylist()) == names
+    assert ledger.facts()["unspent_value"] == 10_000_000_000
+
+
+def test_a_branch_is_taken_back_whole(tmp_path: Path) -> None:
+    with Store(tmp_path / "store") as store:
+        for height in range(5):
+            blocks, made = Rows("blocks"), Rows("transactions")
+            blocks.add(height=height, hash=f"h{height}", previous=f"h{height - 1}")
+            made.add(height=height, txid=f"t{height}", coinbase=True)
+            with store.transaction():
+                store.append(Batch(gather([blocks, made])))
+        assert store.headers(2) == {4: "h4", 3: "h3"}
+        with store.transaction():
+            assert store.roll_back(3) == 4
+        assert max(store.headers()) == 2
+        with contextlib.suppress(RuntimeError), store.transaction():
+            store.roll_back(0)
+            raise RuntimeError("on the way")
+        assert max(store.headers()) == 2
+
+
+def test_only_stores_are_opened(tmp_path: Path) -> None:
+    import duckdb
+
+    (tmp_path / "text").write_text("not a database")
+    with pytest.raises(InputError, match="not a store"):
+        Store(tmp_path / "text")
+    with pytest.raises(InputError, match="no such store"):
+        Store(tmp_path / "absent", read_only=True)
+    duckdb.connect(str(tmp_path / "other")).close()
+    with pytest.raises(InputError, match="not a store this coinhaze reads"):
+        Store(tmp_path / "other")
+    with Store(tmp_path / "empty") as store, pytest.raises(InputError, match="is empty"):
+        read_store(store)
+
+
+def test_unique_keys_are_told_from_repeated_ones() -> None:
+    rows = Rows("inputs")
+    for k in range(1000):
+        rows.add(height=k // 7, txid=f"t{k // 3}", vin=k % 3, spent_txid="a", spent_vout=k)
+    assert are_unique(rows.table(), ("height", "txid", "vin"))
+    rows.add(height=0, txid="t0", vin=2, spent_txid="b", spent_vout=1)
+    assert not are_unique(rows.table(), ("height", "txid", "vin"))
+
+
+def _kill_after(delay: float, arguments: list[str], folder: Path) -> bool:
+    """Run the command, kill it after a while; tell whether it was still at work."""
+    with subprocess.Popen(
+        [sys.executable, "-m", "coinhaze", *arguments], cwd=folder, stderr=subprocess.DEVNULL
+    ) as process:
+        time.sleep(delay)
+        running = process.poll() is None
+        if running:
+            os.kill(process.pid, signal.SIGKILL)
+    return running
+
+
+@pytest.fixture(scope="module")
+def clean_digest(dump: Path) -> str:
+    with Store(None) as store:
+        ingest([dump], store)
+        return store.digest()
+
+
+@pytest.mark.parametrize("kills", [6, pytest.param(50, marks=pytest.mark.long)])
+def test_killed_at_any_moment_nothing_is_lost_or_doubled(
+    dump: Path,
+    tmp_path: Path,
+    clean_digest: str,
+    kills: int,
+) -> None:
+    chance = np.random.default_rng(3)
+    arguments = ["ingest", str(dump), "-o", "store"]
+    killed = 0
+    for _ in range(kills):
+        if not _kill_after(float(chance.uniform(0.3, 1.6)), arguments, tmp_path):
+            (tmp_path / "store").unlink()
+        else:
+            killed += 1
+    assert killed > kills / 3
+    done = subprocess.run(
+        [sys.executable, "-m", "coinhaze", *arguments], cwd=tmp_path, check=False, timeout=120
+    )
+    assert done.returncode == 0
+    with Store(tmp_path / "store", read_only=True) as store:
+        assert store.digest() == clean_digest
