@@ -152,9 +152,10 @@ def intervals(
     time it visits that state. See docs/accuracy.md.
     """
     factor = asked.factor
-    cost = factor.roundings(by_fours=by_fours) * ROUNDING
-    by_total = slack_from_total(1.01 * factor.solve(cost)[asked.scored], sources)
-    by_each = slack_from_each(1.01 * float(cost.sum()), bits)
+    walks = factor.roundings(by_fours=by_fours, walks=True) * ROUNDING
+    by_total = slack_from_total(1.01 * factor.solve(walks)[asked.scored], sources)
+    each = factor.roundings(by_fours=by_fours) * ROUNDING
+    by_each = slack_from_each(1.01 * float(each.sum()), bits)
     # Adding up -p log2 p: a tile's terms, then tile by tile, a few roundings each.
     # Inner entropies of columns err by the moves behind their gates.
     # Logarithms are right to 2e-14 each, 150 roundings.

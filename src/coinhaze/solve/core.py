@@ -32,6 +32,9 @@ HEAVY = (0.1, 0.07, 0.05)
 LARGEST_CLUSTER = 400
 MOST_GROWTH = 4
 MOST_SWEEPS = 20_000
+ROUNDING = 2.0**-53
+# An inverse is multiplied back by blocks of so many states.
+BACK = 128
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,6 +59,7 @@ class DenseCore:
 
     inverse: Floats
     row_error: Floats  # bound on each row's relative rounding error, times 2^53
+    checked: Floats  # the same for walks, found by multiplying back: see `multiplied_back`
 
     def __len__(self) -> int:
         return len(self.inverse)
@@ -146,9 +150,37 @@ def dense_core(moves: Triples, errors: Floats, out: Floats, out_error: Floats) -
     matrix, error = np.zeros((n, n)), np.zeros((n, n), dtype=np.float32)
     matrix[rows, to] = values
     error[rows, to] = errors
+    given = np.maximum(error.max(axis=1, initial=0.0), out_error)
+    before = matrix.copy()
     pivot, row_error = eliminate_core(matrix, error, out.copy(), out_error.copy())
     refuse_faint(pivot)
-    return DenseCore(invert_core(matrix, pivot), row_error)
+    inverse = invert_core(matrix, pivot)
+    # Moves as given may be off by a relative error, which counts twice; see docs/accuracy.md.
+    checked = 2 * given + multiplied_back(before, out, inverse)
+    return DenseCore(inverse, row_error, checked)
+
+
+def multiplied_back(moves: Floats, out: Floats, inverse: Floats) -> Floats:
+    """Bound what a computed inverse X leaves of the identity, for every row, times 2^53.
+
+    With D the sums of ways out and M the moves let E = I - (D - M) X. Then (D - M)^-1 - X =
+    (D - M)^-1 E, so a walk errs, in total over where it ends, by at most |E| out for each visit:
+    out is what each state leaves by, and (D - M)^-1 out = 1. Rounding of this very product is
+    bounded along: sums go by blocks, so that few terms meet.
+    """
+    n = len(out)
+    scale = out + moves.sum(axis=1)
+    product = np.zeros((n, n))
+    for first in range(0, n, BACK):
+        product += moves[:, first : first + BACK] @ inverse[first : first + BACK]
+    whole = scale[:, None] * inverse
+    left = whole - product
+    left[np.diag_indices(n)] -= 1.0
+    # Terms of a block, blocks, the sums of ways out (added up in pairs), and what comes last.
+    roundings = BACK + n / BACK + 2 * np.log2(n + 2) + 16
+    bound = np.abs(left) / ROUNDING + roundings * (whole + product + np.eye(n))
+    checked: Floats = 1.01 * (bound @ out)
+    return checked
 
 
 def refuse_faint(pivot: Floats) -> None:

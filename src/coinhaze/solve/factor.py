@@ -10,7 +10,7 @@ import numpy as np
 
 from coinhaze.ledger.amounts import Bools, Floats, Ints
 from coinhaze.ledger.frozen import release_unused
-from coinhaze.solve.core import Core, SparseCore, dense_core, refuse_faint, sparse_core
+from coinhaze.solve.core import Core, DenseCore, SparseCore, dense_core, refuse_faint, sparse_core
 from coinhaze.solve.factor_kernels import (
     LEAST_CORE,
     eliminate_small,
@@ -143,18 +143,25 @@ class Factor:
             visits_of(*self.arrays(), first, last, result)
         return result[self.place]
 
-    def roundings(self, *, by_fours: bool) -> Floats:
+    def roundings(self, *, by_fours: bool, walks: bool = False) -> Floats:
         """Bound the relative error each state's moves bring into a solve, times 2^53.
 
-        Tiles add rows up four at a time, lists one by one.
+        Tiles add rows up four at a time, lists one by one. `walks` asks for a bound on where walks
+        end in total, for each visit; else it holds for every single probability.
         """
         degree = np.diff(self.lower) + np.diff(self.upper)
+        row_error = self.row_error.copy()
         for block, core in self.cores.items():
             end = self.block_start[block + 1]
-            degree[end - len(core) : end] += 4 * core.degree
+            part = slice(end - len(core), end)
+            if walks and isinstance(core, DenseCore):
+                row_error[part] = core.checked / 2
+                degree[part] += len(core) + 32
+            else:
+                degree[part] += 4 * core.degree
         # One product for each move, the sums, the own opening and the pivot.
         sums = np.minimum(degree, degree // 4 + 3) if by_fours else degree
-        roundings: Floats = 2 * self.row_error + sums + 4
+        roundings: Floats = 2 * row_error + sums + 4
         return roundings[self.place]
 
     @property
