@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from coinhaze.errors import LedgerError
 from coinhaze.ledger.batches import Batch, table_of
-from coinhaze.ledger.readers.delimited import Stretch, stream_text
+from coinhaze.ledger.readers.delimited import Stretch, header_of, stream_text
 
 INPUTS = (
     "transaction_hash", "index", "value", "recipient", "spending_block_id",
@@ -44,10 +44,7 @@ def _kind(names: list[str]) -> tuple[str, ...] | None:
 
 def batches(path: Path) -> Iterator[Batch]:
     """Read one file."""
-    from coinhaze.ledger.readers.packed import open_plain
-
-    with open_plain(path) as file:
-        names = bytes(file.readline(1 << 16)).decode("utf-8", "replace").rstrip("\r\n").split("\t")
+    names = header_of(path, "\t")
     columns = _kind(names)
     if columns is None:
         raise LedgerError(f"{path}:1", "no Blockchair table of coins", value=names)

@@ -46,7 +46,7 @@ def stream_text(
 
     `null` is the text that stands for nothing. Where fields are not `quoted`, quotes are letters.
     """
-    names = _header(path, delimiter)
+    names = header_of(path, delimiter)
     for column in (*columns, *optional):
         if names.count(column) != 1 and (column in columns or column in names):
             fault = "no column" if column not in names else "more than one column"
@@ -58,7 +58,7 @@ def stream_text(
         for batch in _reader(path, raw, chosen, delimiter, null, quoted):
             yield Stretch(path, pa.Table.from_batches([batch]), first, raw.tell(), quoted)
             first += len(batch)
-    except pa.ArrowInvalid as error:
+    except pa.ArrowException as error:
         if not _has_rows(path):
             return
         raise _explained(path, first, error) from None
@@ -100,7 +100,8 @@ def _reader(
     )
 
 
-def _header(path: Path, delimiter: str) -> list[str]:
+def header_of(path: Path, delimiter: str) -> list[str]:
+    """Give the names in the first line of a file."""
     try:
         with open_plain(path) as file:
             line = bytes(file.readline(1 << 16))

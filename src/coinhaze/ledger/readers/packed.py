@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import io
 import lzma
 import zlib
 from pathlib import Path
@@ -39,5 +40,5 @@ def open_plain(path: Path) -> BinaryIO:
     if how == XZ:
         return cast(BinaryIO, lzma.open(path))
     if how == ZSTD:
-        return cast(BinaryIO, pa.input_stream(str(path), compression="zstd"))
+        return io.BufferedReader(cast(io.RawIOBase, pa.input_stream(str(path), compression="zstd")))
     return open(path, "rb")
