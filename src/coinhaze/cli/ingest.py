@@ -1,9 +1,11 @@
-"""coinhaze ingest: files of the real world into one store."""
+"""coinhaze ingest: files of the real world, or a node, into one store."""
 
 from __future__ import annotations
 
 import shlex
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -17,31 +19,94 @@ from coinhaze.cli.waiting import wait_for
     help="The store to make, or to add to.",
 )  # fmt: skip
 @click.option("--format", "format_", help="Force the format of all files.")
-def command(sources: tuple[str, ...], output: Path, format_: str | None) -> None:
-    """Read dumps and exports into a store that scores can be made of, and SQL can ask.
+@click.option("--from", "first", type=click.IntRange(0), help="A node's first block to read.")
+@click.option("--to", "last", type=click.IntRange(0), help="The last one. [default: the tip]")
+@click.option("--token", help="Of an Ethereum node: the transfers of one token, by its address.")
+@click.option("--follow", "keep_up", is_flag=True, help="Keep up with a node until interrupted.")
+def command(sources: tuple[str, ...], output: Path, format_: str | None, **options: Any) -> None:
+    """Read dumps and exports, or a node, into a store that can be scored and asked by SQL.
 
-    Example: coinhaze ingest blockchair_bitcoin_*.tsv.gz -o bitcoin.duckdb
+    Examples: coinhaze ingest blockchair_bitcoin_*.tsv.gz -o bitcoin.duckdb
+
+              coinhaze ingest bitcoin+http://127.0.0.1:8332 --from 800000 -o bitcoin.duckdb
     """
-    from coinhaze.ledger.ingest import Ingested, expand, ingest
+    from coinhaze.errors import UsageError
+    from coinhaze.ledger.follow import is_node
+    from coinhaze.ledger.ingest import expand
     from coinhaze.ledger.store import Store
 
-    expand(sources)
+    nodes = [s for s in sources if is_node(s)]
+    if nodes and (len(sources) > 1 or format_):
+        raise UsageError("a node is a source by itself: name it alone, without a format")
+    if not nodes:
+        if any(v not in (None, False) for v in options.values()):
+            raise UsageError("--from, --to, --token and --follow are for nodes, not for files")
+        expand(sources)
     with Store(output) as store:
-
-        def work(note: object) -> Ingested:
-            def progress(done: int, whole: int) -> None:
-                note(done / max(whole, 1))  # type: ignore[operator]
-
-            return ingest(sources, store, format=format_, progress=progress)
-
         try:
-            done = wait_for("ingesting", work)
+            if nodes:
+                _from_node(nodes[0], store, **options)
+            else:
+                _from_files(sources, store, format_)
         except KeyboardInterrupt:
-            again = shlex.join(["coinhaze", "ingest", *sources, "-o", str(output)])
-            click.echo(f"to go on where it stopped: {again}", err=True)
+            click.echo(f"to go on where it stopped: {_again(sources, output, options)}", err=True)
             raise
-    click.echo(
-        f"wrote {output}: {done.rows:,} new rows from {done.files} files"
-        + (f"; {done.known} files were in it already" if done.known else ""),
-        err=True,
+
+
+def _again(sources: tuple[str, ...], output: Path, options: dict[str, Any]) -> str:
+    """Give the command that goes on; a node's store knows where it stands."""
+    more = ["--follow"] if options["keep_up"] else []
+    more += ["--to", str(options["last"])] if options["last"] is not None else []
+    more += ["--token", options["token"]] if options["token"] else []
+    return shlex.join(["coinhaze", "ingest", *sources, "-o", str(output), *more])
+
+
+def _from_files(sources: tuple[str, ...], store: Any, format_: str | None) -> None:
+    from coinhaze.ledger.ingest import ingest
+
+    done = wait_for(
+        "ingesting",
+        lambda note: ingest(sources, store, format=format_, progress=_share(note)),
     )
+    known = f"; {done.known} files were in it already" if done.known else ""
+    click.echo(
+        f"wrote {store.path}: {done.rows:,} new rows from {done.files} files{known}", err=True
+    )
+
+
+def _from_node(
+    source: str,
+    store: Any,
+    *,
+    first: int | None,
+    last: int | None,
+    token: str | None,
+    keep_up: bool,
+) -> None:
+    from coinhaze.ledger.follow import PATIENCE, Followed, catch_up, open_node
+
+    name, node = open_node(source)
+    asking = {"token": token} if token else {}
+
+    def look(note: Callable[[float], None]) -> Followed:
+        return catch_up(
+            store, node, name=name, first=first, last=last, progress=_share(note), **asking
+        )
+
+    while True:
+        done = wait_for("reading blocks", look)
+        if done.rows or done.left_behind or not keep_up:
+            left = f"; {done.left_behind} blocks the chain has left" if done.left_behind else ""
+            click.echo(
+                f"wrote {store.path}: {done.rows:,} new rows, up to block {done.last}{left}",
+                err=True,
+            )
+        if not keep_up:
+            return
+        import time
+
+        time.sleep(PATIENCE)
+
+
+def _share(note: Callable[[float], None]) -> Callable[[int, int], None]:
+    return lambda done, whole: note(done / max(whole, 1))
