@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import gzip
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -13,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from benchmarks.blockchair_files import write_blockchair
 
 import coinhaze
 from coinhaze.errors import InputError, LedgerError, UsageError
@@ -24,7 +26,6 @@ from coinhaze.ledger.stored import read_store
 from coinhaze.ledger.verify import verify
 from coinhaze.ledger.window import Window
 from coinhaze.simulate import simulate_week
-from ledger.blockchair_files import write_blockchair
 
 
 @pytest.fixture(scope="module")
@@ -283,5 +284,44 @@ def test_killed_at_any_moment_nothing_is_lost_or_doubled(
         [sys.executable, "-m", "coinhaze", *arguments], cwd=tmp_path, check=False, timeout=120
     )
     assert done.returncode == 0
+    with Store(tmp_path / "store", read_only=True) as store:
+        assert store.digest() == clean_digest
+
+
+def test_a_full_disk_leaves_the_last_commit(dump: Path, tmp_path: Path) -> None:
+    small = tmp_path / "small"
+    small.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=6m", "tmpfs", str(small)]
+    if subprocess.run(mount, check=False, capture_output=True).returncode:
+        pytest.skip("a small disk cannot be mounted here")
+    try:
+        files = [str(f) for f in sorted(dump.iterdir())]
+        command = [sys.executable, "-m", "coinhaze", "ingest", *files, "-o", str(small / "store")]
+        done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=120)
+        assert done.returncode == 6
+        assert "No space left on device" in done.stderr
+        assert "as it was at its last commit" in done.stderr
+        assert done.stderr.count("\n") == 1
+        with Store(small / "store", read_only=True) as store:
+            finished = [s for s in store.sources() if s.done]
+            verify_keys = store.ask("SELECT count(*) FROM (SELECT DISTINCT * FROM transactions)")
+            assert verify_keys == store.ask("SELECT count(*) FROM transactions")
+            assert 0 < len(finished) < len(files)
+    finally:
+        subprocess.run(["umount", str(small)], check=True)
+
+
+def test_ctrl_c_says_how_to_go_on(dump: Path, tmp_path: Path, clean_digest: str) -> None:
+    command = [sys.executable, "-m", "coinhaze", "ingest", str(dump), "-o", "store"]
+    with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True) as process:
+        while not (tmp_path / "store").exists() and process.poll() is None:
+            time.sleep(0.01)
+        time.sleep(0.4)
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    line = next(line for line in err.splitlines() if line.startswith("to go on where it stopped: "))
+    again = shlex.split(line.split(": ", 1)[1])
+    subprocess.run([sys.executable, "-m", *again], cwd=tmp_path, check=True, timeout=120)
     with Store(tmp_path / "store", read_only=True) as store:
         assert store.digest() == clean_digest

@@ -71,14 +71,18 @@ def ingest(
 def _feed(store: Store, path: Path, digest: str, format: str) -> Iterator[tuple[Batch, int]]:
     """Append the batches of one file, each with a note of how far it is in."""
     read = 0
-    for batch in ahead(in_chunks(reader_of(format).batches(path))):
+    batches = ahead(in_chunks(reader_of(format).batches(path)))
+    batch = next(batches, Batch({}))
+    while True:
+        after = next(batches, None)
         with store.transaction():
             added = store.append(batch)
             read += sum(len(t) for t in batch.tables.values())
-            store.note_source(Source(digest, path.name, format, read, done=False))
+            store.note_source(Source(digest, path.name, format, read, done=after is None))
         yield batch, added
-    with store.transaction():
-        store.note_source(Source(digest, path.name, format, read, done=True))
+        if after is None:
+            return
+        batch = after
 
 
 def ahead(batches: Iterator[Batch]) -> Iterator[Batch]:

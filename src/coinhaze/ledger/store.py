@@ -60,6 +60,8 @@ class Store:
         except duckdb.Error as error:
             raise _ours(path, error) from None
         self.ask("SET enable_progress_bar = false")
+        # Commits go to a log first; it is worked into the file seldom, and when that is closed.
+        self.ask("SET wal_autocheckpoint = '256MB'")
         if fresh:
             self._create()
         self._check_version()
@@ -76,8 +78,10 @@ class Store:
         self.close()
 
     def close(self) -> None:
-        """Close the file."""
-        self.connection.close()
+        """Close the file, breaking off what another thread may still be doing."""
+        self.connection.interrupt()
+        with contextlib.suppress(duckdb.Error):
+            self.connection.close()
 
     def ask(self, query: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
         """Give the rows a query finds."""
@@ -181,8 +185,10 @@ class Store:
             ((after,),) = self.ask(f"SELECT count(*) FROM ({near})")
             return int(after - before)
         finally:
-            self.connection.unregister("coming")
-            self.ask("DROP TABLE IF EXISTS merged")
+            # After a failure the transaction is dead and will be rolled back, these with it.
+            with contextlib.suppress(duckdb.Error):
+                self.connection.unregister("coming")
+                self.connection.execute("DROP TABLE IF EXISTS merged")
 
     def _merged(self, name: str, keys: Sequence[str], others: Sequence[str]) -> str:
         """Make one row of all that are told of one key, filling nulls; refuse what differs."""

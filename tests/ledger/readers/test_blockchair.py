@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from benchmarks.blockchair_files import INPUTS, OUTPUTS, TRANSACTIONS
 
 from coinhaze.errors import CoinhazeError, InputError
 from coinhaze.ledger.batches import SCHEMAS, Batch
 from coinhaze.ledger.ingest import format_of, ingest
 from coinhaze.ledger.readers import blockchair
 from coinhaze.ledger.store import Store
-from ledger.blockchair_files import INPUTS, OUTPUTS, TRANSACTIONS
 
 Row = dict[str, Any]
 

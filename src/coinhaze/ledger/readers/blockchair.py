@@ -133,7 +133,7 @@ def _inputs(fields: _Fields) -> dict[str, pa.Table]:
         "coinbase": pa.repeat(False, len(txid)),
         "time": fields.moment("spending_time"),
     }
-    return _tables(inputs=inputs, transactions=spenders)
+    return _tables(inputs=inputs) | {"transactions": _each_once(spenders)}
 
 
 def _outputs(fields: _Fields) -> dict[str, pa.Table]:
@@ -157,11 +157,19 @@ def _outputs(fields: _Fields) -> dict[str, pa.Table]:
         "coinbase": fields.flag("is_from_coinbase"),
         "time": fields.moment("time"),
     }
-    return _tables(outputs=outputs, transactions=makers)
+    return _tables(outputs=outputs) | {"transactions": _each_once(makers)}
 
 
 def _tables(**columns: Mapping[str, object]) -> dict[str, pa.Table]:
     return {name: table_of(name, given) for name, given in columns.items()}
+
+
+def _each_once(columns: Mapping[str, object]) -> pa.Table:
+    """Tell of a transaction once where its rows stand together, as they do."""
+    table = table_of("transactions", columns)
+    txid = table["txid"].combine_chunks()
+    new = pc.not_equal(txid[1:], txid[:-1])
+    return table.filter(pa.concat_arrays([pa.repeat(True, min(1, len(txid))), new]))
 
 
 def _transactions(fields: _Fields) -> dict[str, pa.Table]:

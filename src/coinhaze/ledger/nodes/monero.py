@@ -1,0 +1,409 @@
+"""A Monero node (monerod), over JSON-RPC and its plain JSON calls.
+
+Inputs are rings: a transaction names the coins it may spend by their global numbers, each less the
+one before. Amounts are left out, of coinbases too: a ledger with rings hides them all.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import accumulate
+from threading import Lock
+from typing import NamedTuple, TypeVar
+
+import msgspec
+
+from coinhaze.errors import LedgerError, SourceUnreachable, UsageError
+from coinhaze.ledger.batches import Batch, Rows, gather
+from coinhaze.ledger.checks import whole_number
+from coinhaze.ledger.nodes.best_chain import ChainChanged
+from coinhaze.ledger.nodes.rpc import JsonRpc, RpcError
+
+HIGHEST = 2**31 - 1
+NO_SUCH_BLOCK = -2
+# What a restricted node answers at once.
+TRANSACTIONS_AT_ONCE, COINS_AT_ONCE = 100, 5_000
+BLOCKS_AT_ONCE = 50
+REMEMBERED = 2_000_000  # coins; a ring member among them needs no question
+T = TypeVar("T")
+
+_HASH = re.compile("[0-9a-fA-F]{64}")
+
+
+class UntrustedNode(SourceUnreachable):
+    """A node that passes on what a stranger's node told it."""
+
+
+class Number(NamedTuple):
+    """How Monero numbers coins: apart for each amount, of which hidden ones all count as 0."""
+
+    amount: int
+    place: int
+
+
+class Coin(NamedTuple):
+    """How ledgers name coins."""
+
+    txid: str
+    vout: int
+
+
+class _Answer(msgspec.Struct, kw_only=True):
+    status: str
+    untrusted: bool = False
+
+
+class _Header(msgspec.Struct):
+    height: int
+    hash: str
+    prev_hash: str
+    timestamp: int
+    miner_tx_hash: str
+
+
+class _Block(_Answer):
+    block_header: _Header
+    tx_hashes: list[str] = []
+
+
+class _HeaderAnswer(_Answer):
+    block_header: _Header
+
+
+class _Info(_Answer):
+    height: int
+
+
+class _Entry(msgspec.Struct):
+    tx_hash: str
+    as_json: str = ""
+    block_height: int | None = None  # not told while in the pool
+    in_pool: bool = False
+    output_indices: list[int] = []
+
+
+class _Transactions(_Answer):
+    txs: list[_Entry] = []  # monerod leaves empty lists out
+    missed_tx: list[str] = []
+
+
+class _Out(msgspec.Struct):
+    height: int
+    txid: str
+
+
+class _Outs(_Answer):
+    outs: list[_Out] = []
+
+
+class _Key(msgspec.Struct):
+    amount: int
+    key_offsets: list[int]
+
+
+class _Made(msgspec.Struct):
+    height: int
+
+
+class _Input(msgspec.Struct):
+    key: _Key | None = None
+    gen: _Made | None = None  # of a coinbase
+
+
+class _Output(msgspec.Struct):
+    amount: int
+
+
+class _Body(msgspec.Struct):
+    version: int
+    vin: list[_Input]
+    vout: list[_Output]
+
+
+class _Reply(msgspec.Struct):
+    result: msgspec.Raw = msgspec.Raw()
+    error: msgspec.Raw = msgspec.Raw()
+
+
+class _Fault(msgspec.Struct):
+    code: int = 0
+    message: str = ""
+
+
+class Spending(NamedTuple):
+    """A transaction: the numbers of the coins it made, and a ring for each input."""
+
+    txid: str
+    height: int
+    coinbase: bool
+    made: list[Number]
+    rings: list[list[Number]]
+
+
+class MoneroNode:
+    """A node of Monero. `lag` is how far its tip stays behind the latest block."""
+
+    def __init__(self, rpc: JsonRpc, *, lag: int = 60, at_once: int = 3) -> None:
+        self.rpc = rpc
+        self.lag = lag
+        self.at_once = at_once
+        self._known: dict[Number, Coin] = {}
+        self._read = 0
+        self._reading = Lock()
+
+    def tip(self) -> tuple[int, str]:
+        """Give the height and hash of the last block that will stay."""
+        info = self._ask("get_info", _Info, "the latest block")
+        count = whole_number(info.height, "the latest block", field="height", most=HIGHEST + 1)
+        height = max(0, count - 1 - self.lag)
+        return height, str(self._header_row(height)["hash"])
+
+    def common_ancestor(self, headers: Mapping[int, str]) -> int | None:
+        """Walk back from the highest of known blocks to the last one still on the chain."""
+        for height in sorted(headers, reverse=True):
+            try:
+                row = self._header_row(height)
+            except RpcError as error:
+                if error.code != NO_SUCH_BLOCK:
+                    raise
+                continue
+            if row["hash"] == headers[height].lower():
+                return height
+        return None
+
+    def _header_row(self, height: int) -> dict[str, object]:
+        where = f"block {height}"
+        answer = self._ask("get_block_header_by_height", _HeaderAnswer, where, height=height)
+        return _block_row(answer.block_header, height)
+
+    def batches(self, first: int, last: int) -> Iterator[Batch]:
+        """Read blocks, both ends included."""
+        if not (0 <= first <= HIGHEST and 0 <= last <= HIGHEST):
+            raise UsageError(f"blocks are counted from 0 to {HIGHEST}, not {first} to {last}")
+        before = ""
+        self._known.clear()  # a reorganisation since would have numbered coins anew
+        self._read = 0
+        with ThreadPoolExecutor(self.at_once, thread_name_prefix="coinhaze-node") as pool:
+            for start in range(first, last + 1, BLOCKS_AT_ONCE):
+                heights = range(start, min(start + BLOCKS_AT_ONCE, last + 1))
+                blocks = list(pool.map(self._block, heights))
+                tables = [Rows(n) for n in ("blocks", "transactions", "outputs", "rings")]
+                before = self._add(blocks, heights, before, tables)
+                given = gather(tables)
+                yield Batch(
+                    given,
+                    lambda table, row, given=given: (  # type: ignore[misc]
+                        f"block {given[table]['height'][row].as_py()}"
+                    ),
+                    self._read,
+                )
+
+    def _add(
+        self, blocks: Sequence[_Block], heights: range, before: str, tables: Sequence[Rows]
+    ) -> str:
+        """Add blocks to the tables; give the hash of the last."""
+        rows = [_block_row(b.block_header, h) for b, h in zip(blocks, heights, strict=True)]
+        named = [
+            (row, _hash(txid, f"block {height}"), position)
+            for height, row, block in zip(heights, rows, blocks, strict=True)
+            for position, txid in enumerate([block.block_header.miner_tx_hash, *block.tx_hashes])
+        ]
+        spendings = self._spendings([txid for _, txid, _ in named])
+        for row, txid, position in named:
+            _check_place(spendings[txid], row, position)
+        wanted = {n for s in spendings.values() for ring in s.rings for n in ring}
+        coins = self._coins(wanted)
+        table, transactions, outputs, rings = tables
+        for row in rows:
+            before = _check_link(row, before)
+            table.add(**row)
+        for row, txid, position in named:
+            spending = spendings[txid]
+            made = {"height": spending.height, "txid": txid}
+            transactions.add(
+                **made, coinbase=spending.coinbase, position=position, time=row["time"]
+            )
+            for vout in range(len(spending.made)):
+                outputs.add(**made, vout=vout, spendable=True)
+            for vin, ring in enumerate(spending.rings):
+                for number in ring:
+                    member = coins[number]
+                    rings.add(**made, vin=vin, member_txid=member.txid, member_vout=member.vout)
+        return before
+
+    def _block(self, height: int) -> _Block:
+        return self._ask("get_block", _Block, f"block {height}", height=height)
+
+    def _spendings(self, txids: Sequence[str]) -> dict[str, Spending]:
+        """Ask for transactions and remember the numbers of the coins they made."""
+        found: dict[str, Spending] = {}
+        for some in _stretches(list(dict.fromkeys(txids)), TRANSACTIONS_AT_ONCE):
+            wanted = {"txs_hashes": some, "decode_as_json": True, "prune": True}
+            answer = self._post("/get_transactions", wanted, _Transactions, "transactions")
+            if answer.missed_tx:
+                raise ChainChanged(
+                    "transactions", "the node no longer has", value=answer.missed_tx[0]
+                )
+            for entry in answer.txs:
+                spending = read_spending(entry)
+                found[spending.txid] = spending
+            missing = [txid for txid in some if txid not in found]
+            if missing:
+                raise LedgerError("transactions", "the node left out", value=missing[0])
+        for spending in found.values():
+            for vout, number in enumerate(spending.made):
+                self._known[number] = Coin(spending.txid, vout)
+        return found
+
+    def _coins(self, numbers: Iterable[Number]) -> dict[Number, Coin]:
+        """Tell which coins the numbers stand for."""
+        numbers = set(numbers)
+        unknown = sorted(numbers - self._known.keys())
+        makers: dict[Number, _Out] = {}
+        for some in _stretches(unknown, COINS_AT_ONCE):
+            wanted = {
+                "outputs": [{"amount": n.amount, "index": n.place} for n in some],
+                "get_txid": True,
+            }
+            outs = self._post("/get_outs", wanted, _Outs, "ring members").outs
+            if len(outs) != len(some):
+                raise LedgerError(
+                    "ring members", f"the node told of {len(outs)} coins, not {len(some)}"
+                )
+            makers.update(zip(some, outs, strict=True))
+        spendings = self._spendings([_hash(o.txid, "ring members") for o in makers.values()])
+        for number, out in makers.items():
+            spending = spendings[out.txid.lower()]
+            if number not in spending.made or spending.height != out.height:
+                raise ChainChanged(
+                    f"transaction {spending.txid}", "did not make the ring member", value=number
+                )
+        coins = {number: self._known[number] for number in numbers}
+        while len(self._known) > REMEMBERED:
+            del self._known[next(iter(self._known))]
+        return coins
+
+    def _ask(self, method: str, kind: type[T], where: str, **params: object) -> T:
+        body = {"jsonrpc": "2.0", "id": "0", "method": method, "params": params}
+        raw = self.rpc.post("/json_rpc", body)
+        reply = _decode(raw, _Reply, where)
+        if bytes(reply.error) not in (b"", b"null"):
+            fault = _decode(bytes(reply.error), _Fault, where)
+            raise RpcError(self.rpc.node, method, fault.code, fault.message)
+        return self._checked(bytes(reply.result), kind, where)
+
+    def _post(self, path: str, body: object, kind: type[T], where: str) -> T:
+        return self._checked(self.rpc.post(path, body), kind, where)
+
+    def _checked(self, raw: bytes, kind: type[T], where: str) -> T:
+        """Decode an answer, refusing one that failed or that another node gave."""
+        with self._reading:
+            self._read += len(raw)
+        said = _decode(raw, _Answer, where)
+        if said.untrusted:
+            raise UntrustedNode(
+                f"{self.rpc.node}: the node passes on a bootstrap node's answers, which may be"
+                " false: wait until it is in step, or start it without --bootstrap-daemon-address"
+            )
+        if said.status != "OK":
+            raise SourceUnreachable(f"{self.rpc.node}: {where}: the node says {said.status!r}")
+        return _decode(raw, kind, where)
+
+
+def read_spending(entry: _Entry) -> Spending:
+    """Read one transaction of an answer to /get_transactions."""
+    txid = _hash(entry.tx_hash, "transactions")
+    where = f"transaction {txid}"
+    if entry.in_pool or entry.block_height is None:
+        raise ChainChanged(where, "is in no block any more", fix="read again")
+    body = _decode(entry.as_json.encode("utf-8", "replace"), _Body, where)
+    if len(entry.output_indices) != len(body.vout):
+        raise LedgerError(
+            where, f"{len(body.vout)} outputs with {len(entry.output_indices)} numbers"
+        )
+    if not body.vin:
+        raise LedgerError(where, "it has no inputs")
+    # Since version 2 amounts are hidden, and coinbases, whose are not, are numbered with the rest.
+    hidden = whole_number(body.version, where, field="version") >= 2
+    made = [
+        _number(0 if hidden else output.amount, index, where)
+        for output, index in zip(body.vout, entry.output_indices, strict=True)
+    ]
+    coinbase = body.vin[0].gen is not None
+    if any((i.gen is not None) != coinbase or (i.key is None) != coinbase for i in body.vin):
+        raise LedgerError(where, "inputs that are neither rings nor a coinbase's")
+    rings = [_ring(i.key, where) for i in body.vin if i.key is not None]
+    height = whole_number(entry.block_height, where, field="block_height", most=HIGHEST)
+    return Spending(txid, height, coinbase, made, rings)
+
+
+def _ring(key: _Key, where: str) -> list[Number]:
+    """Add up offsets; of members named twice, as old rings may, one is kept."""
+    if not key.key_offsets or min(key.key_offsets) < 0:
+        raise LedgerError(where, "a ring that names no coins", value=key.key_offsets)
+    numbers = [_number(key.amount, index, where) for index in accumulate(key.key_offsets)]
+    return list(dict.fromkeys(numbers))
+
+
+def _number(amount: int, index: int, where: str) -> Number:
+    most = 2**64 - 1
+    return Number(
+        whole_number(amount, where, field="amount", most=most),
+        whole_number(index, where, field="number of a coin", most=most),
+    )
+
+
+def _block_row(header: _Header, height: int) -> dict[str, object]:
+    where = f"block {height}"
+    if header.height != height:
+        raise LedgerError(where, "the node gave another block", value=header.height)
+    return {
+        "height": height,
+        "hash": _hash(header.hash, where),
+        "previous": _hash(header.prev_hash, where),
+        "time": whole_number(header.timestamp, where, field="timestamp"),
+    }
+
+
+def _check_link(row: dict[str, object], before: str) -> str:
+    """Refuse a block that does not follow the one read before; give its hash."""
+    if before and row["previous"] != before:
+        raise ChainChanged(
+            f"block {row['height']}",
+            "does not follow the block read before it",
+            value=row["previous"],
+            fix="the chain changed: go back to the common ancestor and read again",
+        )
+    return str(row["hash"])
+
+
+def _check_place(spending: Spending, row: dict[str, object], position: int) -> None:
+    where = f"block {row['height']}, transaction {spending.txid}"
+    if spending.height != row["height"]:
+        raise ChainChanged(where, "is in another block by now", value=spending.height)
+    if spending.coinbase != (position == 0):
+        raise LedgerError(
+            where, "a coinbase is the first transaction, and no other", value=position
+        )
+
+
+def _hash(text: str, where: str) -> str:
+    if not _HASH.fullmatch(text):
+        raise LedgerError(where, "no hash of 64 hex digits", value=text)
+    return text.lower()
+
+
+def _stretches(values: list[T], size: int) -> Iterator[list[T]]:
+    for start in range(0, len(values), size):
+        yield values[start : start + size]
+
+
+def _decode(raw: bytes, kind: type[T], where: str) -> T:
+    try:
+        return msgspec.json.decode(raw, type=kind)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise LedgerError(
+            where, f"an answer of another shape: {error}", value=raw[:60], fix="is it monerod's?"
+        ) from None
