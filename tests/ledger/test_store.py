@@ -203,6 +203,22 @@ def test_the_duplicate_coinbases_are_told_apart() -> None:
     assert ledger.facts()["unspent_value"] == 10_000_000_000
 
 
+def test_what_one_source_leaves_open_another_fills() -> None:
+    rough, fine = Rows("transactions"), Rows("transactions")
+    rough.add(height=1, txid="t", coinbase=True)
+    fine.add(height=1, txid="t", coinbase=True, position=3, time=9)
+    fine.add(height=1, txid="u", coinbase=False, position=4, time=9)
+    digests = set()
+    for order in ((rough, fine), (fine, rough)):
+        with Store(None) as store:
+            for rows in order:
+                with store.transaction():
+                    store.append(Batch(gather([rows])))
+            digests.add(store.digest())
+            assert store.ask("SELECT position, time FROM transactions WHERE txid = 't'") == [(3, 9)]
+    assert len(digests) == 1
+
+
 def test_a_branch_is_taken_back_whole(tmp_path: Path) -> None:
     with Store(tmp_path / "store") as store:
         for height in range(5):

@@ -486,7 +486,11 @@ def test_an_empty_gzip_is_refused(folder: Path) -> None:
     assert str(path) in str(caught.value)
 
 
-@pytest.mark.parametrize("text", ["hello\n", "sender;receiver;value\n", "\x00\x01\x02", "PAR1"])
+def test_what_begins_as_parquet_is_read_as_that(path: Path) -> None:
+    assert "cannot be read as Parquet" in str(refusal(path, "PAR1"))
+
+
+@pytest.mark.parametrize("text", ["hello\n", "sender;receiver;value\n", "\x00\x01\x02"])
 def test_an_unknown_format_is_refused_with_what_was_seen(path: Path, text: str) -> None:
     error = refusal(path, text)
     assert "no known format" in str(error)

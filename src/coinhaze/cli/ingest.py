@@ -26,9 +26,9 @@ from coinhaze.cli.waiting import wait_for
 def command(sources: tuple[str, ...], output: Path, format_: str | None, **options: Any) -> None:
     """Read dumps and exports, or a node, into a store that can be scored and asked by SQL.
 
-    Examples: coinhaze ingest blockchair_bitcoin_*.tsv.gz -o bitcoin.duckdb
+    Example: coinhaze ingest blockchair_bitcoin_*.tsv.gz -o bitcoin.duckdb
 
-              coinhaze ingest bitcoin+http://127.0.0.1:8332 --from 800000 -o bitcoin.duckdb
+    Of a node: coinhaze ingest bitcoin+http://127.0.0.1:8332 --from 800000 -o bitcoin.duckdb
     """
     from coinhaze.errors import UsageError
     from coinhaze.ledger.follow import is_node

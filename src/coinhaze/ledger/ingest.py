@@ -12,6 +12,9 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
+
 from coinhaze.errors import CoinhazeError, InputError, UsageError
 from coinhaze.ledger.batches import Batch, in_chunks
 from coinhaze.ledger.readers.packed import UNREADABLE, open_plain
@@ -21,7 +24,15 @@ from coinhaze.ledger.store import Source, Store
 # order. Modules are imported when they are needed.
 FORMATS = {
     "blockchair": "blockchair",
+    "blockchair-ethereum": "blockchair_ethereum",
+    "ethereum-etl": "ethereum_etl",
+    "mev-inspect": "mev_inspect",
+    "bitcoin-etl": "bitcoin_etl_batches",
+    "bitcoin-json": "bitcoin_json",
+    "esplora": "esplora",
+    "utxo-edges": "utxo_edges",
 }
+PARQUET = b"PAR1"
 HEAD = 1 << 16
 
 Progress = Callable[[int, int], None]  # bytes done, bytes in all
@@ -157,13 +168,26 @@ def reader_of(format: str) -> Any:
 def format_of(path: Path) -> str:
     """Name the format of a file by what it begins with."""
     head = head_of(path)
-    name = recognise(head)
+    name = _recognise_columns(path) if head.startswith(PARQUET) else recognise(head)
     if name is None:
         raise InputError(
             f"{path}: no known format: it begins {head[:60]!r}; --format forces one of "
             f"{', '.join(FORMATS)}"
         )
     return name
+
+
+def _recognise_columns(path: Path) -> str | None:
+    """Name the format of a Parquet file by its columns."""
+    try:
+        names = pq.read_schema(path).names
+    except (pa.ArrowException, OSError) as error:
+        raise InputError(f"{path}: cannot be read as Parquet: {error}") from None
+    for name in FORMATS:
+        knows = getattr(reader_of(name), "recognises_columns", None)
+        if knows is not None and knows(names):
+            return name
+    return None
 
 
 def recognise(head: bytes) -> str | None:

@@ -180,6 +180,7 @@ class Store:
             new = fresh
             if before:
                 self._compare(name, fresh, near, keys, others)
+                self._fill(name, fresh, (low, high), keys)
                 new = f"{fresh} ANTI JOIN ({near}) USING ({using})"
             self.ask(f"INSERT INTO {name} SELECT {columns} FROM {new}")
             ((after,),) = self.ask(f"SELECT count(*) FROM ({near})")
@@ -215,6 +216,18 @@ class Store:
             f"WHERE {unlike}",
             "another row is in the store already",
         )
+
+    def _fill(self, name: str, fresh: str, heights: tuple[int, int], keys: Sequence[str]) -> None:
+        """Put in what rows that are there do not tell and new ones do."""
+        same = " AND ".join(f"{name}.{k} = fresh.{k}" for k in keys)
+        within = f"{name}.height BETWEEN {heights[0]} AND {heights[1]}"
+        for column in (f.name for f in SCHEMAS[name] if f.nullable):
+            told = f"{name}.{column} IS NULL AND fresh.{column} IS NOT NULL"
+            where = f"WHERE {within} AND {told} AND {same}"
+            if self.ask(f"SELECT 1 FROM {name} WHERE {within} AND {column} IS NULL LIMIT 1"):
+                self.ask(
+                    f"UPDATE {name} SET {column} = fresh.{column} FROM {fresh} AS fresh {where}"
+                )
 
     def _refuse(self, name: str, keys: Sequence[str], query: str, what: str) -> None:
         found = self.ask(f"SELECT {', '.join(keys)} FROM ({query}) ORDER BY ALL LIMIT 4")

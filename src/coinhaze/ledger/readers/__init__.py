@@ -54,7 +54,9 @@ def read(
         _refuse_cut(**cut)
         return read_folder(paths[0], complete=complete)
     names = {format_of(path) for path in paths} if format is None else {format}
-    if names <= ingest.FORMATS.keys():
+    # A ledger of few transactions is made faster straight from bitcoin-etl's lines.
+    lines = names <= FORMATS.keys() and not any(is_parquet(path) for path in paths)
+    if names <= ingest.FORMATS.keys() and not lines:
         with Store(None) as store:
             ingest.ingest(paths, store, format=format)
             return read_store(store, **cut)
@@ -62,7 +64,7 @@ def read(
         raise UsageError(f"files of several formats cannot be one ledger: {', '.join(names)}")
     name = names.pop()
     if name not in FORMATS:
-        known = ", ".join([*FORMATS, *ingest.FORMATS, FOLDER])
+        known = ", ".join(dict.fromkeys([*FORMATS, *ingest.FORMATS, FOLDER]))
         raise UsageError(f"unknown format {name!r}: one of {known}")
     _refuse_cut(**cut)
     if complete and name == "transfers":
@@ -88,12 +90,15 @@ def _refuse_cut(*, window: Window, token: str | None) -> None:
 def format_of(path: Path) -> str:
     """Name the format of a file by its first bytes."""
     head = _head(path)
-    for name, reader in FORMATS.items():
-        if reader.recognises(head):
-            return name
+    if is_parquet(path):
+        return ingest.format_of(path)
+    # ethereum-etl's JSON has names that bitcoin-etl's has too, and some more.
     found = ingest.recognise(head)
     if found is not None:
         return found
+    for name, reader in FORMATS.items():
+        if reader.recognises(head):
+            return name
     start = head[:60].decode("utf-8", "replace").splitlines()
     raise InputError(
         f"{path}: no known format: it begins {start[0] if start else ''!r}; a transfers file "
@@ -103,10 +108,19 @@ def format_of(path: Path) -> str:
     )
 
 
+def is_parquet(path: Path) -> bool:
+    """Tell whether a file is Parquet."""
+    try:
+        with open(path, "rb") as file:
+            return file.read(4) == ingest.PARQUET
+    except OSError:
+        return False
+
+
 def _head(path: Path) -> bytes:
     try:
         with open_plain(path) as file:
-            head = bytes(file.read(4096))
+            head = bytes(file.read(ingest.HEAD))
     except FileNotFoundError:
         raise InputError(f"{path}: no such file") from None
     except IsADirectoryError:

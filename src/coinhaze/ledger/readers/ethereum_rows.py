@@ -1,0 +1,207 @@
+"""Rows of one table, whether it lies in CSV, JSON lines or Parquet: the asked columns by name."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from coinhaze.errors import InputError, LedgerError
+from coinhaze.ledger.readers.arrow_columns import Columns
+from coinhaze.ledger.readers.delimited import stream_text
+from coinhaze.ledger.readers.packed import UNREADABLE, open_plain
+
+BOM = b"\xef\xbb\xbf"
+PARQUET = b"PAR1"
+AT_ONCE = 1 << 15  # rows
+LONGEST = 64 << 20  # bytes a line of JSON may have
+
+
+# What a damaged file can raise: pyarrow lets names that are no UTF-8, for one, fail in Python.
+BAD_PARQUET = (
+    pa.ArrowException, OSError, MemoryError, ValueError, TypeError, ArithmeticError, LookupError,
+    RecursionError,
+)  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class Layout:
+    """The columns of a table: those it is known by, and those it may have."""
+
+    name: str
+    needed: tuple[str, ...]
+    optional: tuple[str, ...] = ()
+
+    def fits(self, names: Sequence[str]) -> bool:
+        """Tell whether a file with these columns is of this layout."""
+        return set(self.needed) <= set(names)
+
+
+@dataclass(frozen=True, eq=False)
+class Piece:
+    """Some rows of a file."""
+
+    columns: Columns
+    first: int  # the number of its first row
+    read: int  # bytes of the file read so far
+
+
+def column_names(path: Path) -> list[str]:
+    """Read what the columns of a file are called: its header, first object or schema."""
+    try:
+        with open_plain(path) as file:
+            line = bytes(file.readline(LONGEST)).removeprefix(BOM)
+    except FileNotFoundError:
+        raise InputError(f"{path}: no such file") from None
+    except UNREADABLE as error:
+        raise InputError(f"{path}: cannot be read: {error}") from None
+    if line.startswith(PARQUET):
+        return _opened(path)[1]
+    return names_in(line)
+
+
+def names_in(head: bytes) -> list[str]:
+    """Name the columns in the first line of a text file; none if it is neither CSV nor JSON."""
+    line = head.removeprefix(BOM).split(b"\n", 1)[0]
+    if line.lstrip().startswith(b"{"):
+        try:
+            return list(msgspec.json.decode(line, type=dict[str, msgspec.Raw]))
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+            return []
+    text = line.decode("utf-8", "replace").rstrip("\r")
+    return [name.strip('"') for name in text.split(",")]
+
+
+def pieces(path: Path, layout: Layout) -> Iterator[Piece]:
+    """Read the columns of a layout, some ten thousand rows at a time."""
+    start = _start(path)
+    if start.startswith(PARQUET):
+        yield from _from_parquet(path, layout)
+    elif start.removeprefix(BOM).lstrip().startswith(b"{"):
+        yield from _from_json(path, layout)
+    else:
+        for part in stream_text(path, layout.needed, optional=layout.optional):
+            yield Piece(Columns(part.table, part.where), part.first, part.read)
+
+
+def _start(path: Path) -> bytes:
+    try:
+        with open_plain(path) as file:
+            return bytes(file.read(64))
+    except UNREADABLE as error:
+        raise InputError(f"{path}: cannot be read: {error}") from None
+
+
+def _opened(path: Path) -> tuple[pq.ParquetFile, list[str]]:
+    try:
+        file = pq.ParquetFile(path, pre_buffer=False)
+        return file, list(file.schema_arrow.names)
+    except BAD_PARQUET as error:
+        raise InputError(f"{path}: cannot be read as Parquet: {error}") from None
+
+
+def _from_parquet(path: Path, layout: Layout) -> Iterator[Piece]:
+    file, names = _opened(path)
+    for name in (*layout.needed, *layout.optional):
+        if names.count(name) > 1:
+            raise LedgerError(str(path), f"more than one column {name!r}", value=names)
+    chosen = [n for n in (*layout.needed, *layout.optional) if n in names]
+    first, size = 0, path.stat().st_size
+    total = max(file.metadata.num_rows, 1)
+    for table in _tables(path, file, chosen):
+        where = _row_namer(path, first)
+        yield Piece(Columns(table, where), first, size * (first + len(table)) // total)
+        first += len(table)
+
+
+def _tables(path: Path, file: pq.ParquetFile, columns: list[str]) -> Iterator[pa.Table]:
+    stream = file.iter_batches(AT_ONCE, columns=columns)
+    while True:
+        try:
+            batch = next(stream, None)
+            if batch is not None:
+                # Parquet is not made to hold UTF-8 in its text, only to say so.
+                batch.validate(full=True)
+        except BAD_PARQUET as error:
+            raise InputError(f"{path}: cannot be read as Parquet: {error}") from None
+        if batch is None:
+            return
+        yield pa.Table.from_batches([batch])
+
+
+def _row_namer(path: Path, first: int) -> Callable[[int], str]:
+    return lambda row: f"{path}: row {first + row + 1}"
+
+
+def _from_json(path: Path, layout: Layout) -> Iterator[Piece]:
+    names = (*layout.needed, *layout.optional)
+    fields = [(name, _Value, None) for name in names]
+    decode = msgspec.json.Decoder(msgspec.defstruct(layout.name, fields)).decode
+    first = 0
+    try:
+        with open_plain(path) as file:
+            lines = _lines(file, path)
+            while some := list(itertools.islice(lines, AT_ONCE)):
+                rows = [_decoded(decode, line, f"{path}:{number}") for number, line in some]
+                table = pa.table({n: _texts([getattr(r, n) for r in rows]) for n in names})
+                where = _line_namer(path, [number for number, _ in some])
+                yield Piece(Columns(table, where), first, min(file.tell(), path.stat().st_size))
+                first += len(rows)
+    except UNREADABLE as error:
+        raise InputError(f"{path}: cannot be read: {error}") from None
+
+
+def _line_namer(path: Path, numbers: list[int]) -> Callable[[int], str]:
+    return lambda row: f"{path}:{numbers[row]}"
+
+
+def _lines(file: Any, path: Path) -> Iterator[tuple[int, bytes]]:
+    """Give the lines that hold something, with their numbers."""
+    for number in itertools.count(1):
+        line = file.readline(LONGEST)
+        if not line:
+            return
+        if len(line) == LONGEST:
+            raise LedgerError(f"{path}:{number}", f"a line above {LONGEST} bytes")
+        line = line.removeprefix(BOM) if number == 1 else line
+        if line.strip():
+            yield number, line
+
+
+class Withdrawal(msgspec.Struct):
+    """Money that came back from staking, in a block."""
+
+    index: int | str | None = None
+    address: str | None = None
+    amount: int | str | None = None
+
+
+# BigQuery writes whole numbers as text.
+_Value = int | str | list[int | Withdrawal] | None
+
+
+def _decoded(decode: Callable[[bytes], Any], line: bytes, where: str) -> Any:
+    try:
+        return decode(line)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise LedgerError(where, f"no row in JSON: {error}", value=line[:80]) from None
+
+
+def _texts(values: list[Any]) -> pa.Array:
+    return pa.array([None if v is None else _text(v) for v in values], pa.string())
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list):
+        if any(isinstance(v, Withdrawal) for v in value):
+            return msgspec.json.encode(value).decode()
+        return ",".join(map(str, value))
+    return str(value)
