@@ -31,6 +31,8 @@ FORMATS = {
     "bitcoin-json": "bitcoin_json",
     "esplora": "esplora",
     "utxo-edges": "utxo_edges",
+    "bitcoin-blocks": "bitcoin_blocks",
+    "zcash-blocks": "zcash_blocks",
 }
 PARQUET = b"PAR1"
 HEAD = 1 << 16
@@ -71,7 +73,7 @@ def ingest(
             name = format or format_of(path)
             for batch, added in _feed(store, path, digest, name):
                 rows += added
-                progress(done + batch.read, sum(sizes))
+                progress(done + min(batch.read, size), sum(sizes))
             in_store.add(digest)
             files += 1
         done += size
