@@ -365,3 +365,29 @@ def test_a_closed_pipe_and_a_plain_run_end_quietly(transfers: Path) -> None:
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=True)
     assert done.stdout == "{"
     assert done.stderr == ""
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("list.csv", "address,name\nalice,Alice\n"),
+        ("list.json", '["alice"]'),
+        ("list.yaml", "label: Alice\ntags:\n  - address: alice\n"),
+        ("list.txt", "# known\nalice\n"),
+    ],
+)
+def test_lists_come_in_many_forms(run: Run, transfers: Path, name: str, text: str) -> None:
+    Path(name).write_text(text)
+    code, out, err = run("score", transfers, "--listed", name, "--json")
+    assert code == 0, err
+    exposures = {row["node"]: row["exposure"] for row in json.loads(out)["scores"]}
+    assert exposures["carol"] == pytest.approx(0.625)
+
+
+def test_the_labels_of_a_tagpack_are_clusters(run: Run, transfers: Path) -> None:
+    Path("tags.yaml").write_text(
+        "tags:\n  - {address: alice, label: home}\n  - {address: bob, label: home}\n"
+    )
+    code, out, err = run("score", transfers, "--clusters", "tags.yaml", "--all", "--json")
+    assert code == 0, err
+    assert "home" in {row["node"] for row in json.loads(out)["scores"]}

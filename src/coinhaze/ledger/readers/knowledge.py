@@ -8,6 +8,7 @@ from pathlib import Path
 from coinhaze.errors import InputError, LedgerError
 from coinhaze.ledger.checks import exact_amount
 from coinhaze.ledger.readers.csv_table import read_columns
+from coinhaze.ledger.readers.labels import read_labels
 
 
 def read_opening(path: str | Path) -> dict[str, int]:
@@ -30,7 +31,12 @@ def read_history(path: str | Path) -> dict[str, list[int]]:
 
 
 def read_listed(path: str | Path) -> list[str]:
-    """Read one name a line; empty lines and lines beginning with # are passed over."""
+    """Read one name a line; empty lines and lines beginning with # are passed over.
+
+    Lists of addresses in CSV, JSON and YAML are read too: see labels.py.
+    """
+    if _is_list(path):
+        return list(read_labels(path).addresses)
     try:
         text = Path(path).read_text(encoding="utf-8-sig")
     except FileNotFoundError:
@@ -61,12 +67,18 @@ def read_links(path: str | Path) -> dict[str, dict[str, float]]:
 
 
 def read_clusters(path: str | Path) -> dict[str, str]:
-    """Read `address,cluster`: addresses known to be one entity."""
+    """Read `address,cluster`: addresses known to be one entity; or a TagPack, by its labels."""
+    if _is_list(path) and Path(path).suffix.lower() != ".csv":
+        return dict(read_labels(path).names)
     clusters: dict[str, str] = {}
     for where, address, cluster in _rows(path, "address", "cluster"):
         if clusters.setdefault(address, cluster) != cluster:
             raise LedgerError(where, "an address in two clusters", value=address)
     return clusters
+
+
+def _is_list(path: str | Path) -> bool:
+    return Path(path).suffix.lower() in (".csv", ".json", ".yaml", ".yml")
 
 
 def _rows(path: str | Path, *columns: str) -> list[tuple[str, ...]]:
