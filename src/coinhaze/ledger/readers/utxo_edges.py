@@ -108,7 +108,7 @@ def _read_vertices(files: list[Path]) -> _Vertices:
     ids = check_names(column["id"], place, field="id")
     _refuse_twice(ids, place)
     numbers = {}
-    for name, most in (("block_height", HIGHEST), ("temporal_index", MOST)):
+    for name, most in (("block_height", HIGHEST), ("temporal_index", LAST_INDEX)):
         numbers[name] = _numbers(column[name], place, name)
         check_range(numbers[name], place, field=name, most=most)
     txid = check_ids(column["tx_hash"], place, field="tx_hash", digits=64)
