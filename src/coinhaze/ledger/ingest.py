@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -62,48 +62,82 @@ def ingest(
     thousand rows are committed; after an interrupt the same call goes on from there.
     """
     paths = expand(sources)
-    sizes = [path.stat().st_size for path in paths]
-    done = rows = files = known = 0
+    whole = sum(path.stat().st_size for path in paths)
     in_store = {source.digest for source in store.sources() if source.done}
-    for path, size in zip(paths, sizes, strict=True):
-        digest = digest_of(path)
-        if digest in in_store:
-            known += 1
-        else:
-            name = format or format_of(path)
-            for batch, added in _feed(store, path, digest, name):
-                rows += added
-                progress(done + min(batch.read, size), sum(sizes))
-            in_store.add(digest)
-            files += 1
-        done += size
-        progress(done, sum(sizes))
-    return Ingested(rows, files, known)
-
-
-def _feed(store: Store, path: Path, digest: str, format: str) -> Iterator[tuple[Batch, int]]:
-    """Append the batches of one file, each with a note of how far it is in."""
-    read = 0
-    batches = ahead(in_chunks(reader_of(format).batches(path)))
-    batch = next(batches, Batch({}))
-    while True:
-        after = next(batches, None)
+    rows = 0
+    files, read = _Files(paths, in_store, format), 0
+    for piece in ahead(files.pieces()):
         with store.transaction():
-            added = store.append(batch)
-            read += sum(len(t) for t in batch.tables.values())
-            store.note_source(Source(digest, path.name, format, read, done=after is None))
-        yield batch, added
-        if after is None:
-            return
-        batch = after
+            added = store.append(piece.batch)
+            read = piece.counted + (0 if piece.begins else read)
+            source = Source(piece.digest, piece.path.name, piece.format, read, done=piece.ends)
+            store.note_source(source)
+        rows += added
+        progress(piece.done, whole)
+    progress(whole, whole)
+    return Ingested(rows, files.read, files.known)
 
 
-def ahead(batches: Iterator[Batch]) -> Iterator[Batch]:
-    """Read one batch ahead in a thread of its own, while the one before is being stored."""
-    waiting: queue.Queue[Batch | BaseException | None] = queue.Queue(maxsize=1)
+@dataclass(frozen=True, eq=False)
+class _Piece:
+    """A batch of a file, and where it stands in it."""
+
+    path: Path
+    digest: str
+    format: str
+    batch: Batch
+    begins: bool
+    ends: bool
+    done: int  # bytes of all files up to here
+
+    @property
+    def counted(self) -> int:
+        return sum(len(t) for t in self.batch.tables.values())
+
+
+class _Files:
+    """Files read one after the other, those left out that are known."""
+
+    def __init__(self, paths: Sequence[Path], in_store: set[str], format: str | None) -> None:
+        self.paths = paths
+        self.in_store = in_store
+        self.format = format
+        self.read = self.known = 0
+
+    def pieces(self) -> Iterator[_Piece]:
+        """Read all files; the last piece of each says so."""
+        before = 0
+        for path in self.paths:
+            digest, size = digest_of(path), path.stat().st_size
+            if digest in self.in_store:
+                self.known += 1
+            else:
+                yield from self._pieces_of(path, digest, before, size)
+                self.in_store.add(digest)
+                self.read += 1
+            before += size
+
+    def _pieces_of(self, path: Path, digest: str, before: int, size: int) -> Iterator[_Piece]:
+        name = self.format or format_of(path)
+        batches = in_chunks(reader_of(name).batches(path))
+        batch: Batch | None = next(batches, Batch({}))
+        begins = True
+        while batch is not None:
+            after = next(batches, None)
+            done = before + min(batch.read, size)
+            yield _Piece(path, digest, name, batch, begins, after is None, done)
+            batch, begins = after, False
+
+
+Thing = TypeVar("Thing")
+
+
+def ahead(things: Iterator[Thing]) -> Iterator[Thing]:
+    """Read one thing ahead in a thread of its own, while the one before is being stored."""
+    waiting: queue.Queue[Thing | BaseException | None] = queue.Queue(maxsize=1)
     stop = threading.Event()
 
-    def put(thing: Batch | BaseException | None) -> bool:
+    def put(thing: Thing | BaseException | None) -> bool:
         while not stop.is_set():
             try:
                 waiting.put(thing, timeout=0.2)
@@ -114,8 +148,8 @@ def ahead(batches: Iterator[Batch]) -> Iterator[Batch]:
 
     def run() -> None:
         try:
-            for batch in batches:
-                if not put(batch):
+            for thing in things:
+                if not put(thing):
                     return
             put(None)
         except BaseException as error:
