@@ -3,39 +3,17 @@
 from __future__ import annotations
 
 import glob
-import hashlib
 import queue
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-
-from coinhaze.errors import CoinhazeError, InputError, UsageError
+from coinhaze.errors import InputError
 from coinhaze.ledger.batches import Batch, in_chunks
-from coinhaze.ledger.readers.packed import UNREADABLE, open_plain
+from coinhaze.ledger.formats import digest_of, format_of, reader_of
 from coinhaze.ledger.store import Source, Store
-
-# Formats by name, and the module that reads each; told apart by what a file begins with, in this
-# order. Modules are imported when they are needed.
-FORMATS = {
-    "blockchair": "blockchair",
-    "blockchair-ethereum": "blockchair_ethereum",
-    "ethereum-etl": "ethereum_etl",
-    "mev-inspect": "mev_inspect",
-    "bitcoin-etl": "bitcoin_etl_batches",
-    "bitcoin-json": "bitcoin_json",
-    "esplora": "esplora",
-    "utxo-edges": "utxo_edges",
-    "bitcoin-blocks": "bitcoin_blocks",
-    "zcash-blocks": "zcash_blocks",
-}
-PARQUET = b"PAR1"
-HEAD = 1 << 16
 
 Progress = Callable[[int, int], None]  # bytes done, bytes in all
 
@@ -183,62 +161,3 @@ def expand(sources: Sequence[str | Path]) -> list[Path]:
             raise InputError(f"{source}: no such file")
         found |= dict.fromkeys(inside)
     return list(found)
-
-
-def digest_of(path: Path) -> str:
-    """Give the SHA-256 of a file."""
-    try:
-        with open(path, "rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read: {error.strerror}") from None
-
-
-def reader_of(format: str) -> Any:
-    """Give the module that reads a format."""
-    if format not in FORMATS:
-        raise UsageError(f"unknown format {format!r}: one of {', '.join(FORMATS)}")
-    return import_module(f"coinhaze.ledger.readers.{FORMATS[format]}")
-
-
-def format_of(path: Path) -> str:
-    """Name the format of a file by what it begins with."""
-    head = head_of(path)
-    name = _recognise_columns(path) if head.startswith(PARQUET) else recognise(head)
-    if name is None:
-        raise InputError(
-            f"{path}: no known format: it begins {head[:60]!r}; --format forces one of "
-            f"{', '.join(FORMATS)}"
-        )
-    return name
-
-
-def _recognise_columns(path: Path) -> str | None:
-    """Name the format of a Parquet file by its columns."""
-    try:
-        names = pq.read_schema(path).names
-    except (pa.ArrowException, OSError) as error:
-        raise InputError(f"{path}: cannot be read as Parquet: {error}") from None
-    for name in FORMATS:
-        knows = getattr(reader_of(name), "recognises_columns", None)
-        if knows is not None and knows(names):
-            return name
-    return None
-
-
-def recognise(head: bytes) -> str | None:
-    """Name the format of a file that begins with these bytes, unpacked."""
-    return next((name for name in FORMATS if reader_of(name).recognises(head)), None)
-
-
-def head_of(path: Path) -> bytes:
-    """Give what a file begins with, unpacked."""
-    try:
-        with open_plain(path) as file:
-            return bytes(file.read(HEAD))
-    except FileNotFoundError:
-        raise InputError(f"{path}: no such file") from None
-    except CoinhazeError:
-        raise
-    except UNREADABLE as error:
-        raise InputError(f"{path}: cannot be read: {error}") from None

@@ -21,10 +21,10 @@ import pyarrow as pa
 
 from coinhaze.errors import InputError, LedgerError, ResourceError, UsageError, first_few
 from coinhaze.ledger.batches import ACCOUNT_TABLES, COIN_TABLES, KEYS, SCHEMAS, Batch
+from coinhaze.ledger.formats import is_store
 from coinhaze.ledger.text import text_hashes
 
 VERSION = 1
-MAGIC = b"DUCK"  # at byte 8 of every DuckDB file
 _TYPES = {pa.string(): "VARCHAR", pa.int64(): "BIGINT", pa.bool_(): "BOOLEAN"}
 # Sums of 2^256 - 1 are exact in BIGNUM; text would sort by letters.
 _EXACT = {("transfers", "amount"): "BIGNUM"}
@@ -283,15 +283,6 @@ def are_unique(table: pa.Table, keys: Sequence[str]) -> bool:
 
 def _joined(columns: str) -> str:
     return f"concat_ws(chr(31), {columns})"
-
-
-def is_store(path: Path) -> bool:
-    """Tell whether a file is a DuckDB database."""
-    try:
-        with open(path, "rb") as file:
-            return file.read(12)[8:] == MAGIC
-    except OSError:
-        return False
 
 
 def _ours(path: Path | None, error: duckdb.Error) -> InputError | ResourceError:

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from coinhaze.errors import LedgerError, first_few
-from coinhaze.ledger.accounts import AccountLedger
 from coinhaze.ledger.batches import ACCOUNT_TABLES, COIN_TABLES, KEYS, SCHEMAS
 from coinhaze.ledger.store import Store
-from coinhaze.ledger.store_accounts import account_ledger
 from coinhaze.ledger.stored import read_store
 
 
@@ -63,15 +61,9 @@ def _check_ledger(store: Store) -> list[str]:
         return [f"ledger: {len(ledger):,} transactions, no value from nothing, no coin spent twice"]
     said = []
     for (token,) in store.ask("SELECT DISTINCT token FROM transfers ORDER BY token"):
-        ledger = read_store(store, token=token) if token else _own_money(store)
+        ledger = read_store(store, token=token)
         said.append(f"ledger {token or 'of the chain itself'}: {len(ledger):,} transfers")
     return said
-
-
-def _own_money(store: Store) -> AccountLedger:
-    from coinhaze.ledger.window import ALL
-
-    return account_ledger(store, ALL, token="")
 
 
 def _refuse(store: Store, table: str, rows: list[tuple[object, ...]], what: str) -> None:

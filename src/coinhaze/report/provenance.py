@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from pathlib import Path
 
 from coinhaze import __version__
 from coinhaze.ledger.folder import folder_files, is_folder
+from coinhaze.ledger.formats import digest_of
 from coinhaze.measure import Scores
-
-
-def digest(path: str | Path) -> str:
-    """Give the SHA-256 of a file."""
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def provenance(
@@ -25,7 +19,7 @@ def provenance(
     return {
         "software": f"coinhaze {__version__}",
         "command": command,
-        "inputs": [{"file": name, "sha256": digest(p)} for name, p in _files(inputs)],
+        "inputs": [{"file": name, "sha256": digest_of(p)} for name, p in _files(inputs)],
         "settings": chain.settings,
         "method": scores.method,
         "widest_interval_bits": scores.width,

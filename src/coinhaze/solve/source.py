@@ -10,8 +10,7 @@ from coinhaze.chain import AbsorbingChain, absorbing_chain
 from coinhaze.errors import UsageError
 from coinhaze.graph import TransactionGraph, transaction_graph
 from coinhaze.ledger import AccountLedger, CoinLedger, Ledger, read
-from coinhaze.ledger.store import is_store
-from coinhaze.ledger.stored import opening_of
+from coinhaze.ledger.formats import is_store
 from coinhaze.ledger.window import Window
 
 READ_SETTINGS = frozenset({"format", "complete", "first", "last", "token"})
@@ -57,6 +56,8 @@ def _opening_before(thing: Any, settings: dict[str, Any]) -> dict[str, Any]:
     path = thing if isinstance(thing, str | Path) else thing[0] if len(thing) == 1 else None
     if path is None or "opening" in settings or not is_store(Path(path)):
         return settings
+    from coinhaze.ledger.stored import opening_of
+
     window = Window.of(settings.get("first"), settings.get("last"))
     opening = opening_of(Path(path), window, token=settings.get("token"))
     return settings if opening is None else settings | {"opening": opening}

@@ -13,7 +13,8 @@ from benchmarks.blockchair_files import INPUTS, OUTPUTS, TRANSACTIONS
 
 from coinhaze.errors import CoinhazeError, InputError
 from coinhaze.ledger.batches import SCHEMAS, Batch
-from coinhaze.ledger.ingest import format_of, ingest
+from coinhaze.ledger.formats import format_of
+from coinhaze.ledger.ingest import ingest
 from coinhaze.ledger.readers import blockchair
 from coinhaze.ledger.store import Store
 

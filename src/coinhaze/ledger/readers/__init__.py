@@ -8,14 +8,11 @@ from types import ModuleType
 from typing import Any
 
 from coinhaze.errors import InputError, UsageError
-from coinhaze.ledger import ingest
+from coinhaze.ledger import formats
 from coinhaze.ledger.accounts import AccountLedger
 from coinhaze.ledger.coins import CoinLedger
 from coinhaze.ledger.folder import is_folder, read_folder
 from coinhaze.ledger.readers import bitcoin_etl, transfers
-from coinhaze.ledger.readers.packed import UNREADABLE, open_plain
-from coinhaze.ledger.store import Store, is_store
-from coinhaze.ledger.stored import read_store
 from coinhaze.ledger.window import ALL, Window
 
 FORMATS: dict[str, ModuleType] = {
@@ -46,7 +43,7 @@ def read(
     if not paths:
         raise UsageError("no file given: name at least one")
     cut: dict[str, Any] = {"window": Window.of(first, last), "token": token}
-    if any(is_store(path) for path in paths):
+    if any(formats.is_store(path) for path in paths):
         return _read_store(paths, format, **cut)
     if format == FOLDER or (format is None and any(is_folder(path) for path in paths)):
         if len(paths) > 1:
@@ -55,16 +52,14 @@ def read(
         return read_folder(paths[0], complete=complete)
     names = {format_of(path) for path in paths} if format is None else {format}
     # A ledger of few transactions is made faster straight from bitcoin-etl's lines.
-    lines = names <= FORMATS.keys() and not any(is_parquet(path) for path in paths)
-    if names <= ingest.FORMATS.keys() and not lines:
-        with Store(None) as store:
-            ingest.ingest(paths, store, format=format)
-            return read_store(store, **cut)
+    lines = names <= FORMATS.keys() and not any(formats.is_parquet(path) for path in paths)
+    if names <= formats.FORMATS.keys() and not lines:
+        return _read_ingested(paths, format, **cut)
     if len(names) > 1:
         raise UsageError(f"files of several formats cannot be one ledger: {', '.join(names)}")
     name = names.pop()
     if name not in FORMATS:
-        known = ", ".join(dict.fromkeys([*FORMATS, *ingest.FORMATS, FOLDER]))
+        known = ", ".join(dict.fromkeys([*FORMATS, *formats.FORMATS, FOLDER]))
         raise UsageError(f"unknown format {name!r}: one of {known}")
     _refuse_cut(**cut)
     if complete and name == "transfers":
@@ -78,7 +73,22 @@ def _read_store(
 ) -> Ledger:
     if len(paths) > 1 or format is not None:
         raise UsageError("a store is a whole ledger: name it alone, without a format")
+    from coinhaze.ledger.store import Store
+    from coinhaze.ledger.stored import read_store
+
     with Store(paths[0], read_only=True) as store:
+        return read_store(store, window, token=token)
+
+
+def _read_ingested(
+    paths: Sequence[Path], format: str | None, *, window: Window, token: str | None
+) -> Ledger:
+    from coinhaze.ledger.ingest import ingest
+    from coinhaze.ledger.store import Store
+    from coinhaze.ledger.stored import read_store
+
+    with Store(None) as store:
+        ingest(paths, store, format=format)
         return read_store(store, window, token=token)
 
 
@@ -89,42 +99,21 @@ def _refuse_cut(*, window: Window, token: str | None) -> None:
 
 def format_of(path: Path) -> str:
     """Name the format of a file by its first bytes."""
-    head = _head(path)
-    if is_parquet(path):
-        return ingest.format_of(path)
+    if formats.is_parquet(path):
+        return formats.format_of(path)
+    head = formats.head_of(path).removeprefix(b"\xef\xbb\xbf")
+    if transfers.recognises(head):
+        return "transfers"
     # ethereum-etl's JSON has names that bitcoin-etl's has too, and some more.
-    found = ingest.recognise(head)
+    found = formats.recognise(head)
     if found is not None:
         return found
-    for name, reader in FORMATS.items():
-        if reader.recognises(head):
-            return name
+    if bitcoin_etl.recognises(head):
+        return "bitcoin-etl"
     start = head[:60].decode("utf-8", "replace").splitlines()
     raise InputError(
         f"{path}: no known format: it begins {start[0] if start else ''!r}; a transfers file "
         "begins with a header that has from,to,amount (lower case, commas); a bitcoin-etl file has "
         'one object a line with "hash" and "block_number", not an array; also read: '
-        f"{', '.join(ingest.FORMATS)}"
+        f"{', '.join(formats.FORMATS)}"
     )
-
-
-def is_parquet(path: Path) -> bool:
-    """Tell whether a file is Parquet."""
-    try:
-        with open(path, "rb") as file:
-            return file.read(4) == ingest.PARQUET
-    except OSError:
-        return False
-
-
-def _head(path: Path) -> bytes:
-    try:
-        with open_plain(path) as file:
-            head = bytes(file.read(ingest.HEAD))
-    except FileNotFoundError:
-        raise InputError(f"{path}: no such file") from None
-    except IsADirectoryError:
-        raise InputError(f"{path}: is a folder; name the files in it") from None
-    except UNREADABLE as error:
-        raise InputError(f"{path}: cannot be read: {error}") from None
-    return head.removeprefix(b"\xef\xbb\xbf")
