@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -103,8 +104,6 @@ def _from_node(
             )
         if not keep_up:
             return
-        import time
-
         time.sleep(PATIENCE)
 
 

@@ -23,7 +23,6 @@ from coinhaze.solve.asked import Asked
 from coinhaze.solve.certify import plain_orders
 from coinhaze.solve.eliminate import eliminate
 from coinhaze.solve.exact import exact_method, width_of
-from coinhaze.solve.exact_cost import ExactCost
 from coinhaze.solve.fold import Folded, fold
 from coinhaze.solve.lists import ENTRY, MEMORY, TooManyEntries
 from coinhaze.solve.progress import Progress
@@ -225,7 +224,7 @@ def _exact(folded: Folded, renyi: Sequence[float], budget: Budget) -> Estimate:
     """Count the entries of lists by a sample, or time a few tiles."""
     orders = plain_orders(renyi)
     asked, columns = folded.asked, folded.columns
-    cost = ExactCost(asked, columns).lists
+    cost = folded.cost.lists
     if cost is not None:
         workers = workers_for(2, budget.threads)
         memory = min(cost.alive * ENTRY, budget.room(MEMORY))
@@ -241,7 +240,7 @@ def _dropping(folded: Folded, width: float, over: Over, budget: Budget) -> Estim
     """Sweep once, dropping much more than asked, and scale up; or take exact scores, if cheaper."""
     asked = folded.asked
     question = Truncation.of(folded, over=over)
-    most = ExactCost(asked, folded.columns).seconds / (DROP_NS * 1e-9)
+    most = folded.cost.seconds / (DROP_NS * 1e-9)
     level = COARSE * first_level(width, over)
     try:
         tried = question.attempt(level, entries=most, budget=budget)

@@ -13,7 +13,6 @@ from coinhaze.measure import Scores
 from coinhaze.measure.intervals import surprise
 from coinhaze.solve.asked import Asked
 from coinhaze.solve.certify import certified, plain_orders
-from coinhaze.solve.exact_cost import ExactCost
 from coinhaze.solve.fold import Folded, fold
 from coinhaze.solve.lists import MEMORY, list_sums
 from coinhaze.solve.progress import Progress, silent
@@ -45,17 +44,16 @@ def score_exactly(
     budget: Budget = UNLIMITED,
     progress: Progress = silent,
     folded: Folded | None = None,
-    cost: ExactCost | None = None,
 ) -> Scores:
     """Score rows over every column of B; raise if the proven interval is wider than asked.
 
-    Lists or tiles are taken, whichever `cost` finds cheaper.
+    Lists or tiles are taken, whichever cost less.
     """
     orders = plain_orders(renyi)
     folded = folded or fold(Asked.of(chain, rows), orders)
     asked, columns = folded.asked, folded.columns
     counts, counted = folded.sources(most_words=MOST_WORDS)
-    lists = (cost or ExactCost(asked, columns)).lists
+    lists = folded.cost.lists
     if lists is not None:
         memory = budget.room(MEMORY)
         sums, weights = list_sums(

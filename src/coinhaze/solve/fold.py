@@ -8,6 +8,7 @@ together, whole trees of payments behind a gate.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -15,6 +16,7 @@ from coinhaze.ledger.amounts import Floats, Ints
 from coinhaze.solve.asked import Asked
 from coinhaze.solve.certify import FEW_WORDS, possible_sources
 from coinhaze.solve.columns import Columns, columns_of
+from coinhaze.solve.exact_cost import ExactCost
 from coinhaze.solve.fold_kernels import find_pure
 from coinhaze.solve.reduce_kernels import add_moves, renumber
 
@@ -27,6 +29,11 @@ class Folded:
     asked: Asked
     columns: Columns
     of_whole: Ints  # for each scored state one of the whole that has the same row
+
+    @cached_property
+    def cost(self) -> ExactCost:
+        """What exact scores take; estimates and solves count it once."""
+        return ExactCost(self.asked, self.columns)
 
     def sources(self, *, most_words: float = FEW_WORDS) -> tuple[Floats, bool]:
         """Count the sources of each scored state, or bound them; see `possible_sources`."""

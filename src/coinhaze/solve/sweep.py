@@ -11,7 +11,6 @@ from coinhaze.measure import Scores
 from coinhaze.solve.asked import Asked
 from coinhaze.solve.certify import plain_orders
 from coinhaze.solve.exact import EXACT_WIDTH, score_exactly
-from coinhaze.solve.exact_cost import ExactCost
 from coinhaze.solve.fold import Folded, fold
 from coinhaze.solve.progress import Progress, silent
 from coinhaze.solve.truncate import Over, truncated
@@ -41,11 +40,9 @@ def sweep(
     folded = folded or fold(Asked.of(chain, rows), plain_orders(renyi))
     if over not in ("worst", "mean"):
         raise UsageError(f"over is worst or mean, not {over!r}")
-    cost: ExactCost | None = None
     if may_drop(folded.asked, width, renyi):
-        cost = ExactCost(folded.asked, folded.columns)
         scores = truncated(
-            folded, width=width, over=over, exact=cost, budget=budget, progress=progress
+            folded, width=width, over=over, exact=folded.cost, budget=budget, progress=progress
         )
         if scores is not None:
             return scores
@@ -57,7 +54,6 @@ def sweep(
         budget=budget,
         progress=progress,
         folded=folded,
-        cost=cost,
     )
 
 

@@ -164,6 +164,27 @@ class BestChain:
             ) from None
 
 
+class ChainNode:
+    """What all nodes are that have a best chain and tell of it in the way of Bitcoin Core."""
+
+    def __init__(self, rpc: JsonRpc, *, network: str | None = None) -> None:
+        self.rpc = rpc
+        self.chain = BestChain(rpc, network=network)
+
+    @property
+    def network(self) -> str:
+        """Name the network, as its first block tells it."""
+        return self.chain.network
+
+    def tip(self) -> tuple[int, str]:
+        """Give the height and hash of the last block."""
+        return self.chain.tip()
+
+    def common_ancestor(self, headers: Mapping[int, str]) -> int | None:
+        """Walk back from the highest of known blocks to the last one still on the best chain."""
+        return self.chain.common_ancestor(headers)
+
+
 def read_ahead(
     ask: Callable[[range], list[RawBlock]], first: int, last: int
 ) -> Iterator[list[RawBlock]]:

@@ -18,8 +18,8 @@ from coinhaze.errors import SourceUnreachable
 from coinhaze.ledger.batches import Batch, Where
 from coinhaze.ledger.nodes.bare_keys import name_keys
 from coinhaze.ledger.nodes.best_chain import (
-    BestChain,
     ChainChanged,
+    ChainNode,
     MissingUndo,
     RawBlock,
     WrongNetwork,
@@ -52,31 +52,17 @@ class _Header(msgspec.Struct):
 _header = msgspec.json.Decoder(_Header)
 
 
-class BitcoinNode:
+class BitcoinNode(ChainNode):
     """A node; `network` is the name of the one it must be of, such as "bitcoin" or "litecoin".
 
     `way` forces one of the ways to read blocks.
     """
 
     def __init__(self, rpc: JsonRpc, *, network: str | None = None, way: str | None = None) -> None:
-        self.rpc = rpc
-        self.chain = BestChain(rpc, network=network)
+        super().__init__(rpc, network=network)
         if self.network.startswith("zcash"):
             raise WrongNetwork(f"{rpc.node}: a node of Zcash: read it as one, for its pools")
         self.way = way or self._best_way()
-
-    @property
-    def network(self) -> str:
-        """Name the network, as its first block tells it."""
-        return self.chain.network
-
-    def tip(self) -> tuple[int, str]:
-        """Give the height and hash of the last block."""
-        return self.chain.tip()
-
-    def common_ancestor(self, headers: Mapping[int, str]) -> int | None:
-        """Walk back from the highest of known blocks to the last one still on the best chain."""
-        return self.chain.common_ancestor(headers)
 
     def batches(
         self, first: int, last: int, *, progress: Callable[[int], None] | None = None

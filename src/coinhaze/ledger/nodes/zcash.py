@@ -18,8 +18,8 @@ import pyarrow as pa
 from coinhaze.errors import LedgerError
 from coinhaze.ledger.batches import FLAG, NUMBER, Batch
 from coinhaze.ledger.nodes.best_chain import (
-    BestChain,
     ChainChanged,
+    ChainNode,
     RawBlock,
     WrongNetwork,
     gathered,
@@ -110,27 +110,13 @@ class ZcashBlock(msgspec.Struct):
 _decoder = msgspec.json.Decoder(ZcashBlock)
 
 
-class ZcashNode:
+class ZcashNode(ChainNode):
     """A node of Zcash; `network` is the name of the one it must be of: zcash, zcash testnet, ..."""
 
     def __init__(self, rpc: JsonRpc, *, network: str | None = None) -> None:
-        self.rpc = rpc
-        self.chain = BestChain(rpc, network=network)
+        super().__init__(rpc, network=network)
         if not self.network.startswith(("zcash", "unknown")):
             raise WrongNetwork(f"{rpc.node}: a node of {self.network}, not of Zcash")
-
-    @property
-    def network(self) -> str:
-        """Name the network, as its first block tells it."""
-        return self.chain.network
-
-    def tip(self) -> tuple[int, str]:
-        """Give the height and hash of the last block."""
-        return self.chain.tip()
-
-    def common_ancestor(self, headers: Mapping[int, str]) -> int | None:
-        """Walk back from the highest of known blocks to the last one still on the best chain."""
-        return self.chain.common_ancestor(headers)
 
     def batches(
         self, first: int, last: int, *, progress: Callable[[int], None] | None = None
