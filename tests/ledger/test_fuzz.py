@@ -1,13 +1,13 @@
 import gzip
 import json
-import random
-from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from coinhaze.errors import CoinhazeError
 from coinhaze.ledger import AccountLedger, CoinLedger, read
+from ledger.mutants import mutants as damaged
 
 MUTANTS = 2500
 MANY = 50_000
@@ -80,28 +80,7 @@ PIECES = [
 ]
 
 
-def mutants(good: bytes, count: int, seed: int) -> Iterator[bytes]:
-    chance = random.Random(seed)
-    for _ in range(count):
-        data = bytearray(good)
-        for _ in range(chance.choice((1, 1, 1, 2, 3, 8))):
-            start = chance.randrange(len(data) + 1)
-            end = min(start + chance.choice((0, 0, 1, 1, 2, 5, 40)), len(data))
-            match chance.randrange(6):
-                case 0:
-                    data[start:end] = bytes([chance.randrange(256)])
-                case 1 | 2:
-                    data[start:end] = chance.choice(PIECES)
-                case 3 if start < len(data):
-                    data[start] ^= 1 << chance.randrange(8)
-                case 4:
-                    begin = chance.randrange(len(data) + 1)
-                    data[start:start] = data[begin : begin + 30]
-                case _:
-                    data[start:end] = b""
-        if chance.random() < 0.05:
-            del data[chance.randrange(len(data) + 1) :]
-        yield bytes(data)
+mutants = partial(damaged, pieces=PIECES, cuts=(0, 0, 1, 1, 2, 5, 40), repeats=(30,))
 
 
 def is_ledger_or_refused(path: Path, data: bytes, format: str | None) -> bool:

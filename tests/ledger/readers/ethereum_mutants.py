@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import random
-from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 
 from coinhaze.errors import InputError
+from ledger.mutants import mutants as damaged
 from ledger.readers.ethereum_files import read
 
 PIECES = [
@@ -17,29 +17,7 @@ PIECES = [
 ]  # fmt: skip
 
 
-def mutants(good: bytes, count: int, seed: int) -> Iterator[bytes]:
-    """Flip bits, cut, insert and repeat slices."""
-    chance = random.Random(seed)
-    for _ in range(count):
-        data = bytearray(good)
-        for _ in range(chance.choice((1, 1, 1, 2, 3, 8))):
-            start = chance.randrange(len(data) + 1)
-            end = min(start + chance.choice((0, 1, 1, 2, 5, 40)), len(data))
-            match chance.randrange(6):
-                case 0:
-                    data[start:end] = bytes([chance.randrange(256)])
-                case 1 | 2:
-                    data[start:end] = chance.choice(PIECES)
-                case 3 if start < len(data):
-                    data[start] ^= 1 << chance.randrange(8)
-                case 4:
-                    begin = chance.randrange(len(data) + 1)
-                    data[start:start] = data[begin : begin + chance.choice((10, 40, 400))]
-                case _:
-                    data[start:end] = b""
-        if chance.random() < 0.05:
-            del data[chance.randrange(len(data) + 1) :]
-        yield bytes(data)
+mutants = partial(damaged, pieces=PIECES, cuts=(0, 1, 1, 2, 5, 40), repeats=(10, 40, 400))
 
 
 def is_read_or_refused(reader: ModuleType, path: Path, content: bytes) -> bool:

@@ -7,8 +7,9 @@ import io
 import json
 import lzma
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
@@ -18,6 +19,7 @@ import pytest
 from coinhaze.errors import CoinhazeError, InputError
 from coinhaze.ledger.batches import SCHEMAS
 from coinhaze.ledger.readers import bitcoin_etl_batches, bitcoin_json, labels
+from ledger.mutants import mutants as damaged
 from ledger.readers.json_samples import BLOCKS, ESPLORA, ETL, READERS, lines, rows
 from ledger.readers.test_bitcoin_etl_batches import AWS_END, aws, write_parquet
 from ledger.readers.test_labels import TAGPACK
@@ -62,29 +64,7 @@ PIECES = [
 ]
 
 
-def mutants(good: bytes, count: int, seed: int) -> Iterator[bytes]:
-    """Bit flips, cuts, insertions and slices put twice."""
-    chance = random.Random(seed)
-    for _ in range(count):
-        text = bytearray(good)
-        for _ in range(chance.choice((1, 1, 1, 2, 3, 8))):
-            start = chance.randrange(len(text) + 1)
-            end = min(start + chance.choice((0, 0, 1, 1, 2, 5, 40)), len(text))
-            match chance.randrange(6):
-                case 0:
-                    text[start:end] = bytes([chance.randrange(256)])
-                case 1 | 2:
-                    text[start:end] = chance.choice(PIECES)
-                case 3 if start < len(text):
-                    text[start] ^= 1 << chance.randrange(8)
-                case 4:
-                    begin = chance.randrange(len(text) + 1)
-                    text[start:start] = text[begin : begin + chance.choice((5, 30, 300))]
-                case _:
-                    text[start:end] = b""
-        if chance.random() < 0.05:
-            del text[chance.randrange(len(text) + 1) :]
-        yield bytes(text)
+mutants = partial(damaged, pieces=PIECES, cuts=(0, 0, 1, 1, 2, 5, 40), repeats=(5, 30, 300))
 
 
 def obey(tables: dict[str, pa.Table]) -> None:
