@@ -47,8 +47,9 @@ def test_coins_spent_together_are_one_state() -> None:
     rows += [("x", "y", 3), ("d", "y", 1), ("x", "z", 1), ("e", "z", 1)]
     chain = absorbing_chain(transaction_graph(AccountLedger.from_transfers(rows)))
     nodes = np.array([chain.graph.names.node(n) for n in "yz"])
-    folded = fold(Asked.of(chain, nodes), NONE)
-    assert len(folded.whole.reduced) == 8
+    asked = Asked.of(chain, nodes)
+    folded = fold(asked, NONE)
+    assert len(asked.reduced) == 8
     assert len(folded.asked.reduced) == 5  # what x gathers, d, y, e and z
     assert len(folded.columns) == 3
     scores = score_exactly(chain, nodes, folded=folded)

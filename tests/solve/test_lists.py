@@ -10,11 +10,12 @@ from coinhaze import AbsorbingChain, Scores, absorbing_chain, transaction_graph
 from coinhaze.errors import AccuracyError, ResourceError
 from coinhaze.simulate import simulate_hubs, simulate_town
 from coinhaze.solve.asked import Asked
-from coinhaze.solve.certify import certified, count_sources
+from coinhaze.solve.certify import certified
 from coinhaze.solve.columns import Columns, columns_of
 from coinhaze.solve.fold import fold
 from coinhaze.solve.lists import list_sums
 from coinhaze.solve.progress import silent
+from coinhaze.solve.sources import possible_sources
 from coinhaze.solve.stream import stream_sums
 from coinhaze.solve.truncate import truncated
 from coinhaze.solve.workers import UNLIMITED
@@ -36,7 +37,7 @@ def plain(asked: Asked, orders: Any = ()) -> Columns:
 def bounds(asked: Asked, least: float, width: float = np.inf) -> Scores:
     columns = plain(asked)
     sums, _ = list_sums(asked, columns, np.zeros(0), least=least, **QUIET)
-    counts = count_sources(asked)[asked.scored]
+    counts = possible_sources(asked, plain(asked))[0]
     return certified(asked, columns, sums, counts, method="", width=width, renyi=(), weights=None)
 
 
@@ -76,7 +77,7 @@ def test_what_is_dropped_is_bounded_from_both_sides(seed: int, least: float) -> 
     asked = asked_of(chain)
     exact = coinhaze.score(chain)
     sums, _ = list_sums(asked, plain(asked), np.zeros(0), least=least, **QUIET)
-    counts = count_sources(asked)[asked.scored]
+    counts = possible_sources(asked, plain(asked))[0]
     got = certified(
         asked, plain(asked), sums, counts, method="", width=np.inf, renyi=(), weights=None
     )
@@ -94,7 +95,7 @@ def test_bounds_hold_with_a_history_too() -> None:
     for least in (0.5, 0.25, 0.1):
         asked = asked_of(chain)
         sums, _ = list_sums(asked, plain(asked), np.zeros(0), least=least, **QUIET)
-        counts = count_sources(asked)[asked.scored]
+        counts = possible_sources(asked, plain(asked))[0]
         got = certified(
             asked, plain(asked), sums, counts, method="", width=np.inf, renyi=(), weights=None
         )
@@ -104,8 +105,9 @@ def test_bounds_hold_with_a_history_too() -> None:
 
 def test_an_asked_width_is_kept_by_every_row() -> None:
     ledger = simulate_hubs(people=3000, seed=1, transfers=4)
-    exact = coinhaze.score(ledger, time="temporal")
-    rough = truncated(fold(Asked.of(exact.chain, exact.nodes), np.zeros(0)), width=0.05)
+    chain = coinhaze.absorbing_chain(coinhaze.transaction_graph(ledger, time="temporal"))
+    exact = coinhaze.score(chain)
+    rough = truncated(fold(Asked.of(chain, exact.nodes), np.zeros(0)), width=0.05)
     assert rough is not None
     assert rough.width <= 0.05
     assert np.all(rough.bits_low <= exact.bits_high)
@@ -147,7 +149,7 @@ def test_folding_columns_changes_no_answer(time: Any, seed: int) -> None:
     ledger = simulate_hubs(people=400, seed=seed, transfers=1.6)
     asked = asked_of(absorbing_chain(transaction_graph(ledger, time=time)))
     orders = np.array([0.5, 2.0])
-    counts = count_sources(asked)[asked.scored]
+    counts = possible_sources(asked, plain(asked))[0]
     answers = []
     for folding in (True, False):
         columns = columns_of(asked, orders, fold=folding)

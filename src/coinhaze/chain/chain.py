@@ -18,6 +18,7 @@ import scipy.sparse
 from coinhaze.chain.outcomes import SourceNames
 from coinhaze.graph import TransactionGraph
 from coinhaze.ledger.amounts import Bools, Floats, Ints
+from coinhaze.ledger.frozen import freeze
 
 NO_COLUMN = -1
 ELSEWHERE = "elsewhere"
@@ -48,6 +49,9 @@ class AbsorbingChain:
     conserves: bool = False  # whether x^T B = b must hold
     settings: dict[str, object] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        freeze(self)
 
     def __len__(self) -> int:
         return len(self.graph)

@@ -8,6 +8,7 @@ import pyarrow.compute as pc
 
 from coinhaze.graph.names import Names
 from coinhaze.ledger.amounts import Ints
+from coinhaze.ledger.frozen import narrow
 
 
 class SourceNames:
@@ -15,7 +16,7 @@ class SourceNames:
 
     def __init__(self, names: Names, nodes: Ints) -> None:
         self.names = names
-        self.nodes = nodes
+        self.nodes = narrow(nodes)
 
     def __len__(self) -> int:
         return len(self.nodes)

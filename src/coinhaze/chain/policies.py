@@ -93,8 +93,8 @@ def custom(graph: TransactionGraph, policy: Any) -> Walk:
 def _by_edge(graph: TransactionGraph, value: Floats) -> scipy.sparse.csr_array:
     """Put a value of each edge in the row of its head; edges are sorted by tail, so columns are."""
     n, m = len(graph), len(value)
-    indices, data = np.empty(m, dtype=np.int64), np.empty(m)
+    indices, data = np.empty(m, dtype=graph.tail.dtype), np.empty(m)
     start = sparse_rows(graph.head, graph.tail, value, n, indices, data)
-    q = scipy.sparse.csr_array((data, indices, start), shape=(n, n))
+    q = scipy.sparse.csr_array((data, indices, start.astype(indices.dtype)), shape=(n, n))
     q.has_sorted_indices = q.has_canonical_format = True
     return q

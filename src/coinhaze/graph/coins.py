@@ -98,7 +98,7 @@ def coin_flows(
         lost=_never_spent(ledger, parties, made) if by_owner else None,
         observed=None if value is None else partial(_observed, ledger, parties),
         weights=_ring_weights(ledger, len(step)),
-        others=merged.others if by_owner else Aliases(ledger.owners, owner, np.arange(holders)),
+        others=merged.others if by_owner else Aliases(ledger.owners, owner),
     )
 
 
@@ -141,7 +141,7 @@ def _links(
     step, tail, head = (np.empty(starts[-1], dtype=np.int64) for _ in range(3))
     for k, (tx, stage, leaves, of_tail, meets, of_head) in enumerate(parts):
         rows = slice(starts[k], starts[k + 1])
-        np.multiply(tx, 3, out=step[rows])
+        np.multiply(tx, 3, out=step[rows], dtype=np.int64)
         step[rows] += stage
         np.add(leaves, of_tail, out=tail[rows])
         np.add(meets, of_head, out=head[rows])
@@ -208,7 +208,7 @@ class _PoolFlows(NamedTuple):
 def _pool_flows(ledger: CoinLedger, *, merged: bool) -> _PoolFlows:
     """Net each transaction's flow with each pool, or with all of them as one."""
     pool = np.full(len(ledger.flow_tx), POOLS.index("shielded")) if merged else ledger.flow_pool
-    key, group = np.unique(ledger.flow_tx * len(POOLS) + pool, return_inverse=True)
+    key, group = np.unique(ledger.flow_tx.astype(np.int64) * len(POOLS) + pool, return_inverse=True)
     into = ledger.flow_into.total_by(group, len(key))
     used, number = np.unique(key % len(POOLS), return_inverse=True)
     names = [f"pool:{POOLS[p]}" for p in used]
@@ -218,7 +218,9 @@ def _pool_flows(ledger: CoinLedger, *, merged: bool) -> _PoolFlows:
 def _rings(ledger: CoinLedger) -> tuple[Ints, Ints, pa.StringArray]:
     """Number the rings: each ring's transaction, each member's ring, and their names."""
     span = int(ledger.ring_vin.max(initial=0)) + 1
-    key, ring = np.unique(ledger.ring_tx * span + ledger.ring_vin, return_inverse=True)
+    key, ring = np.unique(
+        ledger.ring_tx.astype(np.int64) * span + ledger.ring_vin, return_inverse=True
+    )
     txids = ledger.txids.take(pa.array(key // span))
     vins = pc.cast(pa.array(key % span), pa.string())
     return key // span, ring, pc.binary_join_element_wise("ring", txids, vins, ":")

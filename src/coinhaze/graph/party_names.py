@@ -191,10 +191,10 @@ class PartyNames:
 class Aliases:
     """Further names of parties: owners of coins, members of clusters."""
 
-    def __init__(self, names: pa.StringArray, name: Ints, party: Ints) -> None:
+    def __init__(self, names: pa.StringArray, name: Ints, party: Ints | None = None) -> None:
         self.names = TextIndex(names)
         self.name = name  # for each alias its row in names ...
-        self.party = party  # ... and the party it means
+        self.party = party  # ... and the party it means: the first, the second, ... if not given
 
     def parties(self, name: str) -> Ints:
         """Find the parties a name means, in their order."""
@@ -202,7 +202,8 @@ class Aliases:
         if row == ABSENT:
             return np.zeros(0, dtype=np.int64)
         start, order = self._by_name
-        return self.party[order[start[row] : start[row + 1]]]
+        found = order[start[row] : start[row + 1]]
+        return found if self.party is None else self.party[found]
 
     @cached_property
     def _by_name(self) -> tuple[Ints, Ints]:

@@ -4,14 +4,16 @@ An amount is split into digits of base 2^32, lowest first, one int64 column a di
 column by column without overflow for up to 2^31 rows, and one pass of carries brings them back to
 normal form: all but the last in [0, 2^32), the last one signed. So sums, differences and
 comparisons are exact for satoshi and for uint256 tokens alike, with the same few numpy calls;
-only the number of columns differs. Each column lies in one piece of memory (Fortran order), so that
-numpy runs down it at full speed.
+only the number of columns differs. A column whose amounts, signs left out, add up to less than 2^61
+needs no splitting: no sum over some of its rows, nor one of two such columns, overflows. Each column
+lies in one piece of memory (Fortran order), so that numpy runs down it at full speed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -22,8 +24,9 @@ DIGIT_BITS = 32
 _MASK = (1 << DIGIT_BITS) - 1
 _PACKED_DIGITS = 8  # 256 bits
 _AT_ONCE = 1 << 15  # rows
+_MOST_UNSPLIT = 2.0**61
 
-Ints = npt.NDArray[np.int64]
+Ints = npt.NDArray[np.signedinteger[Any]]  # int64, or int32 in values that are frozen
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 
@@ -61,9 +64,7 @@ class Amounts:
 
     @classmethod
     def _from_int64(cls, values: Ints) -> Amounts:
-        if len(values) == 0 or (values.max() <= _MASK and values.min() >= -_MASK):
-            return cls(values.reshape(-1, 1).copy())
-        return cls(_columns([values & _MASK, values >> DIGIT_BITS]))
+        return cls(_settled(values.reshape(-1, 1).copy()))
 
     @classmethod
     def zeros(cls, n: int) -> Amounts:
@@ -79,7 +80,7 @@ class Amounts:
         for part in parts:
             digits[first : first + len(part)] = part.widened(width)
             first += len(part)
-        return cls(digits)
+        return cls(_settled(digits))
 
     def __len__(self) -> int:
         return len(self.digits)
@@ -95,7 +96,7 @@ class Amounts:
         taken = np.empty((n, self.digits.shape[1]), dtype=np.int64, order="F")
         for k, column in enumerate(self.digits.T):
             taken[:, k] = column[rows]
-        return Amounts(taken)
+        return Amounts(taken if rows.dtype == np.bool_ else _settled(taken))
 
     def __add__(self, other: Amounts) -> Amounts:
         width = max(self.digits.shape[1], other.digits.shape[1])
@@ -252,11 +253,22 @@ def _carry(digits: Ints) -> Ints:
 
 
 def _carried(digits: Ints) -> Amounts:
-    digits = _carry(digits)
-    # The top digit of a sum may pass 32 bits; keep room so that the next sum cannot overflow.
+    return Amounts(_settled(_carry(digits)))
+
+
+def _settled(digits: Ints) -> Ints:
+    """Add a column where sums of the top one could overflow."""
     top = digits[:, -1]
-    if len(top) and (top.max() > _MASK or top.min() < -_MASK):
-        wide = np.zeros((len(digits), digits.shape[1] + 1), dtype=np.int64, order="F")
-        wide[:, :-1] = digits
-        return Amounts(_carry(wide))
-    return Amounts(digits)
+    if not len(top) or (top.max() <= _MASK and top.min() >= -_MASK):
+        return digits
+    if digits.shape[1] == 1 and _sum_of_sizes(top) < _MOST_UNSPLIT:
+        return digits
+    wide = np.zeros((len(digits), digits.shape[1] + 1), dtype=np.int64, order="F")
+    wide[:, :-1] = digits
+    return _carry(wide)
+
+
+def _sum_of_sizes(column: Ints) -> float:
+    # As floats: their rounding is nothing beside the room that is left.
+    parts = range(0, len(column), _AT_ONCE)
+    return float(sum(np.abs(column[k : k + _AT_ONCE].astype(np.float64)).sum() for k in parts))

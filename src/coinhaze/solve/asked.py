@@ -72,7 +72,7 @@ class Asked:
         by_state = self.factor.solve(self.reduced.cost)[self.scored]
         if not np.all(np.isfinite(by_state)):
             raise AccuracyError("walks are longer than a float can count: no score is given")
-        return self.spread(by_state) + self.reduced.extra_steps[self.rows]
+        return self.spread(by_state) + self.reduced.extra_steps
 
     @cached_property
     def excess(self) -> Floats:

@@ -15,16 +15,11 @@ from coinhaze.measure.intervals import at_least, slack_from_each, slack_from_tot
 from coinhaze.solve.asked import Asked
 from coinhaze.solve.columns import Columns
 from coinhaze.solve.factor import ROUNDING
-from coinhaze.solve.lists_kernels import bound_sources
-from coinhaze.solve.priors import Priors
 from coinhaze.solve.reduce import ENTRY_ERROR
 from coinhaze.solve.stream_kernels import WIDTH
-from coinhaze.solve.structure_kernels import reachable
 from coinhaze.solve.sums import Sums
 
 CERTIFICATE = 1e-9
-# Counting sources on the graph reads bit sets; so many words of them take a few seconds.
-FEW_WORDS = 4e9
 
 
 def certified(
@@ -172,33 +167,3 @@ def intervals(
     most = np.log2(np.maximum(sources, 1)) * (1 + 4 * ROUNDING)
     high = np.minimum(bits + sums.above + slack, most)
     return np.minimum(low, high), high
-
-
-def count_sources(asked: Asked) -> Floats:
-    """Count the sources each state can reach; one with a history counts as many as that has."""
-    chain, reduced = asked.chain, asked.reduced
-    counts = reduced.count_outcomes(len(chain.outcomes))
-    if chain.history:
-        rows = np.repeat(np.arange(len(reduced)), np.diff(reduced.indptr))
-        order = np.argsort(reduced.indices, kind="stable")
-        back = np.searchsorted(reduced.indices[order], np.arange(len(reduced) + 1))
-        for column, q in chain.history.items():
-            hit = reachable(back, rows[order], reduced.column == column)
-            counts[hit] += len(q) - 1
-    return counts
-
-
-def possible_sources(asked: Asked, *, most_words: float = FEW_WORDS) -> tuple[Floats, bool]:
-    """Count the sources each scored state can reach, or bound them if counting takes long.
-
-    Also tell whether they were counted.
-    """
-    reduced, outcomes = asked.reduced, len(asked.chain.outcomes)
-    if outcomes / 64 * len(reduced.indices) <= most_words:
-        return count_sources(asked)[asked.scored], True
-    count = Priors.of(asked.chain, np.zeros(0)).count
-    if not reduced.acyclic:
-        return np.full(len(asked.scored), float(count.sum())), False
-    own = np.where(reduced.column == NO_COLUMN, 0.0, count[reduced.column])
-    bound = bound_sources(reduced.indptr, reduced.indices, own, float(count.sum()))
-    return np.asarray(bound, dtype=np.float64)[asked.scored], False

@@ -12,23 +12,21 @@ from functools import cached_property
 
 import numpy as np
 
-from coinhaze.ledger.amounts import Floats, Ints
+from coinhaze.ledger.amounts import Floats
 from coinhaze.solve.asked import Asked
-from coinhaze.solve.certify import FEW_WORDS, possible_sources
 from coinhaze.solve.columns import Columns, columns_of
 from coinhaze.solve.exact_cost import ExactCost
 from coinhaze.solve.fold_kernels import find_pure
 from coinhaze.solve.reduce_kernels import add_moves, renumber
+from coinhaze.solve.sources import FEW_WORDS, possible_sources
 
 
 @dataclass(frozen=True, eq=False)
 class Folded:
     """A question with its columns, cut down by them."""
 
-    whole: Asked  # before pure states were merged
     asked: Asked
     columns: Columns
-    of_whole: Ints  # for each scored state one of the whole that has the same row
 
     @cached_property
     def cost(self) -> ExactCost:
@@ -37,15 +35,14 @@ class Folded:
 
     def sources(self, *, most_words: float = FEW_WORDS) -> tuple[Floats, bool]:
         """Count the sources of each scored state, or bound them; see `possible_sources`."""
-        counts, counted = possible_sources(self.whole, most_words=most_words)
-        return counts[self.of_whole], counted
+        return possible_sources(self.asked, self.columns, most_words=most_words)
 
 
 def fold(asked: Asked, orders: Floats, *, merge: bool = True) -> Folded:
     """Find the columns, and merge what is pure unless told not to."""
     columns = columns_of(asked, orders, fold=merge)
     if not merge:
-        return Folded(asked, asked, columns, np.arange(len(asked.scored)))
+        return Folded(asked, columns)
     reduced = asked.reduced
     first, steps = find_pure(
         reduced.block_start,
@@ -66,7 +63,8 @@ def fold(asked: Asked, orders: Floats, *, merge: bool = True) -> Folded:
         reduced.indptr, reduced.indices, reduced.data, reduced.entry_error, keep, number, extra
     )
     state, extra_steps = reduced.state.copy(), reduced.extra_steps.copy()
-    renumber(state, extra_steps, number, extra)
+    extra_steps[asked.answered] += extra[state[asked.rows[asked.answered]]]
+    renumber(state, number)
     # Blocks of states that are merged away are empty.
     starts = before[reduced.block_start]
     small = replace(
@@ -83,6 +81,4 @@ def fold(asked: Asked, orders: Floats, *, merge: bool = True) -> Folded:
         block_start=starts[np.diff(starts, prepend=-1) > 0],
     )
     merged = Asked.by(asked.chain, asked.rows, small, missing=asked.missing)
-    of_whole = np.empty(len(merged.scored), dtype=np.int64)
-    of_whole[merged.row_of] = asked.row_of
-    return Folded(asked, merged, replace(columns, of_state=columns.of_state[keep]), of_whole)
+    return Folded(merged, replace(columns, of_state=columns.of_state[keep]))

@@ -17,6 +17,7 @@ from coinhaze.chain import AbsorbingChain
 from coinhaze.chain.chain import NO_COLUMN
 from coinhaze.ledger import Amounts
 from coinhaze.ledger.amounts import Bools, Floats, Ints
+from coinhaze.ledger.frozen import narrow
 from coinhaze.solve.reduce_kernels import (
     add_moves,
     certain_in_order,
@@ -28,7 +29,7 @@ from coinhaze.solve.reduce_kernels import (
     reorder,
     turn,
 )
-from coinhaze.solve.structure_kernels import count_outcomes, reachable, strong_components
+from coinhaze.solve.structure_kernels import reachable, strong_components
 
 NO_STATE = -1
 # A move's probability: two amounts rounded to floats, each by up to 2, and one division.
@@ -44,7 +45,7 @@ class Reduced:
 
     kept: Bools  # the nodes that any asked row leads back to and that have an answer
     state: Ints  # for each node its state, NO_STATE if it has none
-    extra_steps: Floats  # for each node the steps to its state
+    extra_steps: Floats  # for each asked row the steps to its state
     indptr: Ints
     indices: Ints
     data: Floats
@@ -63,13 +64,6 @@ class Reduced:
         rows = np.repeat(np.arange(len(self)), np.diff(self.indptr))
         loops = bool(np.any(rows == self.indices))
         return len(self.block_start) - 1 == len(self) and not loops
-
-    def count_outcomes(self, n_outcomes: int) -> Floats:
-        """Count the outcomes each state can reach."""
-        counts = count_outcomes(
-            self.indptr, self.indices, self.column, self.block_start, n_outcomes
-        )
-        return np.asarray(counts, dtype=np.float64)
 
 
 def certain_nodes(chain: AbsorbingChain, *, ordered: bool | None = None) -> Bools:
@@ -102,6 +96,7 @@ def reduce_chain(chain: AbsorbingChain, rows: Ints, *, merge: bool = True) -> Re
     number = np.where(kept, number[target], NO_STATE)
     errors = np.broadcast_to(ENTRY_ERROR, len(q.data))
     *moves, cost = add_moves(q.indptr, q.indices, q.data, errors, states, number, extra)
+    steps = extra[rows]
     if merge and len(states):
         moved_to = np.zeros(len(states), dtype=np.bool_)
         moved_to[moves[1]] = True
@@ -111,7 +106,9 @@ def reduce_chain(chain: AbsorbingChain, rows: Ints, *, merge: bool = True) -> Re
         keep = np.flatnonzero(is_first)
         place = np.cumsum(is_first) - 1
         moves = list(reorder(*moves, keep, place))
-        renumber(number, extra, place[first], cost - cost[first])
+        has_state = asked[rows]
+        steps[has_state] += (cost - cost[first])[number[rows[has_state]]]
+        renumber(number, place[first])
         states, cost = states[keep], cost[keep]
     starts = np.arange(len(states) + 1)
     if not is_in_order(*moves[:2]):
@@ -121,13 +118,13 @@ def reduce_chain(chain: AbsorbingChain, rows: Ints, *, merge: bool = True) -> Re
         place[order] = np.arange(len(order))
         moves = list(reorder(*moves, order, place))
         starts = np.searchsorted(component[order], np.arange(blocks + 1))
-        renumber(number, extra, place, np.zeros(len(place)))
+        renumber(number, place)
         states, cost = states[order], cost[order]
     indptr, indices, data, error = moves
     return Reduced(
         kept=kept,
-        state=number,
-        extra_steps=extra,
+        state=narrow(number),
+        extra_steps=steps,
         indptr=indptr,
         indices=indices,
         data=data,

@@ -61,13 +61,11 @@ def reachable_in_order(indptr, indices, start):
 
 
 @njit(cache=True, nogil=True)
-def renumber(state, steps, number, more):
-    """Give nodes the new number of their state, if they have one, and the steps that adds."""
+def renumber(state, number):
+    """Give nodes the new number of their state, if they have one."""
     for v in range(len(state)):
-        s = state[v]
-        if s >= 0:
-            state[v] = number[s]
-            steps[v] += more[s]
+        if state[v] >= 0:
+            state[v] = number[state[v]]
 
 
 @njit(cache=True, nogil=True)

@@ -24,6 +24,7 @@ from coinhaze.solve.exact import EXACT_WIDTH
 from coinhaze.solve.factor import ROUNDING
 from coinhaze.solve.progress import Progress, silent
 from coinhaze.solve.reduce import ENTRY_ERROR, NO_STATE, certain_nodes, reduce_chain
+from coinhaze.solve.sources import reached
 
 THRESHOLD = 0.001
 SLICE = 16
@@ -141,6 +142,6 @@ def _sum_slice(
 def _count(chain: AbsorbingChain, rows: Ints) -> Floats:
     """Count the sources each row can reach, null where it has no answer."""
     reduced = reduce_chain(chain, rows, merge=False)
-    counts = reduced.count_outcomes(len(chain.outcomes))
+    counts = reached(reduced, reduced.column, np.ones(len(chain.outcomes)))
     state = reduced.state[rows]
     return np.where(state == NO_STATE, np.nan, np.append(counts, np.nan)[state])
