@@ -22,6 +22,7 @@ from coinhaze.solve.lists import Swept, sweep_blocks
 from coinhaze.solve.progress import silent
 from coinhaze.solve.stream_kernels import surprise
 from coinhaze.solve.sweep import sweep
+from coinhaze.solve.sums import Sums
 from coinhaze.solve.truncate import (
     Truncation,
     Widths,
@@ -215,8 +216,9 @@ def test_too_little_memory_is_refused_with_what_was_reached(
     folded = folded_of(CHAINS["hubs"])
     monkeypatch.setitem(truncate.FIRST, "mean", 0.05)  # so that one try is not enough
     first = Truncation.of(folded, over="mean").attempt(first_level(1e-4, "mean"))
-    # Enough for the first try (its lists while they grow), too little for the next.
-    monkeypatch.setattr(truncate, "MEMORY", int(2.4 * first.swept.memory))
+    # Enough for the first try, one block at a time, too little for the next.
+    sums = 2 * Sums.size(len(folded.asked.scored))
+    monkeypatch.setattr(truncate, "MEMORY", int(1.1 * first.swept.memory) + sums)
     with pytest.raises(
         AccuracyError, match=r"on average, .* for 99 % of the rows, .* at worst; .* more memory"
     ) as caught:

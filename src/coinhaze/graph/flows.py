@@ -78,7 +78,7 @@ def stationary(flows: Flows, opening: Opening, *, paper_sinks: bool = False) -> 
     nothing = np.zeros(0, dtype=np.int64)
     nodes = Nodes(
         party=party,
-        snapshot=np.full(len(party), NO_SNAPSHOT),
+        snapshot=no_snapshots(len(party)),
         flow_tail=number[tail],
         flow_head=number[head],
         carry_tail=nothing,
@@ -88,6 +88,11 @@ def stationary(flows: Flows, opening: Opening, *, paper_sinks: bool = False) -> 
         born=None,
     )
     return graph_of(flows, kept, nodes, notes, paper_sinks=paper_sinks)
+
+
+def no_snapshots(nodes: int) -> Ints:
+    """Say that no node is a snapshot, in the memory of a single number."""
+    return np.broadcast_to(np.int32(NO_SNAPSHOT), nodes)
 
 
 def graph_of(

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow.compute as pc
 
 from coinhaze.errors import LedgerError
-from coinhaze.graph.flows import Flows, Nodes, graph_of, moved_amounts
+from coinhaze.graph.flows import Flows, Nodes, graph_of, moved_amounts, no_snapshots
 from coinhaze.graph.graph import Kind, TransactionGraph
 from coinhaze.graph.opening import Opening, opening_balances
 from coinhaze.graph.order_kernels import group_rows
@@ -126,6 +126,8 @@ def _nodes(
     carry_from = start[kept_by] + kept_from
     carry_tail, carry_head = number[carry_from], number[carry_from + 1]
     party, snapshot = name_nodes(start, flows.holds, number, len(at))
+    if len(run.holders) == 0:
+        snapshot = no_snapshots(len(at))
     return Nodes(
         party=party,
         snapshot=snapshot,

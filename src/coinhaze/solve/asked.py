@@ -10,6 +10,7 @@ import numpy as np
 from coinhaze.chain import AbsorbingChain
 from coinhaze.errors import AccuracyError
 from coinhaze.ledger.amounts import Bools, Floats, Ints
+from coinhaze.ledger.frozen import narrow
 from coinhaze.solve.factor import EXACT_MISSING, Factor, factorise
 from coinhaze.solve.moves import Moves
 from coinhaze.solve.reduce import NO_STATE, Reduced, kept_excess, reduce_chain
@@ -46,7 +47,7 @@ class Asked:
         answered = state != NO_STATE
         is_scored = np.zeros(len(reduced), dtype=np.bool_)
         is_scored[state[answered]] = True
-        row_of = (np.cumsum(is_scored) - 1)[state[answered]]
+        row_of = narrow((np.cumsum(is_scored) - 1)[state[answered]])
         return cls(chain, rows, reduced, answered, np.flatnonzero(is_scored), row_of, missing)
 
     @cached_property

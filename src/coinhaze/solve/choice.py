@@ -32,7 +32,7 @@ from coinhaze.solve.stream import time_tiles
 from coinhaze.solve.stream_kernels import WIDTH
 from coinhaze.solve.sweep import may_drop, sweep
 from coinhaze.solve.truncate import (
-    BLOCKS,
+    AT_ONCE,
     DROP_NS,
     GROWTH,
     SLOPE,
@@ -251,5 +251,6 @@ def _dropping(folded: Folded, width: float, over: Over, budget: Budget) -> Estim
     entries = tried.swept.entries * grown
     if entries > most:
         return _exact(folded, (), budget)._replace(method=exact_method(asked))
-    workers = workers_for(BLOCKS, budget.threads)
-    return Estimate(TRIES * entries * DROP_NS * 1e-9 / workers, BLOCKS * tried.swept.memory * grown)
+    workers = workers_for(AT_ONCE, budget.threads)
+    memory = AT_ONCE * tried.swept.memory * grown
+    return Estimate(TRIES * entries * DROP_NS * 1e-9 / workers, memory)

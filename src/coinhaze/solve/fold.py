@@ -13,6 +13,7 @@ from functools import cached_property
 import numpy as np
 
 from coinhaze.ledger.amounts import Floats
+from coinhaze.ledger.frozen import release_unused
 from coinhaze.solve.asked import Asked
 from coinhaze.solve.columns import Columns, columns_of
 from coinhaze.solve.exact_cost import ExactCost
@@ -81,4 +82,5 @@ def fold(asked: Asked, orders: Floats, *, merge: bool = True) -> Folded:
         block_start=starts[np.diff(starts, prepend=-1) > 0],
     )
     merged = Asked.by(asked.chain, asked.rows, small, missing=asked.missing)
+    release_unused()
     return Folded(merged, replace(columns, of_state=columns.of_state[keep]))

@@ -31,7 +31,9 @@ before and after it went into a token: it is taken for two.
 from __future__ import annotations
 
 import math
-from concurrent.futures import ThreadPoolExecutor
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
@@ -39,6 +41,7 @@ import numpy as np
 from coinhaze.chain.chain import NO_COLUMN
 from coinhaze.errors import ResourceError, UsageError
 from coinhaze.ledger.amounts import Floats, Ints
+from coinhaze.ledger.frozen import release_unused
 from coinhaze.measure.intervals import surprise
 from coinhaze.solve.asked import Asked
 from coinhaze.solve.columns import Columns
@@ -146,18 +149,34 @@ def sweep_blocks(
     read = peak = largest = done = 0
     every = block_births(columns, blocks)
     with ThreadPoolExecutor(workers) as pool:
-        # Blocks are handed out a few at a time: their sums wait in memory to be added in order.
-        for some in range(0, blocks, 2 * workers):
-            for part in pool.map(sweep, every[some : some + 2 * workers]):
-                total.add(part.sums)
-                weights[: len(part.weights)] += part.weights
-                read += part.entries
-                peak, largest = max(peak, part.peak), max(largest, part.memory)
-                done += 1
-                progress(done / blocks)
+        for part in in_turn(pool, sweep, every, workers):
+            total.add(part.sums)
+            weights[: len(part.weights)] += part.weights
+            read += part.entries
+            peak, largest = max(peak, part.peak), max(largest, part.memory)
+            done += 1
+            progress(done / blocks)
+            del part
+            release_unused()  # lists grow and shrink: what one block frees in pieces others need
     # One block's lower bound has phi(q + m) - phi(q) in it, with q + m = 1; see `certify`.
     total.below[:] += surprise(np.clip(1 - total.missing, 0.0, 1.0))
     return Swept(total, weights, read, peak, largest)
+
+
+def in_turn(
+    pool: Executor, sweep: Callable[[Ints], Swept], tasks: Iterable[Ints], workers: int
+) -> Iterator[Swept]:
+    """Give results in the order of the tasks, no more of them begun ahead than there are workers.
+
+    Sums of blocks are large, and would wait in memory to be added in order.
+    """
+    begun: deque[Future[Swept]] = deque()
+    for task in tasks:
+        if len(begun) == workers:
+            yield begun.popleft().result()
+        begun.append(pool.submit(sweep, task))
+    while begun:
+        yield begun.popleft().result()
 
 
 def sweep_births(

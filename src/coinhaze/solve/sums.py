@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 
@@ -44,6 +44,11 @@ class Sums:
             slack=np.zeros(rows),
             tail=np.zeros(rows),
         )
+
+    @classmethod
+    def size(cls, rows: int, orders: int = 0) -> int:
+        """Give the bytes that sums of so many rows take."""
+        return 8 * rows * (len(fields(cls)) - 1 + orders)
 
     def arrays(self) -> tuple[Floats | Ints, ...]:
         """Give what the kernels fill, in their order."""

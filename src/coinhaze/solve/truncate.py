@@ -28,12 +28,14 @@ from coinhaze.solve.fold import Folded
 from coinhaze.solve.lists import MEMORY, Swept, TooManyEntries, sweep_blocks
 from coinhaze.solve.lists_kernels import count_visits
 from coinhaze.solve.progress import Progress, silent
-from coinhaze.solve.workers import UNLIMITED, Budget
+from coinhaze.solve.sums import Sums
+from coinhaze.solve.workers import UNLIMITED, Budget, workers_for
 
 Over = Literal["worst", "mean"]
 
-# Two blocks keep two cores busy; their number is part of the result, so it is fixed.
-BLOCKS = 2
+# Eight blocks, two at a time, keep two cores busy and hold half of what two blocks would; their
+# number is part of the result, so it is fixed.
+BLOCKS, AT_ONCE = 8, 2
 DRAWS = 16
 # The first level to try, for each bit of width asked.
 FIRST: dict[Over, float] = {"worst": 0.01, "mean": 0.003}
@@ -116,20 +118,9 @@ class Truncation:
     ) -> Try:
         """Sweep once; bits are the tail sketch's estimate, within the proven interval."""
         asked = self.asked
-        swept = sweep_blocks(
-            asked,
-            self.columns,
-            np.zeros(0),
-            least=np.minimum(level * self.worth, HIGHEST),
-            blocks=min(BLOCKS, len(self.columns)),
-            draws=draws,
-            seed=seed,
-            weigh=False,
-            memory=budget.room(MEMORY) // BLOCKS,
-            entries=entries,
-            threads=budget.threads,
-            progress=progress,
-        )
+        least = np.minimum(level * self.worth, HIGHEST)
+        settings = {"draws": draws, "seed": seed, "entries": entries, "progress": progress}
+        swept = self._sweep(least, budget, **settings)
         scores = certified(
             asked,
             self.columns,
@@ -146,6 +137,32 @@ class Truncation:
         found = asked.spread(swept.sums.entropy + swept.sums.prior + tail)
         scores = replace(scores, bits=np.clip(found, scores.bits_low, scores.bits_high))
         return Try(level, scores, Widths.of(scores), swept)
+
+
+    def _sweep(self, least: Floats, budget: Budget, **settings: Any) -> Swept:
+        """Sweep blocks by twos or, where their lists do not fit the memory, one by one."""
+        rows = len(self.asked.scored)
+        for at_once in (AT_ONCE, 1):
+            # Sums of all blocks together, and of those that are swept or wait to be added.
+            room = budget.room(MEMORY) - (at_once + 1) * Sums.size(rows)
+            try:
+                return sweep_blocks(
+                    self.asked,
+                    self.columns,
+                    np.zeros(0),
+                    least=least,
+                    blocks=min(BLOCKS, len(self.columns)),
+                    weigh=False,
+                    memory=max(room, 0) // at_once,
+                    threads=workers_for(at_once, budget.threads),
+                    **settings,
+                )
+            except TooManyEntries:
+                raise
+            except ResourceError:
+                if at_once == 1:
+                    raise
+        raise AssertionError
 
 
 def truncated(

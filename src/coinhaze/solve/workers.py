@@ -12,6 +12,7 @@ import numpy as np
 
 from coinhaze.errors import ResourceError, UsageError
 from coinhaze.ledger.amounts import Bools, Floats
+from coinhaze.ledger.frozen import release_unused
 from coinhaze.solve.stream_kernels import WIDTH
 
 # Workspaces of all threads together stay below this where no limit is given.
@@ -31,6 +32,7 @@ class Budget:
         """Say how many bytes new arrays may take; refuse if none are left."""
         if self.memory is None:
             return usual
+        release_unused()
         left = self.memory - memory_now()
         if left <= 0:
             raise ResourceError(
