@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from coinhaze.ledger import CoinLedger
+from coinhaze.ledger.amounts import Ints
 
 OUTPUTS = """block_id transaction_hash index time value value_usd recipient type script_hex
 is_from_coinbase is_spendable"""
@@ -18,75 +20,97 @@ spending_value_usd spending_sequence spending_signature_hex spending_witness lif
 TRANSACTIONS = """block_id hash time size weight version lock_time is_coinbase has_witness
 input_count output_count input_total input_total_usd output_total output_total_usd fee fee_usd
 fee_per_kb fee_per_kb_usd fee_per_kwu fee_per_kwu_usd cdd_total"""
+AT_ONCE = 100_000  # rows made into text at a time
 
 
 def write_blockchair(ledger: CoinLedger, folder: Path, *, days: int = 7) -> list[Path]:
     """Write the three tables, a file a day for each; days are stretches of blocks here."""
-    table = ledger.tables()
-    tx, outputs, inputs = table["transactions"], table["outputs"], table["inputs"]
-    seconds = np.asarray(pc.fill_null(tx["time"], 0).to_numpy(), dtype=np.int64)
-    heights = np.asarray(pc.fill_null(tx["height"], 0).to_numpy(), dtype=np.int64)
-    times = pc.strftime(pa.array(seconds).cast(pa.timestamp("s")), format="%Y-%m-%d %H:%M:%S")
-    rows = {
-        "block_id": pa.array(heights).cast(pa.string()),
-        "hash": tx["txid"].combine_chunks(),
-        "time": times,
-        "is_coinbase": pc.cast(tx["coinbase"].combine_chunks().cast(pa.int8()), pa.string()),
-    }
-    made_by = pa.array(ledger.output_tx)
-    owner = ledger.owners.take(pa.array(ledger.output_owner))
-    alone = pa.array(ledger.owner_is_coin[ledger.output_owner])
-    spendable = outputs["spendable"].combine_chunks()
-    coins = {
-        "block_id": rows["block_id"].take(made_by),
-        "transaction_hash": rows["hash"].take(made_by),
-        "index": pc.cast(pa.array(ledger.output_vout), pa.string()),
-        "time": times.take(made_by),
-        "value": pc.cast(outputs["value"].combine_chunks(), pa.string()),
-        "value_usd": pa.repeat("1.5e-7", len(outputs)),
-        "recipient": pc.if_else(alone, "\\N", owner),
-        "type": pc.if_else(spendable, "witness_v0_keyhash", "nulldata"),
-        "script_hex": pa.repeat("0014", len(outputs)),
-        "is_from_coinbase": rows["is_coinbase"].take(made_by),
-        "is_spendable": pc.if_else(spendable, "-1", "0"),
-    }
-    spender, spent = pa.array(ledger.input_tx), pa.array(ledger.input_output)
-    starts = np.flatnonzero(np.diff(ledger.input_tx, prepend=-1))
-    vin = np.arange(len(inputs)) - np.repeat(starts, np.diff(np.append(starts, len(inputs))))
-    spendings = {
-        "spending_block_id": rows["block_id"].take(spender),
-        "spending_transaction_hash": rows["hash"].take(spender),
-        "spending_index": pc.cast(pa.array(vin), pa.string()),
-        "spending_time": times.take(spender),
-    }
-    inside = ledger.inside
-    ends = np.quantile(heights[inside], np.arange(1, days) / days)
-    day_of = np.searchsorted(ends, heights)
+    texts = _Texts(ledger)
+    headers = {"transactions": TRANSACTIONS, "outputs": OUTPUTS, "inputs": INPUTS}
+    ends = np.quantile(texts.heights[ledger.inside], np.arange(1, days) / days)
+    day_of = np.searchsorted(ends, texts.heights)
     files = []
     for day in range(days):
-        now = inside & (day_of == day)
-        chosen = {
-            "transactions": (TRANSACTIONS, rows, np.flatnonzero(now)),
-            "outputs": (OUTPUTS, coins, np.flatnonzero(now[ledger.output_tx])),
+        now = ledger.inside & (day_of == day)
+        rows_of = {
+            "transactions": np.flatnonzero(now),
+            "outputs": np.flatnonzero(now[ledger.output_tx]),
+            "inputs": np.flatnonzero(now[ledger.input_tx]),
         }
-        for name, (columns, given, some) in chosen.items():
-            files.append(_write(folder, name, day, columns, given, some))
-        some = np.flatnonzero(now[ledger.input_tx])
-        both = {k: v.take(spent) for k, v in coins.items()} | spendings
-        files.append(_write(folder, "inputs", day, INPUTS, both, some))
+        for name, rows in rows_of.items():
+            path = folder / f"blockchair_bitcoin_{name}_{day}.tsv.gz"
+            columns = headers[name].split()
+            with gzip.open(path, "wb", compresslevel=1) as file:
+                file.write("\t".join(columns).encode())
+                for some in _stretches(rows):
+                    _add_lines(file, columns, getattr(texts, name)(some), len(some))
+            files.append(path)
     return files
 
 
-def _write(
-    folder: Path, name: str, day: int, header: str, given: dict[str, pa.Array], some: object
-) -> Path:
-    columns = header.split()
-    rows = pa.array(some)
-    empty = pa.repeat("\\N", len(rows))
-    parts = [given[c].take(rows) if c in given else empty for c in columns]
-    lines = pc.binary_join_element_wise(*(p.cast(pa.string()) for p in parts), "\t").to_pylist()
-    path = folder / f"blockchair_bitcoin_{name}_{day}.tsv.gz"
-    # Real files have no newline at their end.
-    with gzip.open(path, "wt", compresslevel=1) as file:
-        file.write("\n".join(["\t".join(columns), *lines]))
-    return path
+def _stretches(rows: Ints) -> Iterator[Ints]:
+    for first in range(0, len(rows), AT_ONCE):
+        yield rows[first : first + AT_ONCE]
+
+
+def _add_lines(file: gzip.GzipFile, columns: list[str], given: dict[str, pa.Array], n: int) -> None:
+    # A newline stands before each line, none at the end: real files have none there.
+    parts = [given.get(c, pa.repeat("\\N", n)) for c in columns]
+    lines = pc.binary_join_element_wise(*(p.cast(pa.string()) for p in parts), "\t")
+    file.write(("\n" + "\n".join(lines.to_pylist())).encode())
+
+
+class _Texts:
+    """The fields of some rows as text; those not told of are null in the files."""
+
+    def __init__(self, ledger: CoinLedger) -> None:
+        self.ledger = ledger
+        self.heights = np.asarray(pc.fill_null(ledger.heights, 0), dtype=np.int64)
+        self.seconds = pc.fill_null(ledger.times, 0).cast(pa.timestamp("s"))
+        starts = np.flatnonzero(np.diff(ledger.input_tx, prepend=-1))
+        counts = np.diff(np.append(starts, len(ledger.input_tx)))
+        self.vin = np.arange(len(ledger.input_tx)) - np.repeat(starts, counts)
+
+    def _time(self, tx: Ints) -> pa.Array:
+        return pc.strftime(self.seconds.take(pa.array(tx)), format="%Y-%m-%d %H:%M:%S")
+
+    def _coinbase(self, tx: Ints) -> pa.Array:
+        return pa.array(self.ledger.coinbase[tx].astype(np.int8))
+
+    def transactions(self, tx: Ints) -> dict[str, pa.Array]:
+        return {
+            "block_id": pa.array(self.heights[tx]),
+            "hash": self.ledger.txids.take(pa.array(tx)),
+            "time": self._time(tx),
+            "is_coinbase": self._coinbase(tx),
+        }
+
+    def outputs(self, rows: Ints) -> dict[str, pa.Array]:
+        ledger = self.ledger
+        assert ledger.output_value is not None
+        tx, owner = ledger.output_tx[rows], ledger.output_owner[rows]
+        spendable = pa.array(ledger.output_spendable[rows])
+        return {
+            "block_id": pa.array(self.heights[tx]),
+            "transaction_hash": ledger.txids.take(pa.array(tx)),
+            "index": pa.array(ledger.output_vout[rows]),
+            "time": self._time(tx),
+            "value": ledger.output_value.take(rows).to_arrow(),
+            "value_usd": pa.repeat("1.5e-7", len(rows)),
+            "recipient": pc.if_else(
+                pa.array(ledger.owner_is_coin[owner]), "\\N", ledger.owners.take(pa.array(owner))
+            ),
+            "type": pc.if_else(spendable, "witness_v0_keyhash", "nulldata"),
+            "script_hex": pa.repeat("0014", len(rows)),
+            "is_from_coinbase": self._coinbase(tx),
+            "is_spendable": pc.if_else(spendable, "-1", "0"),
+        }
+
+    def inputs(self, rows: Ints) -> dict[str, pa.Array]:
+        spender = self.ledger.input_tx[rows]
+        return self.outputs(self.ledger.input_output[rows]) | {
+            "spending_block_id": pa.array(self.heights[spender]),
+            "spending_transaction_hash": self.ledger.txids.take(pa.array(spender)),
+            "spending_index": pa.array(self.vin[rows]),
+            "spending_time": self._time(spender),
+        }

@@ -1,7 +1,8 @@
 """How fast dumps become a store, and a store a ledger: a simulated week as Blockchair writes it.
 
 `text` is what the files hold unpacked. Every step runs in a process of its own; peak memory is that
-of the process.
+of the process. `--scores` also scores the coins of the week that came back and of the week itself,
+and compares them.
 """
 
 from __future__ import annotations
@@ -13,12 +14,14 @@ import time
 from functools import partial
 from pathlib import Path
 
-from benchmarks.apart import run_apart
+from benchmarks.apart import Run, run_apart
 from benchmarks.blockchair_files import write_blockchair
+from benchmarks.stored_scores import compare_scores
 from coinhaze.ledger import CoinLedger
 from coinhaze.ledger.ingest import ingest
 from coinhaze.ledger.store import Store
 from coinhaze.ledger.stored import read_store
+from coinhaze.ledger.window import ALL, Window
 from coinhaze.simulate import simulate_week
 
 
@@ -43,13 +46,37 @@ def _ingest(folder: Path, path: Path) -> int:
         return ingest([folder], store).rows
 
 
-def _load(path: Path) -> int:
+def _load(path: Path, window: Window) -> tuple[int, int]:
+    """Count the transactions of a window, and the bytes this process read on the way."""
+    before = _bytes_read()
     with Store(path, read_only=True) as store:
-        return len(read_store(store))
+        return len(read_store(store, window)), _bytes_read() - before
 
 
-def main(size: float) -> dict[str, float]:
-    """Print the steps; give megabytes a second of the ingest."""
+def _bytes_read() -> int:
+    """Give what this process asked the system to read, from the disk or its cache."""
+    lines = Path("/proc/self/io").read_text().splitlines()
+    return int(dict(line.split(": ") for line in lines)["rchar"])
+
+
+def _last_day(path: Path) -> Window:
+    with Store(path, read_only=True) as store:
+        ((low, high),) = store.ask("SELECT min(height), max(height) FROM transactions")
+    return Window("height", high - (high - low) // 7, None)
+
+
+def _say(what: str, run: Run) -> None:
+    assert not run.error, run.error
+    transactions, read = run.value
+    print(
+        f"{what}: {transactions:,} transactions, {run.wall:.1f} s wall, {run.cpu:.1f} s CPU, peak "
+        f"{run.peak_mb:.0f} MB, {read / 1e6:.0f} MB read",
+        flush=True,
+    )
+
+
+def main(size: float, *, scores: bool = False) -> dict[str, float]:
+    """Print the steps; give megabytes a second of the ingest, and the peaks of memory."""
     with tempfile.TemporaryDirectory() as name:
         folder, path = Path(name) / "dump", Path(name) / "week.duckdb"
         folder.mkdir()
@@ -58,28 +85,43 @@ def main(size: float) -> dict[str, float]:
         packed = sum(f.stat().st_size for f in folder.iterdir())
         print(
             f"{len(list(folder.iterdir()))} files, {packed / 1e6:.0f} MB packed, {text / 1e6:.0f} "
-            f"MB of text; unpacking alone {text / 1e6 / unpacking:.0f} MB/s"
+            f"MB of text; unpacking alone {text / 1e6 / unpacking:.0f} MB/s",
+            flush=True,
         )
-        small = Path(name) / "warm"
-        small.mkdir()
-        _write(0.002, small)
-        _ingest(small, Path(name) / "warm.duckdb")
+        _warm_up(Path(name))
         fed = run_apart(partial(_ingest, folder, path))
+        assert not fed.error, fed.error
         speed = text / 1e6 / fed.wall
         print(
             f"ingest: {fed.value:,} rows, {fed.wall:.1f} s wall, {fed.cpu:.1f} s CPU, "
             f"{speed:.0f} MB/s of text, peak {fed.peak_mb:.0f} MB, store "
-            f"{path.stat().st_size / 1e6:.0f} MB"
+            f"{path.stat().st_size / 1e6:.0f} MB",
+            flush=True,
         )
-        loaded = run_apart(partial(_load, path))
-        print(
-            f"store -> ledger: {loaded.value:,} transactions, {loaded.wall:.1f} s wall, "
-            f"{loaded.cpu:.1f} s CPU, peak {loaded.peak_mb:.0f} MB"
-        )
-    return {"speed": speed, "peak_mb": fed.peak_mb}
+        loaded = run_apart(partial(_load, path, ALL))
+        _say("store -> ledger", loaded)
+        _say("store -> ledger, last seventh", run_apart(partial(_load, path, _last_day(path))))
+        if scores:
+            compare_scores(size, path, Path(name))
+    return {"speed": speed, "peak_mb": fed.peak_mb, "load_peak_mb": loaded.peak_mb}
+
+
+def _warm_up(home: Path) -> None:
+    """Compile what has to be, apart: memory taken here would count in every child."""
+
+    def run() -> None:
+        folder, path = home / "warm", home / "warm.duckdb"
+        folder.mkdir()
+        _write(0.002, folder)
+        _ingest(folder, path)
+        _load(path, ALL)
+
+    run_apart(run)
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--size", type=float, default=0.1, help="fraction of a week")
-    main(parser.parse_args().size)
+    parser.add_argument("--scores", action="store_true", help="compare scores, too")
+    asked = parser.parse_args()
+    main(asked.size, scores=asked.scores)

@@ -17,8 +17,19 @@ if TYPE_CHECKING:
     from coinhaze.errors import CoinhazeError
     from coinhaze.graph import TransactionGraph, transaction_graph
     from coinhaze.ledger import AccountLedger, CoinLedger, read
-    from coinhaze.measure import Origins, Scores
-    from coinhaze.solve import Plan, eliminate, origins, plan, score, series, sweep
+    from coinhaze.measure import Origins, Scores, Taint
+    from coinhaze.solve import (
+        Parcels,
+        Plan,
+        eliminate,
+        origins,
+        parcels,
+        plan,
+        score,
+        series,
+        sweep,
+        taint,
+    )
 
 __version__ = "0.1.0"
 
@@ -28,17 +39,21 @@ __all__ = [
     "CoinLedger",
     "CoinhazeError",
     "Origins",
+    "Parcels",
     "Plan",
     "Scores",
+    "Taint",
     "TransactionGraph",
     "absorbing_chain",
     "eliminate",
     "origins",
+    "parcels",
     "plan",
     "read",
     "score",
     "series",
     "sweep",
+    "taint",
     "transaction_graph",
 ]
 
@@ -49,17 +64,21 @@ _HOME = {
     "CoinLedger": "ledger",
     "CoinhazeError": "errors",
     "Origins": "measure",
+    "Parcels": "solve",
     "Plan": "solve",
     "Scores": "measure",
+    "Taint": "measure",
     "TransactionGraph": "graph",
     "absorbing_chain": "chain",
     "eliminate": "solve",
     "origins": "solve",
+    "parcels": "solve",
     "plan": "solve",
     "read": "ledger",
     "score": "solve",
     "series": "solve",
     "sweep": "solve",
+    "taint": "solve",
     "transaction_graph": "graph",
 }
 

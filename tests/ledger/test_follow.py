@@ -141,3 +141,14 @@ def test_gaps_and_other_chains_are_refused(tmp_path: Path) -> None:
 def test_the_kind_of_a_node_must_be_said(source: str) -> None:
     with pytest.raises(UsageError, match="bitcoin, ethereum, monero, zcash"):
         open_node(source)
+
+
+def test_progress_counts_the_blocks_that_are_new(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[tuple[int, int]] = []
+    chain = Chain(30)
+    with Store(tmp_path / "store") as store:
+        catch_up(store, chain, name="node", last=9)
+        catch_up(store, chain, name="node", progress=lambda *note: told.append(note))
+    assert told == [(done, 20) for done in range(21)]

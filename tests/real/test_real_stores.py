@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import tarfile
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -113,3 +115,30 @@ def test_blocks_of_zcash_are_ingested_with_their_pools(
         assert links == blocks - 1
         ((pools,),) = store.ask("SELECT count(*) FROM pool_flows")
         assert pools >= flows
+
+
+def test_blocks_of_dash_follow_each_other_and_the_calendar(data: Path, tmp_path: Path) -> None:
+    path = tmp_path / "store"
+    with Store(path) as store:
+        assert ingest([data / "blockchair_dash_blocks"], store).rows == 1_650
+        verify(store)
+        rows = store.ask("SELECT height, hash, time FROM blocks ORDER BY height")
+        with pytest.raises(InputError, match="holds blocks but no transactions"):
+            read_store(store)
+    heights, hashes, times = zip(*rows, strict=True)
+    assert list(heights) == list(range(1_414_549, 1_416_199))
+    assert len(set(hashes)) == len(hashes)
+    # Work: the first digits of the hash. A block's time may lie before that of the block below,
+    # but not before the median of the eleven below it.
+    assert all(name.startswith("0" * 12) for name in hashes)
+    assert all(times[k] > sorted(times[k - 11 : k])[5] for k in range(11, len(times)))
+    day = 86_400
+    assert {time // day for time in times} == {18_659, 18_660, 18_661}
+    result = run("score", str(path))
+    assert result.returncode == 3
+    assert "holds blocks but no transactions" in result.stderr
+
+
+def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "coinhaze", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)

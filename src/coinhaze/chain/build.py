@@ -8,17 +8,12 @@ import numpy as np
 
 from coinhaze.chain import policies
 from coinhaze.chain.chain import NO_COLUMN, AbsorbingChain, Outcomes, Walk
-from coinhaze.chain.knowledge import (
-    Links,
-    SourceSet,
-    listed_outcomes,
-    pool_history,
-    source_set,
-    with_links,
-)
+from coinhaze.chain.knowledge import SourceSet, listed_outcomes, pool_history, source_set
+from coinhaze.chain.links import with_links
 from coinhaze.chain.outcomes import SourceNames
 from coinhaze.errors import InputError, UsageError, first_few
 from coinhaze.graph import TransactionGraph
+from coinhaze.ledger.links import Links
 
 
 def absorbing_chain(
@@ -34,7 +29,8 @@ def absorbing_chain(
     `policy` is proportional (default), uniform (default where amounts are hidden), poison, or a
     matrix or a function from the graph to one (see `policies.custom`). `listed` are the nodes,
     addresses or accounts asked about; `links` give payments a distribution over the nodes they
-    are known to come from; `history` gives a pool the values that entered it before the window.
+    are known to come from, or a `Link` that also says how sure that is; `history` gives a pool the
+    values that entered it before the window.
 
     >>> import coinhaze
     >>> ledger = coinhaze.AccountLedger.from_transfers([("a", "c", 1), ("b", "c", 3)])

@@ -1,4 +1,4 @@
-"""What an observer knows beyond the ledger: source sets, links, a pool's history."""
+"""What an observer knows beyond the ledger: source sets, a pool's history."""
 
 from __future__ import annotations
 
@@ -13,11 +13,8 @@ import scipy.sparse
 from coinhaze.chain.chain import ELSEWHERE, NO_COLUMN, Walk
 from coinhaze.errors import InputError, UnknownName, UsageError
 from coinhaze.graph import TransactionGraph
-from coinhaze.graph.graph import NO_SNAPSHOT
 from coinhaze.ledger.amounts import Bools, Ints
 from coinhaze.ledger.checks import exact_amount
-
-Links = Mapping[str, Mapping[str, float]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,62 +63,6 @@ def listed_outcomes(
         column[~sources.nodes & (walk.own > 0)] = len(sources.labels)
     labels = [*sources.labels, *([ELSEWHERE] if elsewhere else [])]
     return Walk(q, own), column, pa.array(labels, pa.string())
-
-
-def with_links(graph: TransactionGraph, walk: Walk, links: Links) -> Walk:
-    """Send each linked payment's share of its receiver's row to where it is known to come from."""
-    names = list(links)
-    payments = graph.ledger.payment_rows(names)
-    moved: list[tuple[int, int, float]] = []
-    remaining: dict[int, int] = {}
-    q = scipy.sparse.csr_array(walk.q, copy=True)
-    q.sort_indices()
-    for name, payment in zip(names, payments.tolist(), strict=True):
-        distribution = _distribution(name, links[name])
-        edge = int(graph.payment_edge[payment])
-        if edge < 0:
-            raise UnknownName(f"payment {name!r} moved nothing, so it cannot be linked")
-        receiver, sender = int(graph.head[edge]), int(graph.tail[edge])
-        chance = float(walk.q[receiver, sender])
-        whole, part = 1, 1
-        if graph.amounts is not None and graph.payment_amount is not None:
-            whole, part = graph.amounts[edge], graph.payment_amount[payment]
-        remaining[edge] = remaining.get(edge, whole) - part
-        if chance > 0:
-            begin, end = q.indptr[receiver], q.indptr[receiver + 1]
-            at = begin + int(np.searchsorted(q.indices[begin:end], sender))
-            q.data[at] = chance * (remaining[edge] / whole)
-        for origin, probability in distribution.items():
-            node = _origin(graph, origin, receiver)
-            moved.append((receiver, node, chance * (part / whole) * probability))
-    rows, nodes, shares = (list(c) for c in zip(*moved, strict=True)) if moved else ([], [], [])
-    q = scipy.sparse.csr_array(q + scipy.sparse.csr_array((shares, (rows, nodes)), shape=q.shape))
-    q.eliminate_zeros()
-    return Walk(q, walk.own)
-
-
-def _distribution(payment: str, given: Mapping[str, float]) -> Mapping[str, float]:
-    total = sum(given.values())
-    if not given or not min(given.values()) >= 0 or not abs(total - 1) <= 1e-9:
-        raise InputError(f"link of payment {payment!r}: probabilities sum to {total}, not 1")
-    return {name: probability / total for name, probability in given.items()}
-
-
-def _origin(graph: TransactionGraph, name: str, receiver: int) -> int:
-    """Find the node a link names; an account with snapshots as it was before the payment."""
-    node = graph.names.node(name)
-    if graph.born is None:
-        return node
-    is_snapshot = len(graph.names.parties_named(name)) == 0
-    if graph.names.snapshot[node] != NO_SNAPSHOT and not is_snapshot:
-        same = graph.names.party == graph.names.party[node]
-        earlier = np.flatnonzero(same & (graph.born < graph.born[receiver]))
-        if len(earlier) == 0:
-            raise InputError(f"link to {name!r}: it had no money before that payment")
-        return int(earlier[-1])
-    if graph.born[node] >= graph.born[receiver]:
-        raise InputError(f"link to {name!r}: it came after that payment")
-    return node
 
 
 def pool_history(

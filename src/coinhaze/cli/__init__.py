@@ -12,7 +12,17 @@ import click
 from coinhaze import __version__
 from coinhaze.errors import CoinhazeError
 
-COMMANDS = ("demo", "info", "ingest", "origins", "score", "simulate", "verify")
+COMMANDS = (
+    "demo",
+    "info",
+    "ingest",
+    "knowledge",
+    "origins",
+    "robustness",
+    "score",
+    "simulate",
+    "verify",
+)
 
 
 class _Lazy(click.Group):

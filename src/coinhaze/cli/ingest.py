@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from coinhaze.cli.waiting import wait_for
+from coinhaze.cli.waiting import wait_counting, wait_for
 
 
 @click.command("ingest")
@@ -89,13 +89,11 @@ def _from_node(
     name, node = open_node(source)
     asking = {"token": token} if token else {}
 
-    def look(note: Callable[[float], None]) -> Followed:
-        return catch_up(
-            store, node, name=name, first=first, last=last, progress=_share(note), **asking
-        )
+    def look(note: Callable[[int, int], None]) -> Followed:
+        return catch_up(store, node, name=name, first=first, last=last, progress=note, **asking)
 
     while True:
-        done = wait_for("reading blocks", look)
+        done = wait_counting("reading blocks", "blocks", look)
         if done.rows or done.left_behind or not keep_up:
             left = f"; {done.left_behind} blocks the chain has left" if done.left_behind else ""
             click.echo(

@@ -16,17 +16,30 @@ _GRAPH = (
     ("--from", None, "Where a window of a store begins: a height, or a time."),
     ("--to", None, "Where it ends, that block or second included."),
     ("--token", None, "Which token of a store, by its address."),
+    (
+        "--unknown",
+        ("error", "leave-out"),
+        "Coins spent whose value nobody tells: refuse, or leave out what hangs on them.",
+    ),
     ("--view", ("coin", "address", "account"), "What nodes stand for."),
     ("--time", ("stationary", "temporal"), "Whether the order of payments counts."),
     ("--opening", None, "surplus, observed, or a FILE account,amount. [default: surplus]"),
     ("--mint", ("each", "one"), "Each mint a source, or the zero address one. [default: each]"),
     ("--pools", ("each", "merged"), "Shielded pools one by one or as one. [default: each]"),
-    ("--clusters", None, "A FILE address,cluster, or common-input."),
+    (
+        "--clusters",
+        None,
+        "A FILE address,cluster, or common-input, change (see coinhaze knowledge).",
+    ),
 )
 _CHAIN = (
-    ("--policy", ("proportional", "uniform", "poison"), "How money is split over its origins."),
+    (
+        "--policy",
+        ("proportional", "uniform", "poison", "fifo", "lifo"),
+        "How money is split over its origins.",
+    ),
     ("--listed", None, "A FILE with one name a line: score against these only."),
-    ("--links", None, "A FILE payment,node,probability."),
+    ("--links", None, "A FILE payment,node,probability, and confidence if you like."),
     ("--history", None, "A FILE pool,value: what entered pools before."),
 )
 
@@ -60,7 +73,7 @@ def settings_of(given: dict[str, Any]) -> dict[str, Any]:
         "history": knowledge.read_history,
         "clusters": knowledge.read_clusters,
     }
-    words = {"surplus", "observed", "common-input"}
+    words = {"surplus", "observed", "common-input", "common-input-no-coinjoins", "change"}
     for name, reader in readers.items():
         if name in settings and settings[name] not in words:
             settings[name] = reader(settings[name])

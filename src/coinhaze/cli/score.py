@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from coinhaze.cli.options import model_options, named_files, settings_of, tell_notes
 from coinhaze.cli.waiting import wait_for
+
+if TYPE_CHECKING:
+    from coinhaze.measure import Scores
 
 
 @click.command("score")
@@ -24,6 +27,8 @@ from coinhaze.cli.waiting import wait_for
 @click.option("--memory", help="The most the process may take, such as 4GB.")
 @click.option("--seconds", type=click.FloatRange(0, min_open=True), help="Refuse longer solves.")
 @click.option("--dry-run", is_flag=True, help="Say what it would take, and stop.")
+@click.option("--with", "with_", help="Measures beside the bits, such as boltzmann,k-anonymity.")
+@click.option("--owners", help="A FILE address,cluster: whose coins are whose, for --with wasabi.")
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="A .csv, .json or .parquet.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON on stdout.")
 def command(
@@ -33,6 +38,8 @@ def command(
     dry_run: bool,
     output: Path | None,
     as_json: bool,
+    with_: str | None,
+    owners: str | None,
     **options: Any,
 ) -> None:
     """Score a ledger: how many bits an observer lacks to tell where money came from.
@@ -51,9 +58,14 @@ def command(
         raise UsageError(
             f"--accuracy is exact, preview or a number of bits, not {accuracy!r}"
         ) from None
-    inputs: list[str | Path] = [*sources, *named_files(options)]
+    inputs: list[str | Path] = [*sources, *named_files(options), *([owners] if owners else [])]
     if output is not None:
         check_output(output, inputs)
+    measures = [] if with_ is None else [name.strip() for name in with_.split(",")]
+    if measures:
+        from coinhaze.measure.comparators import check_measures
+
+        check_measures(measures, owners=owners is not None)
     settings = settings_of(options) | {"nodes": "all" if every else "sinks", "accuracy": width}
     if dry_run:
         for line in wait_for("planning", lambda _: plan(list(sources), **settings)).lines():
@@ -62,6 +74,8 @@ def command(
     scores = wait_for(
         "scoring", lambda progress: score(list(sources), progress=progress, **settings)
     )
+    if measures:
+        scores = wait_for("comparing", lambda _: _compared(scores, measures, owners))
     tell_notes(scores.notes())
     made_by = provenance(
         scores,
@@ -79,5 +93,17 @@ def command(
         from coinhaze.report.tables import scores_report
 
         Console().print(scores_report(scores))
+        if scores.comparators:
+            from coinhaze.report.comparisons import comparison_report
+
+            Console().print(comparison_report(scores))
     else:
         click.echo(scores.summary().line(), err=True)
+
+
+def _compared(scores: Scores, measures: list[str], owners: str | None) -> Scores:
+    from coinhaze.ledger.readers.knowledge import read_clusters
+    from coinhaze.measure.comparators import compare_measures
+
+    known = None if owners is None else read_clusters(owners)
+    return compare_measures(scores, measures, owners=known)

@@ -11,14 +11,34 @@ from coinhaze.cli.waiting import wait_for
 
 @click.command("verify")
 @click.argument("store", type=click.Path(path_type=Path))
-def command(store: Path) -> None:
-    """Check every rule of a store again, and give the digest of what it holds.
+@click.option(
+    "--complete", is_flag=True, default=None,
+    help="The ledger begins with its chain: nobody may spend what is not in it.",
+)  # fmt: skip
+@click.option(
+    "--pool", "pools", multiple=True, metavar="NAME=VALUE",
+    help="What a shielded pool held before the store begins; may be given again.",
+)  # fmt: skip
+def command(store: Path, complete: bool | None, pools: tuple[str, ...]) -> None:
+    """Check every rule of a store again, add its money up, and give the digest of what it holds.
 
     Example: coinhaze verify bitcoin.duckdb
     """
     from coinhaze.ledger.store import Store
     from coinhaze.ledger.verify import verify
 
+    values = dict(_pool_value(given) for given in pools)
     with Store(store, read_only=True) as opened:
-        for line in wait_for("verifying", lambda _: verify(opened)):
+        for line in wait_for(
+            "verifying", lambda _: verify(opened, complete=complete, pool_values=values)
+        ):
             click.echo(line)
+
+
+def _pool_value(given: str) -> tuple[str, int]:
+    from coinhaze.errors import UsageError
+
+    name, _, value = given.partition("=")
+    if not (value.isascii() and value.isdigit()):
+        raise UsageError(f"--pool is a name and a whole number: sapling=1000, not {given!r}")
+    return name, int(value)

@@ -10,10 +10,12 @@ import numpy as np
 
 from coinhaze.errors import UsageError, first_few
 from coinhaze.graph.accounts import account_flows
-from coinhaze.graph.clusters import Clusters, common_input_clusters
+from coinhaze.graph.clusters import Clusters
 from coinhaze.graph.coins import coin_flows
+from coinhaze.graph.deposit_pools import short_pool_notes
 from coinhaze.graph.flows import Flows, stationary
 from coinhaze.graph.graph import Kind, TransactionGraph
+from coinhaze.graph.heuristics import CLUSTERINGS
 from coinhaze.graph.opening import Opening
 from coinhaze.graph.snapshots import temporal
 from coinhaze.ledger import AccountLedger, CoinLedger, Ledger
@@ -22,6 +24,7 @@ from coinhaze.ledger.frozen import release_unused
 
 View = Literal["coin", "address", "account"]
 Time = Literal["stationary", "temporal"]
+Clustering = Literal["common-input", "common-input-no-coinjoins", "change"]
 
 
 def transaction_graph(
@@ -33,7 +36,7 @@ def transaction_graph(
     top_up: bool = False,
     mint: Literal["each", "one"] = "each",
     pools: Literal["each", "merged"] = "each",
-    clusters: Clusters | Literal["common-input"] | None = None,
+    clusters: Clusters | Clustering | None = None,
     sinks: Literal["balance", "paper"] = "balance",
 ) -> TransactionGraph:
     """Build the graph of one view of a ledger.
@@ -75,7 +78,8 @@ def transaction_graph(
     settings |= {"pools": pools} if coins else {"mint": mint}
     settings |= {"clusters": _cluster_words(clusters), "sinks": sinks}
     graph = build(flows, rule, paper_sinks=sinks == "paper")
-    notes = graph.notes + _cluster_notes(ledger, clusters)
+    notes = ledger.notes if isinstance(ledger, CoinLedger) else ()
+    notes += graph.notes + _cluster_notes(ledger, clusters) + short_pool_notes(ledger)
     release_unused()
     return replace(graph, settings=settings, notes=notes)
 
@@ -83,7 +87,7 @@ def transaction_graph(
 def _cluster_table(ledger: Ledger, clusters: Clusters | str | None) -> Clusters | None:
     if isinstance(clusters, str):
         assert isinstance(ledger, CoinLedger)
-        return common_input_clusters(ledger)
+        return CLUSTERINGS[clusters](ledger)
     return clusters
 
 
@@ -133,12 +137,15 @@ def _check_settings(
         raise UsageError("opening=observed needs coins: accounts show no earlier coins")
     if clusters is not None and view == "coin":
         raise UsageError("clusters merge addresses: use view=address")
-    if isinstance(clusters, str) and (clusters != "common-input" or not coins):
-        raise UsageError("clusters is a table, or common-input for a ledger of coins")
+    if isinstance(clusters, str) and (clusters not in CLUSTERINGS or not coins):
+        known = ", ".join(CLUSTERINGS)
+        raise UsageError(f"clusters is a table or, for a ledger of coins, one of {known}")
     if isinstance(ledger, CoinLedger) and ledger.output_value is None and view != "coin":
         raise UsageError(
             "this ledger hides amounts, so balances of addresses are unknown: view=coin"
         )
+    if isinstance(ledger, CoinLedger) and ledger.has_unknown and view != "coin":
+        raise UsageError("nobody tells who owned the coins of unknown value: view=coin")
 
 
 def _opening(

@@ -10,6 +10,7 @@ import pyarrow as pa
 import scipy.sparse
 import scipy.sparse.csgraph
 
+from coinhaze.graph.coinjoins import CoinJoin, coinjoin_kinds
 from coinhaze.graph.party_names import Aliases
 from coinhaze.ledger import CoinLedger
 from coinhaze.ledger.amounts import Ints
@@ -40,8 +41,10 @@ def merge_owners(owners: pa.StringArray, clusters: Clusters | None) -> Merged:
     return Merged(names=encoded.dictionary, number=number, others=others)
 
 
-def common_input_clusters(ledger: CoinLedger) -> Clusters:
+def common_input_clusters(ledger: CoinLedger, *, coinjoins: bool = True) -> Clusters:
     """Take all owners of one transaction's inputs for one entity, named by its first address.
+
+    With `coinjoins` false the inputs of what looks like a CoinJoin stay apart.
 
     >>> from coinhaze.ledger import CoinLedger
     >>> common_input_clusters(CoinLedger.from_transactions([{"txid": "t", "inputs": [
@@ -49,13 +52,27 @@ def common_input_clusters(ledger: CoinLedger) -> Clusters:
     ...     {"txid": "y", "vout": 0, "value": 1, "address": "b"}], "outputs": []}]))
     {'b': 'a'}
     """
-    owner = ledger.output_owner[ledger.input_output]
-    n, m = len(ledger.owners), len(ledger.txids)
+    owner, joint = ledger.output_owner[ledger.input_output], ledger.input_tx
+    if not coinjoins:
+        kept = coinjoin_kinds(ledger)[joint] == CoinJoin.none
+        owner, joint = owner[kept], joint[kept]
+    return named_clusters(ledger, cluster_labels(ledger, owner, joint))
+
+
+def cluster_labels(ledger: CoinLedger, owner: Ints, joint: Ints) -> Ints:
+    """Label owners alike that are joined, straight or through others: each `owner` to a `joint`."""
+    n = len(ledger.owners)
+    m = n + int(joint.max(initial=-1)) + 1
     links = scipy.sparse.coo_array(
-        (np.ones(len(owner), dtype=np.int8), (owner, n + ledger.input_tx)), shape=(n + m, n + m)
+        (np.ones(len(owner), dtype=np.int8), (owner, n + joint)), shape=(m, m)
     )
-    _, label = scipy.sparse.csgraph.connected_components(links, directed=False)
-    _, first, inverse = np.unique(label[:n], return_index=True, return_inverse=True)
+    label: Ints = scipy.sparse.csgraph.connected_components(links, directed=False)[1][:n]
+    return label
+
+
+def named_clusters(ledger: CoinLedger, label: Ints) -> Clusters:
+    """Name the owners of one label by the first of them."""
+    _, first, inverse = np.unique(label, return_index=True, return_inverse=True)
     head = first[inverse]
     names = ledger.owners.to_pylist()
-    return {names[k]: names[head[k]] for k in np.flatnonzero(head != np.arange(n))}
+    return {names[k]: names[head[k]] for k in np.flatnonzero(head != np.arange(len(names)))}

@@ -10,29 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-DIGIT_BITS = 32
-MASK = (1 << DIGIT_BITS) - 1
-
-
-@njit(cache=True, nogil=True, inline="always")
-def _add(balance, holder, digits, row, sign):
-    """Add a row of digits to a holder's balance, or take it away, and carry."""
-    top = digits.shape[1] - 1
-    carry = 0
-    for k in range(top):
-        total = balance[holder, k] + sign * digits[row, k] + carry
-        balance[holder, k] = total & MASK
-        carry = total >> DIGIT_BITS
-    balance[holder, top] += sign * digits[row, top] + carry
-
-
-@njit(cache=True, nogil=True, inline="always")
-def _below(a, i, b, j):
-    """Tell whether row i of a is less than row j of b."""
-    for k in range(a.shape[1] - 1, -1, -1):
-        if a[i, k] != b[j, k]:
-            return a[i, k] < b[j, k]
-    return False
+from coinhaze.ledger.digit_kernels import add, below
 
 
 @njit(cache=True, nogil=True)
@@ -64,8 +42,8 @@ def replay(order, step, tail, head, holder, digits, holders):
             h = holder[tail[row]]
             if h >= 0:
                 leaves[row] = receipts[h]
-                _add(balance, h, digits, row, -1)
-                if _below(balance, h, lowest, h):
+                add(balance, h, digits, row, -1)
+                if below(balance, h, lowest, h):
                     lowest[h] = balance[h]
         for k in range(first, last):
             row = order[k]
@@ -75,7 +53,7 @@ def replay(order, step, tail, head, holder, digits, holders):
                     received[h] = step[row]
                     receipts[h] += 1
                 meets[row] = receipts[h]
-                _add(balance, h, digits, row, 1)
+                add(balance, h, digits, row, 1)
         first = last
     return lowest, receipts, leaves, meets
 
@@ -100,7 +78,7 @@ def carries(order, step, tail, head, holder, digits, balance, total):
             row = order[k]
             h = holder[tail[row]]
             if h >= 0:
-                _add(balance, h, digits, row, -1)
+                add(balance, h, digits, row, -1)
         for k in range(first, last):
             row = order[k]
             h = holder[head[row]]
@@ -117,7 +95,7 @@ def carries(order, step, tail, head, holder, digits, balance, total):
                     count += 1
                 received[h] = step[row]
                 receipts[h] += 1
-            _add(balance, h, digits, row, 1)
+            add(balance, h, digits, row, 1)
         first = last
     return party[:count], snapshot[:count], kept[:, :count]
 

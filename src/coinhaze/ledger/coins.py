@@ -17,6 +17,8 @@ from coinhaze.ledger.frozen import freeze
 
 POOLS = ("sprout", "sapling", "orchard", "ironwood", "shielded")
 MOST_OUTPUTS = 2**32 - 1
+# All the earlier coins of unknown value that one transaction spends go by this and its id, as one.
+UNKNOWN = "unknown@"
 # The two coinbase ids that were used twice (BIP30): txid -> heights of the lost and the later one.
 DUPLICATE_COINBASES = {
     "e3bf3d07d4b0375638d5f1db5255fe07ba2c4cb067cd81b84ee974b6585fb468": (91722, 91880),
@@ -137,6 +139,7 @@ class CoinLedger:
     ring_probability: np.typing.NDArray[np.float64] | None = None
     complete: bool = False
     pool_values: Mapping[str, int] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()  # what a reader passed over on request
 
     @classmethod
     def from_transactions(
@@ -184,6 +187,12 @@ class CoinLedger:
     def has_rings(self) -> bool:
         """Tell whether inputs are rings of possible coins."""
         return len(self.ring_tx) > 0
+
+    @property
+    def has_unknown(self) -> bool:
+        """Tell whether earlier coins of unknown value and owner are among those spent."""
+        earlier = self.txids.slice(0, len(self.inside) - len(self))
+        return bool(pc.any(pc.starts_with(earlier, UNKNOWN)).as_py())
 
     def output_names(self, outputs: Ints | None = None) -> pa.StringArray:
         """Name outputs `txid:vout`, all of them or those asked for."""

@@ -23,7 +23,7 @@ ROWS = 100_000
 # Seconds between looks for new blocks.
 PATIENCE = 5.0
 
-Progress = Callable[[int, int], None]  # blocks done, blocks in all
+Progress = Callable[[int, int], None]  # blocks read, blocks in all; from the reading thread
 
 
 class Node(Protocol):
@@ -67,9 +67,11 @@ def open_node(source: str, **settings: Any) -> tuple[str, Any]:
             f"which kind of node is {source.split('@')[-1]!r}? put one of {', '.join(NODES)} and a "
             "plus before the address: bitcoin+http://127.0.0.1:8332"
         )
-    rpc = import_module("coinhaze.ledger.nodes.rpc")
+    from coinhaze.ledger.nodes.credentials import Credentials
+    from coinhaze.ledger.nodes.rpc import JsonRpc
+
     module, name = NODES[kind]
-    client = rpc.JsonRpc(url, credentials=rpc.Credentials.from_environment())
+    client = JsonRpc(url, credentials=Credentials.from_environment())
     node = getattr(import_module(f"coinhaze.ledger.nodes.{module}"), name)(client, **settings)
     return f"{kind}+{client.node}", node
 
@@ -97,7 +99,8 @@ def catch_up(
     if start > last and not left:
         return Followed(0, begun, last, 0)
     whole, rows = max(last - start + 1, 1), 0
-    batches = ahead(in_chunks(node.batches(start, last, **asking), rows=ROWS))
+    read = _told(node.batches(start, last, **asking), start, whole, progress)
+    batches = ahead(in_chunks(read, rows=ROWS))
     old_tip = max(headers, default=-1)
     while True:
         with store.transaction():
@@ -113,7 +116,6 @@ def catch_up(
             else:
                 reached = last
             store.note_source(Source(f"node {name}", name, "node", reached + 1, done=False))
-        progress(reached - begun + 1, whole)
         if reached >= last:
             return Followed(rows, begun, last, max(old_tip - begun + 1, 0) if left else 0)
         left = False
@@ -136,6 +138,14 @@ def _start(headers: Mapping[int, str], node: Node, first: int | None) -> tuple[i
             "of another network, or was reorganised deeper than that"
         )
     return ancestor + 1, ancestor < highest
+
+
+def _told(batches: Iterator[Batch], start: int, whole: int, progress: Progress) -> Iterator[Batch]:
+    """Tell of blocks as they come from the node: commits are far between where it is slow."""
+    progress(0, whole)
+    for batch in batches:
+        progress(_last_height(batch) - start + 1, whole)
+        yield batch
 
 
 def _last_height(batch: Batch) -> int:

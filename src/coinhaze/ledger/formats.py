@@ -27,8 +27,11 @@ FORMATS = {
     "bitcoin-json": "bitcoin_json",
     "esplora": "esplora",
     "utxo-edges": "utxo_edges",
+    "dumplings": "dumplings",
+    "tornado": "tornado",
     "bitcoin-blocks": "bitcoin_blocks",
     "zcash-blocks": "zcash_blocks",
+    "plain": "plain",
 }
 PARQUET = b"PAR1"
 HEAD = 1 << 16

@@ -29,6 +29,10 @@ _TYPES = {pa.string(): "VARCHAR", pa.int64(): "BIGINT", pa.bool_(): "BOOLEAN"}
 # Sums of 2^256 - 1 are exact in BIGNUM; text would sort by letters.
 _EXACT = {("transfers", "amount"): "BIGNUM"}
 
+# What the database may keep; the rows on their way to it take as much again. A scan that reads
+# every page once gains nothing from keeping them.
+_IN_MEMORY, _ON_DISK, _SCANNING = "1GB", "400MB", "300MB"
+
 
 @dataclass(frozen=True)
 class Source:
@@ -55,7 +59,7 @@ class Store:
             self.connection = duckdb.connect(
                 ":memory:" if path is None else str(path),
                 read_only=read_only,
-                config={"memory_limit": "1GB"},
+                config={"memory_limit": _IN_MEMORY if path is None else _ON_DISK},
             )
         except duckdb.Error as error:
             raise _ours(path, error) from None
@@ -96,6 +100,27 @@ class Store:
             return self.connection.sql(query, params=list(values)).to_arrow_table()
         except duckdb.Error as error:
             raise _ours(self.path, error) from None
+
+    def stream(
+        self, query: str, values: Sequence[object] = (), *, rows: int = 100_000
+    ) -> Iterator[pa.RecordBatch]:
+        """Give what a query finds some rows at a time; ask nothing else before the last."""
+        try:
+            yield from self.connection.sql(query, params=list(values)).to_arrow_reader(rows)
+        except (duckdb.Error, pa.ArrowException) as error:
+            raise _ours(self.path, error) from None
+
+    @contextlib.contextmanager
+    def scanning(self) -> Iterator[None]:
+        """Keep little of the file in memory while its tables are read from end to end."""
+        if self.path is None:
+            yield
+            return
+        self.ask(f"SET memory_limit = '{_SCANNING}'")
+        try:
+            yield
+        finally:
+            self.ask(f"SET memory_limit = '{_ON_DISK}'")
 
     def _create(self) -> None:
         with self.transaction():
@@ -285,7 +310,7 @@ def _joined(columns: str) -> str:
     return f"concat_ws(chr(31), {columns})"
 
 
-def _ours(path: Path | None, error: duckdb.Error) -> InputError | ResourceError:
+def _ours(path: Path | None, error: Exception) -> InputError | ResourceError:
     """Turn an error of the database into one of ours."""
     text = str(error).splitlines()[0]
     full = "No space left" in str(error) or ("disk" in text.lower() and "full" in text.lower())

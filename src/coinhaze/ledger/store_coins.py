@@ -1,228 +1,322 @@
 """Store -> ledger of coins: the transactions of a window, in order, with the coins they refer to.
 
 Within a block the order is the source's where it tells positions; else transactions that spend
-coins of the same block come after those that make them, and by id otherwise.
+coins of the same block come after those that make them, and by id otherwise. Coins made before the
+window come first, by id and number.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
+
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from coinhaze.errors import InputError, first_few
 from coinhaze.ledger.amounts import Bools, Ints
-from coinhaze.ledger.coins import DUPLICATE_COINBASES, CoinLedger
+from coinhaze.ledger.coins import CoinLedger
 from coinhaze.ledger.store import Store
+from coinhaze.ledger.store_names import MOST_TEXT, Names, Numbers
+from coinhaze.ledger.store_rows import (
+    Mentions,
+    Outputs,
+    Transactions,
+    Wholes,
+    read_flows,
+    read_inputs,
+    read_outputs,
+    read_rings,
+    read_transactions,
+)
 from coinhaze.ledger.window import Window
 
 SHOWN = 3
+Keys = npt.NDArray[np.uint64]
+_HALF, _LOW = np.uint64(32), np.uint64(0xFFFFFFFF)
 
 
 def coin_ledger(store: Store, window: Window) -> CoinLedger:
     """Give the ledger of a window."""
-    _order_transactions(store, window)
-    # A coin spent in the window is one of its own, or an earlier one told of by the spending
-    # itself or by an older row.
-    store.ask(
-        "CREATE OR REPLACE TEMP TABLE made AS SELECT row_number() OVER (ORDER BY n, vout) - 1 AS k,"
-        " n, vout, value, owner, spendable AND NOT lost AS spendable, name "
-        "FROM outputs JOIN tx USING (height, txid)"
-    )
-    store.ask(
-        "CREATE OR REPLACE TEMP TABLE spent AS SELECT tx.n, vin, spent_txid, spent_vout, made.k, "
-        "inputs.value, inputs.owner FROM inputs JOIN tx USING (height, txid) LEFT JOIN made ON "
-        "made.name = spent_txid AND made.vout = spent_vout"
-    )
-    _tell_of_earlier(store, window)
-    earlier = store.table(
-        "SELECT DISTINCT spent_txid AS txid, spent_vout AS vout, value, owner FROM spent "
-        "WHERE k IS NULL ORDER BY ALL"
-    )
-    made = store.table("SELECT n, vout, value, owner, spendable, name FROM made ORDER BY k")
-    spent = store.table("SELECT n, k, spent_txid, spent_vout FROM spent ORDER BY n, vin")
-    inside = store.table("SELECT name, coinbase, height, time FROM tx ORDER BY n")
-    tables = _coin_tables(inside, made, spent, earlier)
-    tables["pool_flows"] = store.table(
-        f"SELECT n + {_earlier_count(tables)} AS tx, pool, into_pool FROM pool_flows "
-        "JOIN tx USING (height, txid) ORDER BY n, pool"
-    )
-    tables["rings"] = _rings(store, tables)
+    with store.scanning():
+        tables = _coin_tables(store, window)
+    # What streaming took is given back before the checks take theirs.
+    pa.default_memory_pool().release_unused()
     return CoinLedger.from_columns(tables)
 
 
-def _order_transactions(store: Store, window: Window) -> None:
-    """Number the window's transactions in ledger order, in the table tx."""
-    lost = " OR ".join(
-        f"(txid = '{txid}' AND height = {heights[0]})"
-        for txid, heights in DUPLICATE_COINBASES.items()
+def _coin_tables(store: Store, window: Window) -> dict[str, pa.Table]:
+    """Number rows: earlier transactions and coins first, then the window's own."""
+    made, owners = read_transactions(store, window), Names()
+    spent = _spent(store, made, owners)
+    outputs = read_outputs(store, made, owners).in_order(spent.place)
+    earlier, n_old, n_coins = spent.earlier, len(spent.earlier.txids), len(spent.earlier.tx)
+    flows = _flows(store, made, spent.place, n_old)
+    rings = _rings(store, made, outputs, spent.place, (n_old, n_coins))
+    inputs = pa.table(
+        {"tx": n_old + spent.inputs.tx, "output": _rows_spent(store, made, spent, outputs)}
     )
-    store.ask(
-        "CREATE OR REPLACE TEMP TABLE tx AS SELECT *, CASE WHEN lost THEN txid || '@' || height "
-        "ELSE txid END AS name FROM (SELECT row_number() OVER (ORDER BY height, position, txid) "
-        f"- 1 AS n, height, txid, coinbase, position, time, {lost} AS lost FROM transactions "
-        f"WHERE {window.inside()})"
-    )
-    if not store.ask("SELECT 1 FROM tx WHERE position IS NULL LIMIT 1"):
-        return
-    moves = store.table(
-        "SELECT maker.n AS maker, spender.n AS spender FROM inputs JOIN tx AS spender USING "
-        "(height, txid) JOIN tx AS maker ON maker.name = spent_txid AND maker.height = "
-        "inputs.height WHERE spender.position IS NULL OR maker.position IS NULL"
-    )
-    heights = _ints(store.table("SELECT height FROM tx ORDER BY n")["height"])
-    order = _after_makers(heights, _ints(moves["maker"]), _ints(moves["spender"]), store)
-    place = np.empty(len(order), dtype=np.int64)
+    transactions = _transactions(made, spent)
+    tx = np.concatenate([earlier.tx, n_old + outputs.tx])
+    vout = np.concatenate([earlier.vout, outputs.vout])
+    txids = transactions["txid"].chunk(0)
+    owner = np.concatenate([earlier.owner, outputs.owner])
+    number, owner_table = _number_owners(owner, owners, (txids, tx, vout))
+    coins = {
+        "tx": tx,
+        "vout": vout,
+        "value": pa.concat_arrays([earlier.value, outputs.value]),
+        "owner": number,
+        "spendable": np.concatenate([np.ones(n_coins, np.bool_), outputs.spendable]),
+    }
+    return {
+        "transactions": transactions,
+        "owners": owner_table,
+        "outputs": pa.table(coins),
+        "inputs": inputs,
+        "pool_flows": flows,
+        "rings": rings,
+    }
+
+
+@dataclass(frozen=True, eq=False)
+class _Earlier:
+    """Transactions before the window and their coins that it spends, by id and number."""
+
+    txids: pa.Array
+    tx: Numbers
+    vout: Wholes
+    value: pa.Int64Array
+    owner: Numbers
+
+
+@dataclass(frozen=True, eq=False)
+class _Spent:
+    """What the window spends, and the places of its transactions that follow from that."""
+
+    place: Ints
+    inputs: Mentions
+    earlier: _Earlier
+    of_earlier: Ints  # for each input with an earlier coin, its row
+
+
+def _spent(store: Store, made: Transactions, owners: Names) -> _Spent:
+    inputs, values, owner = read_inputs(store, made, owners)
+    order = _ledger_order(store, made, inputs)
+    place = np.empty_like(order)
     place[order] = np.arange(len(order))
-    store.connection.register("places", pa.table({"n": np.arange(len(order)), "place": place}))
-    store.ask(
-        "CREATE OR REPLACE TEMP TABLE tx AS SELECT place AS n, tx.* EXCLUDE (n) FROM tx JOIN "
-        "places USING (n)"
-    )
-    store.connection.unregister("places")
+    inputs, came = inputs.in_order(place)
+    # Values and owners of earlier coins came in the order of the store's rows: count them there.
+    rows = came[inputs.maker < 0]
+    counted = np.zeros(len(came), dtype=np.int32)
+    counted[rows] = 1
+    told = counted.cumsum(dtype=np.int32)[rows] - 1
+    earlier, of_earlier = _earlier_coins(inputs, values.take(pa.array(told)), owner[told])
+    if earlier.value.null_count:
+        earlier = _told_of(store, earlier, owners)
+    return _Spent(place, inputs, earlier, of_earlier)
 
 
-def _after_makers(heights: Ints, maker: Ints, spender: Ints, store: Store) -> Ints:
-    """Order transactions of one block so that makers of coins come before their spenders."""
-    level = np.zeros(len(heights), dtype=np.int64)
+def _ledger_order(store: Store, made: Transactions, inputs: Mentions) -> Ints:
+    """Order transactions so that in every block makers of coins come before their spenders."""
+    untold = made.position < 0
+    if not untold.any():
+        return np.arange(len(untold))
+    own = inputs.maker >= 0
+    maker, spender = inputs.maker[own], inputs.tx[own]
+    near = made.heights[maker] == made.heights[spender]
+    near &= untold[maker] | untold[spender]
+    maker, spender = maker[near], spender[near]
+    level = np.zeros(len(untold), dtype=np.int64)
     for _ in range(len(maker) + 1):
         before = level.copy()
         np.maximum.at(level, spender, level[maker] + 1)
         if np.array_equal(before, level):
-            return np.lexsort((np.arange(len(level)), level, heights))
+            return np.lexsort((level, made.heights))
     raise InputError(f"{store.path}: transactions of one block spend each other's coins in a ring")
 
 
-def _tell_of_earlier(store: Store, window: Window) -> None:
+def _earlier_coins(
+    inputs: Mentions, values: pa.Int64Array, owner: Numbers
+) -> tuple[_Earlier, Ints]:
+    """Gather the earlier coins, and give the row of each that is spent, in order of inputs."""
+    rows = inputs.maker < 0
+    order = pc.sort_indices(inputs.older.texts())
+    rank = np.empty(len(order), dtype=np.int32)
+    rank[np.asarray(order)] = np.arange(len(order))
+    key = rank[-1 - inputs.maker[rows]].astype(np.uint64) << _HALF | inputs.vout[rows]
+    # A coin spent twice stands here once, and the ledger refuses it.
+    coins, first, of_input = np.unique(key, return_index=True, return_inverse=True)
+    earlier = _Earlier(
+        inputs.older.release(order),
+        (coins >> _HALF).astype(np.int32),
+        (coins & _LOW).astype(np.uint32),
+        values.take(pa.array(first)),
+        owner[first],
+    )
+    return earlier, of_input
+
+
+def _told_of(store: Store, earlier: _Earlier, owners: Names) -> _Earlier:
     """Fill in values and owners of earlier coins from older rows; refuse what nobody tells."""
-    unknown = "SELECT spent_txid, spent_vout FROM spent WHERE k IS NULL AND value IS NULL"
-    if not store.ask(f"{unknown} LIMIT 1"):
-        return
-    store.ask(
-        "UPDATE spent SET value = outputs.value, owner = coalesce(spent.owner, outputs.owner) "
-        "FROM outputs WHERE spent.k IS NULL AND spent.value IS NULL AND "
-        "outputs.txid = spent_txid AND outputs.vout = spent_vout"
+    rows = np.flatnonzero(earlier.value.is_null())
+    names = earlier.txids.take(pa.array(earlier.tx[rows]))
+    unknown = pa.table({"k": rows, "txid": names, "vout": earlier.vout[rows].astype(np.int64)})
+    store.connection.register("unknown", unknown)
+    found = store.table(
+        "SELECT k, value, owner FROM outputs JOIN unknown USING (txid, vout) ORDER BY k, height"
     )
-    left = store.ask(f"{unknown} ORDER BY ALL LIMIT {SHOWN + 1}")
+    store.connection.unregister("unknown")
+    k = np.asarray(found["k"])
+    value, told = (
+        np.asarray(earlier.value.fill_null(0)).copy(),
+        np.asarray(earlier.value.is_valid()),
+    )
+    told = told.copy()
+    value[k], told[k] = found["value"].fill_null(0), found["value"].is_valid()
     hidden = not store.ask("SELECT 1 FROM outputs WHERE value IS NOT NULL LIMIT 1")
-    if left and not hidden:
-        ((count,),) = store.ask(f"SELECT count(*) FROM ({unknown})")
-        shown = first_few([f"{txid}:{vout}" for txid, vout in left], SHOWN)
+    if not told.all() and not hidden:
+        left = np.flatnonzero(~told)
+        shown = [
+            f"{earlier.txids[earlier.tx[row]].as_py()}:{earlier.vout[row]}"
+            for row in left[: SHOWN + 1]
+        ]
         raise InputError(
-            f"{store.path}: the values of {count} coins spent in the window are not known "
-            f"({shown}): ingest the blocks that made them, undo data (rev*.dat), or from a node "
-            "that tells them"
+            f"{store.path}: the values of {len(left)} coins spent in the window are not known "
+            f"({first_few(shown, SHOWN)}): ingest the blocks that made them, undo data "
+            "(rev*.dat), or from a node that tells them; or leave out what hangs on them "
+            "(--unknown leave-out)"
         )
+    owner = earlier.owner.copy()
+    number = owners.add(_one(found["owner"]))
+    owner[k] = np.where(owner[k] >= 0, owner[k], number)
+    return replace(earlier, value=pa.array(value, mask=~told), owner=owner)
 
 
-def _coin_tables(
-    inside: pa.Table, made: pa.Table, spent: pa.Table, earlier: pa.Table
-) -> dict[str, pa.Table]:
-    """Number rows: earlier transactions and coins first, then the window's own."""
-    older = earlier["txid"].combine_chunks().dictionary_encode()
-    old_txids, old_tx = older.dictionary, older.indices.to_numpy(zero_copy_only=False)
-    n_old, n_coins = len(old_txids), len(earlier)
-    transactions = pa.table(
-        {
-            "txid": pa.concat_arrays([_text(old_txids), _text(inside["name"])]),
-            "inside": np.arange(n_old + len(inside)) >= n_old,
-            "coinbase": np.concatenate([np.zeros(n_old, np.bool_), _flags(inside["coinbase"])]),
-            "height": pa.concat_arrays([pa.nulls(n_old, pa.int64()), _one(inside["height"])]),
-            "time": pa.concat_arrays([pa.nulls(n_old, pa.int64()), _one(inside["time"])]),
-        }
-    )
-    txids = pa.concat_arrays([_text(earlier["txid"]), _text(made["name"])])
-    vouts = np.concatenate([_ints(earlier["vout"]), _ints(made["vout"])])
-    owner, owners = _owners(
-        pa.concat_arrays([_text(earlier["owner"]), _text(made["owner"])]), txids, vouts
-    )
-    outputs = pa.table(
-        {
-            "tx": np.concatenate([old_tx.astype(np.int64), n_old + _ints(made["n"])]),
-            "vout": vouts,
-            "value": pa.concat_arrays([_one(earlier["value"]), _one(made["value"])]),
-            "owner": owner,
-            "spendable": np.concatenate([np.ones(n_coins, np.bool_), _flags(made["spendable"])]),
-        }
-    )
-    inputs = pa.table({"tx": n_old + _ints(spent["n"]), "output": _coins_spent(spent, earlier)})
-    return {"transactions": transactions, "owners": owners, "outputs": outputs, "inputs": inputs}
-
-
-def _coins_spent(spent: pa.Table, earlier: pa.Table) -> Ints:
-    """Give the row of each coin spent: the window's own come after the earlier ones."""
-    own = spent["k"].combine_chunks()
-    rows = np.asarray(pc.fill_null(own, -1).to_numpy(zero_copy_only=False), dtype=np.int64)
-    rows = np.where(rows >= 0, rows + len(earlier), rows)
-    missing = np.flatnonzero(rows < 0)
-    if len(missing):
-        rows[missing] = pc.index_in(
-            _coin_names(spent.take(pa.array(missing)), "spent_txid", "spent_vout"),
-            value_set=_coin_names(earlier, "txid", "vout"),
-        ).to_numpy(zero_copy_only=False)
+def _coins_of(mentions: Mentions, outputs: Outputs) -> Ints:
+    """Find the rows of the coins mentioned that the window made; -1 where there is none."""
+    rows = np.full(len(mentions.maker), -1, dtype=np.int64)
+    own = np.flatnonzero(mentions.maker >= 0)
+    maker, vout = mentions.maker[own], mentions.vout[own]
+    key = outputs.tx.astype(np.uint64) << _HALF | outputs.vout
+    wanted = maker.astype(np.uint64) << _HALF | vout
+    # Mostly output k of a transaction is row k of its rows; the others are searched for.
+    starts = np.searchsorted(outputs.tx, np.arange(maker.max(initial=-1) + 1))
+    found = starts[maker] + vout
+    other = np.flatnonzero(~_is_at(key, found, wanted))
+    found[other] = np.searchsorted(key, wanted[other])
+    there = _is_at(key, found, wanted)
+    rows[own[there]] = found[there]
     return rows
 
 
-def _coin_names(table: pa.Table, txid: str, vout: str) -> pa.Array:
-    number = pc.cast(table[vout].combine_chunks(), pa.string())
-    return pc.binary_join_element_wise(_text(table[txid]), number, ":")
+def _is_at(keys: Keys, rows: Ints, wanted: Keys) -> Bools:
+    """Tell where the row told of holds the key wanted."""
+    there: Bools = rows < len(keys)
+    there[there] = keys[rows[there]] == wanted[there]
+    return there
 
 
-def _owners(owner: pa.Array, txids: pa.Array, vouts: Ints) -> tuple[Ints, pa.Table]:
-    """Number the owners of coins; a coin without one owns itself."""
-    alone = owner.is_null()
-    own = pc.binary_join_element_wise(txids, pc.cast(pa.array(vouts), pa.string()), ":")
-    encoded = pc.if_else(alone, own, owner).dictionary_encode()
-    number = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
-    is_coin = np.zeros(len(encoded.dictionary), dtype=np.bool_)
-    is_coin[number[_flags(alone)]] = True
-    return number, pa.table({"name": encoded.dictionary, "is_coin": is_coin})
-
-
-def _rings(store: Store, tables: dict[str, pa.Table]) -> pa.Table:
-    """Give the rings of the window; members must be coins that the store tells of."""
-    found = store.table(
-        "SELECT tx.n, vin, made.k, member_txid, member_vout FROM rings JOIN tx USING (height, txid)"
-        " LEFT JOIN made ON made.name = member_txid AND made.vout = member_vout ORDER BY n, vin, k"
-    )
-    if found["k"].null_count:
-        row = pc.index(found["k"].is_null(), True).as_py()
-        name = f"{found['member_txid'][row].as_py()}:{found['member_vout'][row].as_py()}"
+def _rows_spent(store: Store, made: Transactions, spent: _Spent, outputs: Outputs) -> Ints:
+    """Give the row of the coin that each input spends, earlier ones first."""
+    inputs = spent.inputs
+    rows = _coins_of(inputs, outputs)
+    lost = np.flatnonzero((rows < 0) & (inputs.maker >= 0))
+    if len(lost):
+        name = _name_of(inputs, int(lost[0]), made, spent.place)
         raise InputError(
-            f"{store.path}: {found['k'].null_count} ring members lie outside the window, such as "
-            f"{name}: widen it"
+            f"{store.path}: {len(lost)} inputs spend coins that are not there, though their "
+            f"transactions are, such as {name}: ingest the outputs too"
         )
-    shift = len(tables["outputs"]) - _made_count(store)
+    rows += len(spent.earlier.tx)
+    rows[inputs.maker < 0] = spent.of_earlier
+    return rows
+
+
+def _name_of(mentions: Mentions, row: int, made: Transactions, place: Ints) -> str:
+    """Name the coin that a row mentions."""
+    maker = int(mentions.maker[row])
+    names, number = mentions.older, -1 - maker
+    if maker >= 0:
+        names, number = made.names, int(np.flatnonzero(place == maker)[0])
+    return f"{names.texts()[number]}:{mentions.vout[row]}"
+
+
+def _transactions(made: Transactions, spent: _Spent) -> pa.Table:
+    old, order = spent.earlier.txids, np.argsort(spent.place)
+    nothing = pa.nulls(len(old), pa.int64())
     return pa.table(
         {
-            "tx": _earlier_count(tables) + _ints(found["n"]),
-            "vin": _ints(found["vin"]),
-            "output": shift + _ints(found["k"]),
+            "txid": _one_text([old, made.names.release(pa.array(order))]),
+            "inside": np.arange(len(old) + len(order)) >= len(old),
+            "coinbase": np.concatenate([np.zeros(len(old), np.bool_), made.coinbase[order]]),
+            "height": pa.concat_arrays([nothing, pa.array(made.heights[order])]),
+            "time": pa.concat_arrays([nothing, made.times.take(pa.array(order))]),
         }
     )
 
 
-def _made_count(store: Store) -> int:
-    return int(store.ask("SELECT count(*) FROM made")[0][0])
+def _number_owners(
+    owner: Numbers, owners: Names, coins: tuple[pa.Array, Numbers, Wholes]
+) -> tuple[Numbers, pa.Table]:
+    """Number owners in the order of their coins; a coin without one owns itself."""
+    alone = owner < 0
+    txids, tx, vout = coins
+    named = txids.take(pa.array(tx[alone]))
+    owner[alone] = owners.add(
+        pc.binary_join_element_wise(named, pc.cast(pa.array(vout[alone]), named.type), ":")
+    )
+    # Of repeated places numpy keeps the last value: backwards, that is an owner's first coin.
+    first = np.full(len(owners), -1, dtype=np.int64)
+    first[owner[::-1]] = np.arange(len(owner))[::-1]
+    begins = np.zeros(len(owner), dtype=np.bool_)
+    begins[first[first >= 0]] = True
+    met = owner[begins]
+    place = np.full(len(owners), -1, dtype=np.int32)
+    place[met] = np.arange(len(met))
+    number = place[owner]
+    is_coin = np.zeros(len(met), dtype=np.bool_)
+    is_coin[number[alone]] = True
+    return number, pa.table({"name": owners.release(pa.array(met)), "is_coin": is_coin})
 
 
-def _earlier_count(tables: dict[str, pa.Table]) -> int:
-    return int(pc.sum(pc.invert(tables["transactions"]["inside"])).as_py() or 0)
+def _flows(store: Store, made: Transactions, place: Ints, n_old: int) -> pa.Table:
+    flows = read_flows(store, made)
+    tx = n_old + place[np.asarray(flows["tx"])]
+    return flows.set_column(0, "tx", pa.array(tx)).sort_by(
+        [("tx", "ascending"), ("pool", "ascending")]
+    )
+
+
+def _rings(
+    store: Store, made: Transactions, outputs: Outputs, place: Ints, shift: tuple[int, int]
+) -> pa.Table:
+    """Give the rings of the window; members must be coins that it made."""
+    rings, _ = read_rings(store, made).in_order(place)
+    coin = _coins_of(rings, outputs)
+    outside = np.flatnonzero(coin < 0)
+    if len(outside):
+        name = _name_of(rings, int(outside[0]), made, place)
+        raise InputError(
+            f"{store.path}: {len(outside)} ring members lie outside the window, such as "
+            f"{name}: widen it"
+        )
+    order = np.lexsort((coin, rings.vin, rings.tx))
+    return pa.table(
+        {
+            "tx": shift[0] + rings.tx[order],
+            "vin": rings.vin[order],
+            "output": shift[1] + coin[order],
+        }
+    )
+
+
+def _one_text(parts: list[pa.Array]) -> pa.Array:
+    wide = sum(part.nbytes for part in parts) > MOST_TEXT
+    return pa.concat_arrays([part.cast(pa.large_string()) if wide else part for part in parts])
 
 
 def _one(column: pa.ChunkedArray) -> pa.Array:
     whole = column.combine_chunks()
     return whole.combine_chunks() if isinstance(whole, pa.ChunkedArray) else whole
-
-
-def _text(column: pa.ChunkedArray | pa.Array) -> pa.Array:
-    return (column if isinstance(column, pa.Array) else _one(column)).cast(pa.string())
-
-
-def _ints(column: pa.ChunkedArray) -> Ints:
-    return np.asarray(_one(column).to_numpy(zero_copy_only=False), dtype=np.int64)
-
-
-def _flags(column: pa.ChunkedArray | pa.Array) -> Bools:
-    array = column if isinstance(column, pa.Array) else _one(column)
-    return np.asarray(array.to_numpy(zero_copy_only=False), dtype=np.bool_)

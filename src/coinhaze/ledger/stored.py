@@ -3,28 +3,62 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Literal
 
-from coinhaze.errors import InputError, UsageError
+from coinhaze.errors import InputError, LedgerError, UsageError
 from coinhaze.ledger.accounts import AccountLedger
+from coinhaze.ledger.batches import COIN_TABLES
 from coinhaze.ledger.coins import CoinLedger
 from coinhaze.ledger.store import Store
 from coinhaze.ledger.store_accounts import account_ledger, opening_balances
 from coinhaze.ledger.store_coins import coin_ledger
+from coinhaze.ledger.unknown_values import ledger_without_unknown
 from coinhaze.ledger.window import ALL, Window
 
 
 def read_store(
-    store: Store, window: Window = ALL, *, token: str | None = None
+    store: Store,
+    window: Window = ALL,
+    *,
+    token: str | None = None,
+    unknown: Literal["error", "leave-out"] = "error",
 ) -> CoinLedger | AccountLedger:
-    """Give the ledger of a window; of accounts that of one token, or of the chain's own money."""
+    """Give the ledger of a window; of accounts that of one token, or of the chain's own money.
+
+    `unknown` says what to do with coins spent whose value nobody tells.
+    """
+    if unknown not in ("error", "leave-out"):
+        raise UsageError(f"unknown is error or leave-out, not {unknown!r}")
     kind = store.kind
     if kind is None:
+        if store.ask("SELECT 1 FROM blocks LIMIT 1"):
+            raise InputError(f"{store.path}: holds blocks but no transactions: ingest those too")
         raise InputError(f"{store.path}: the store is empty: ingest something first")
     if kind == "accounts":
+        if unknown != "error":
+            raise UsageError("`unknown` is for coins: every transfer tells its amount")
         return account_ledger(store, window, token=token)
     if token is not None:
         raise UsageError("a ledger of coins has no tokens")
+    # Other readers give each row with its transaction; plain tables come one by one.
+    if any(source.format == "plain" for source in store.sources()):
+        refuse_orphans(store)
+    if unknown == "leave-out":
+        return ledger_without_unknown(store, window)
     return coin_ledger(store, window)
+
+
+def refuse_orphans(store: Store) -> None:
+    """Refuse rows of coins whose transactions nobody told of: they would be left out unseen."""
+    for table in (name for name in COIN_TABLES if name != "transactions"):
+        lost = store.ask(
+            f"SELECT height, txid FROM {table} ANTI JOIN transactions USING (height, txid) "
+            "ORDER BY ALL LIMIT 1"
+        )
+        if lost:
+            what, (height, txid) = "a row of a transaction that is not there", lost[0]
+            where, fix = f"{store.path or 'store'}: {table}", "give the table of transactions too"
+            raise LedgerError(where, what, value=f"{height} {txid}", fix=fix)
 
 
 def opening_of(path: Path, window: Window, *, token: str | None = None) -> dict[str, int] | None:

@@ -1,15 +1,32 @@
-"""A store checked from the ground up: keys, chain of blocks, references, amounts."""
+"""A store checked from the ground up: keys, chain of blocks, references, conservation of money."""
 
 from __future__ import annotations
 
-from coinhaze.errors import LedgerError, first_few
+from collections.abc import Mapping
+
+from coinhaze.errors import LedgerError, UsageError, first_few
+from coinhaze.ledger.accounts import AccountLedger
 from coinhaze.ledger.batches import ACCOUNT_TABLES, COIN_TABLES, KEYS, SCHEMAS
+from coinhaze.ledger.conservation import (
+    begins_with_chain,
+    check_coins,
+    check_token,
+    unknown_coins,
+)
 from coinhaze.ledger.store import Store
 from coinhaze.ledger.stored import read_store
 
+SHOWN = 5  # tokens, those with most transfers
 
-def verify(store: Store) -> list[str]:
-    """Raise the error that names the first rule broken; else say what holds."""
+
+def verify(
+    store: Store, *, complete: bool | None = None, pool_values: Mapping[str, int] | None = None
+) -> list[str]:
+    """Raise the error that names the first rule broken; else say what holds, with its figures.
+
+    `complete` says whether the store begins with its chain; of coins that is seen by its blocks.
+    `pool_values` tells what pools held before the store begins.
+    """
     said = []
     for name in SCHEMAS:
         _check_keys(store, name)
@@ -20,7 +37,7 @@ def verify(store: Store) -> list[str]:
     for table in (*COIN_TABLES, *ACCOUNT_TABLES):
         if table not in ("transactions", "transfers"):
             _check_transactions(store, table)
-    said += _check_ledger(store)
+    said += _check_money(store, complete, pool_values or {})
     return [*said, f"digest {store.digest()}"]
 
 
@@ -31,7 +48,7 @@ def _check_keys(store: Store, name: str) -> None:
 
 
 def _check_blocks(store: Store) -> list[str]:
-    """Neighbouring blocks must name each other, and rows lie in blocks that are known."""
+    """Neighbouring blocks must name each other; gaps between them are told."""
     torn = store.ask(
         "SELECT b.height, b.previous FROM blocks b JOIN blocks a ON a.height = b.height - 1 "
         "WHERE b.previous <> a.hash ORDER BY ALL LIMIT 4"
@@ -41,7 +58,11 @@ def _check_blocks(store: Store) -> list[str]:
         "SELECT count(*) FROM blocks b JOIN blocks a ON a.height = b.height - 1 "
         "WHERE b.previous = a.hash"
     )
-    return [f"blocks: {links:,} follow the one below them"] if links else []
+    said = [f"blocks: {links:,} follow the one below them"] if links else []
+    ((first, last, count),) = store.ask("SELECT min(height), max(height), count(*) FROM blocks")
+    if count and last - first + 1 > count:
+        said.append(f"blocks: {last - first + 1 - count:,} between {first} and {last} are missing")
+    return said
 
 
 def _check_transactions(store: Store, table: str) -> None:
@@ -52,18 +73,42 @@ def _check_transactions(store: Store, table: str) -> None:
     _refuse(store, table, lost, "a row of a transaction that is not there")
 
 
-def _check_ledger(store: Store) -> list[str]:
-    """Build the whole ledger, which checks all that must hold between rows."""
+def _check_money(store: Store, complete: bool | None, pool_values: Mapping[str, int]) -> list[str]:
+    """Build the whole ledger, which checks all that must hold between rows, and add it up."""
     if store.kind is None:
         return ["the store is empty"]
     if store.kind == "coins":
-        ledger = read_store(store)
-        return [f"ledger: {len(ledger):,} transactions, no value from nothing, no coin spent twice"]
+        whole = begins_with_chain(store) if complete is None else complete
+        said = check_coins(store, complete=whole, pool_values=pool_values)
+        return said + _check_coin_ledger(store)
+    if pool_values:
+        raise UsageError("accounts have no pools: leave their values out")
+    return _check_tokens(store, complete=bool(complete))
+
+
+def _check_tokens(store: Store, *, complete: bool) -> list[str]:
     said = []
-    for (token,) in store.ask("SELECT DISTINCT token FROM transfers ORDER BY token"):
+    tokens = store.ask("SELECT token FROM transfers GROUP BY token ORDER BY count(*) DESC, token")
+    for number, (token,) in enumerate(tokens):
         ledger = read_store(store, token=token)
-        said.append(f"ledger {token or 'of the chain itself'}: {len(ledger):,} transfers")
+        assert isinstance(ledger, AccountLedger)
+        found = check_token(store, ledger, token, complete=complete)
+        if number < SHOWN:
+            said.append(f"ledger {token or 'of the chain itself'}: {len(ledger):,} transfers")
+            said += found
+    if len(tokens) > SHOWN:
+        more = len(tokens) - SHOWN
+        said.append(f"{more:,} more tokens: in each, mints - burns = balances")
     return said
+
+
+def _check_coin_ledger(store: Store) -> list[str]:
+    unknown = unknown_coins(store)
+    if unknown:
+        # Nothing is wrong with such a store, but not all of it can be scored.
+        return [f"ledger: values of {unknown:,} coins spent are unknown: see score --unknown"]
+    ledger = read_store(store)
+    return [f"ledger: {len(ledger):,} transactions, no value from nothing, no coin spent twice"]
 
 
 def _refuse(store: Store, table: str, rows: list[tuple[object, ...]], what: str) -> None:

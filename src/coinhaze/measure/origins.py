@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from coinhaze.chain import AbsorbingChain
+from coinhaze.chain.belief import Belief
 from coinhaze.ledger.amounts import Floats, Ints
 
 
@@ -17,7 +17,7 @@ from coinhaze.ledger.amounts import Floats, Ints
 class Origins:
     """The distribution over sources of one node, largest first, and the flow along the way."""
 
-    chain: AbsorbingChain
+    chain: Belief
     node: int
     bits: float
     bits_low: float
@@ -30,7 +30,7 @@ class Origins:
     flow_share: Floats  # expected number of times a walk back makes that move
     past: Ints  # the nodes money came through, in order of number
     way_next: Ints  # from each of them, the next one on its likeliest way here
-    way_end: Ints  # for each outcome, the node where its likeliest way begins
+    way_end: Ints  # for each outcome, the node where its likeliest way begins, -1 if unknown
     missing: float = 0.0  # how much was not followed: shares above are that much too low at most
 
     @property
@@ -62,7 +62,12 @@ class Origins:
         )
 
     def way(self, rank: int) -> list[str]:
-        """Name the likeliest way from the source of that rank (0 is the largest) to the node."""
+        """Name the likeliest way from the source of that rank (0 is the largest) to the node.
+
+        Empty under ordered policies, which follow parcels, not ways.
+        """
+        if self.way_end[rank] < 0:
+            return []
         way = [int(self.way_end[rank])]
         while way[-1] != self.node:
             way.append(int(self.way_next[np.searchsorted(self.past, way[-1])]))

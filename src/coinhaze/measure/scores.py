@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pyarrow as pa
 
-from coinhaze.chain import AbsorbingChain
+from coinhaze.chain.belief import Belief
 from coinhaze.graph.graph import Kind, kind_names
 from coinhaze.ledger.amounts import Floats, Ints
 from coinhaze.measure import entropy
@@ -21,10 +21,10 @@ class Scores:
     """How uncertain the origin of each node's money is.
 
     Not a number (null in tables) where there is no answer: absorption is not certain, or poison
-    never arrived.
+    never arrived. Ordered policies make no steps.
     """
 
-    chain: AbsorbingChain
+    chain: Belief
     nodes: Ints
     bits: Floats
     bits_low: Floats
@@ -41,6 +41,7 @@ class Scores:
     bits_error: Floats | None = None  # standard error, where bits are estimates
     mean_error: float | None = None  # standard error of their mean over rows
     renyi: Mapping[float, Floats] = field(default_factory=dict)
+    comparators: Mapping[str, Floats] = field(default_factory=dict)  # other measures, by name
     conservation: float | None = None  # largest relative error of x^T B = b, where it applies
 
     def __len__(self) -> int:
@@ -103,6 +104,8 @@ class Scores:
                 columns[name] = _nullable(values)
         for order, values in self.renyi.items():
             columns[f"renyi_{order:g}"] = _nullable(values)
+        for name, values in self.comparators.items():
+            columns[name.replace("-", "_")] = _nullable(values)
         return pa.table(columns)
 
     def to_pandas(self) -> object:

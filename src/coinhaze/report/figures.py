@@ -16,7 +16,7 @@ MANY = 2000
 
 def plot_bits(scores: Scores, *, ax: Any = None) -> Any:
     """Draw how many coins have how many bits; exactly 0 bits has its own bar."""
-    ax = ax or _axes()
+    ax = ax or new_axes()
     bits = scores.bits[~np.isnan(scores.bits)]
     certain = int(np.sum(bits < 1e-9))
     rest = bits[bits >= 1e-9]
@@ -54,7 +54,7 @@ def plot_bits(scores: Scores, *, ax: Any = None) -> Any:
 
 def plot_bits_against_steps(scores: Scores, *, ax: Any = None) -> Any:
     """Draw bits against expected steps: a dot a coin, or shades of density for many."""
-    ax = ax or _axes()
+    ax = ax or new_axes()
     known = ~np.isnan(scores.bits)
     bits, steps = scores.bits[known], scores.steps[known]
     if len(bits) > MANY:
@@ -70,7 +70,7 @@ def plot_bits_against_steps(scores: Scores, *, ax: Any = None) -> Any:
 
 def save_overview(scores: Scores, path: Path, *, title: str) -> None:
     """Write both drawings side by side to one picture."""
-    plt = _pyplot()
+    plt = pyplot()
     figure, axes = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
     plot_bits(scores, ax=axes[0])
     plot_bits_against_steps(scores, ax=axes[1])
@@ -79,11 +79,13 @@ def save_overview(scores: Scores, path: Path, *, title: str) -> None:
     plt.close(figure)
 
 
-def _axes() -> Any:
-    return _pyplot().subplots(layout="constrained")[1]
+def new_axes() -> Any:
+    """Give axes of a figure of their own."""
+    return pyplot().subplots(layout="constrained")[1]
 
 
-def _pyplot() -> Any:
+def pyplot() -> Any:
+    """Give matplotlib's drawing module, or say how to get it."""
     try:
         import matplotlib.pyplot as plt
     except ImportError:

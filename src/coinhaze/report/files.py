@@ -15,6 +15,7 @@ import pyarrow.parquet
 
 from coinhaze.errors import InputError, ResourceError, UsageError
 from coinhaze.measure import Scores
+from coinhaze.measure.correlation import correlations
 
 SUFFIXES = (".csv", ".json", ".parquet")
 
@@ -37,6 +38,8 @@ def scores_json(scores: Scores, provenance: dict[str, object]) -> str:
         "summary": scores.summary().as_dict(),
         "scores": scores.to_arrow().to_pylist(),
     }
+    if scores.comparators:
+        document["correlations"] = correlations(scores).to_pylist()
     return json.dumps(document, indent=1, allow_nan=False) + "\n"
 
 

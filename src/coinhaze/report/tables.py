@@ -50,7 +50,7 @@ def rows_table(scores: Scores, rows: Ints, alike: list[int], title: str) -> Tabl
             Text(name),
             f"+{more:,}" if more else "",
             f"{scores.bits[row]:.4f}",
-            f"{scores.steps[row]:.2f}",
+            "-" if np.isnan(scores.steps[row]) else f"{scores.steps[row]:.2f}",
             *_likeliest(scores, row),
         ]
         if scores.exposure is not None:
@@ -72,7 +72,7 @@ def scores_report(scores: Scores, *, most: int = 5) -> Group:
     rows = scores.order()
     parts: list[RenderableType] = [summary_table(scores.summary())]
     figures = [scores.bits[rows], scores.steps[rows], scores.top[rows].astype(np.float64)]
-    like = np.round(np.stack(figures, axis=1), 9)
+    like = np.round(np.nan_to_num(np.stack(figures, axis=1), nan=-1.0), 9)
     begins = np.flatnonzero(np.any(np.diff(like, axis=0, prepend=np.nan) != 0, axis=1))
     alike = (np.diff(np.append(begins, len(rows))) - 1).tolist()
     firsts = rows[begins]
@@ -99,21 +99,22 @@ def origins_report(origins: Origins, *, most: int = 10) -> Group:
     table = Table(title="Origins", title_justify="left")
     table.add_column("source", overflow="fold")
     table.add_column("share", justify="right")
-    table.add_column("likeliest way it came", overflow="fold")
+    ways = bool(np.any(origins.way_end >= 0))
+    if ways:
+        table.add_column("likeliest way it came", overflow="fold")
     shown = origins.sources().slice(0, most).to_pylist()
     for rank, row in enumerate(shown):
         way = origins.way(rank)
         if len(way) > 7:
             way = [*way[:3], f"({len(way) - 6} more)", *way[-3:]]
-        table.add_row(
-            Text(row["source"]), f"{row['probability']:.2%}", Text(" → ".join(map(_short, way)))
-        )
+        cells = [Text(" → ".join(map(_short, way)))] if ways else []
+        table.add_row(Text(row["source"]), f"{row['probability']:.2%}", *cells)
     rest = len(origins.outcomes) - len(shown)
     if rest:
         share = float(np.sum(origins.probability[len(shown) :]))
-        table.add_row(Text(f"other, {rest:,} sources"), f"{share:.2%}", "")
+        table.add_row(Text(f"other, {rest:,} sources"), f"{share:.2%}")
     if origins.missing > 5e-5:
-        table.add_row("not followed to its end", f"{origins.missing:.2%}", "")
+        table.add_row("not followed to its end", f"{origins.missing:.2%}")
     return Group(Text(origins.name, style="bold"), Text(sentence), table)
 
 

@@ -16,6 +16,7 @@ from coinhaze.measure import Origins
 from coinhaze.solve.asked import Asked
 from coinhaze.solve.exact import score_exactly, width_of
 from coinhaze.solve.fold import fold
+from coinhaze.solve.in_order import is_ordered, origins_in_order, parcels_of
 from coinhaze.solve.local import MOST_MOVES, LocalSolver, local_row, no_answer
 from coinhaze.solve.reduce import NO_STATE
 from coinhaze.solve.source import Source, chain_of
@@ -39,6 +40,7 @@ def origins(
     `source` is a chain, or anything `score` takes, with the same settings. `accuracy` is the
     widest interval allowed, in bits: with one above 1e-6 only the largest flows are followed,
     every probability is a lower bound, and `missing` says how much was not followed to its end.
+    Under ordered policies (fifo, lifo) the answer is exact, and there are no steps and no flow.
 
     >>> import coinhaze
     >>> ledger = coinhaze.AccountLedger.from_transfers([("a", "c", 1), ("b", "c", 3)])
@@ -46,6 +48,9 @@ def origins(
     >>> origins(chain, "c").sources().to_pylist()[0]
     {'source': 'b', 'probability': 0.75}
     """
+    if is_ordered(source, settings):
+        width_of(accuracy)
+        return origins_in_order(parcels_of(source, settings), node)
     chain = chain_of(source, **settings)
     start = chain.graph.names.node(node) if isinstance(node, str) else int(node)
     if not 0 <= start < len(chain):

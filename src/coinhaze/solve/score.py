@@ -9,9 +9,12 @@ import numpy as np
 
 from coinhaze.chain import AbsorbingChain
 from coinhaze.errors import UsageError
+from coinhaze.graph import TransactionGraph
 from coinhaze.ledger.amounts import Ints
 from coinhaze.measure import Scores
 from coinhaze.solve.choice import Accuracy, Choice, Method, Plan, choose, plan_of, refuse_longer
+from coinhaze.solve.exact import width_of
+from coinhaze.solve.in_order import is_ordered, parcels_of, score_in_order
 from coinhaze.solve.progress import Progress, silent
 from coinhaze.solve.sketch import DRAWS
 from coinhaze.solve.source import Source, chain_of
@@ -46,7 +49,8 @@ def score(
     `source` is a path or several, a ledger, a graph or a chain; further settings are those of
     `read`, `transaction_graph` and `absorbing_chain`. `nodes` may be "all" or names. `accuracy`
     is the widest interval allowed, in bits, or with `over="mean"` their mean; "exact" is 1e-9,
-    and "preview" an estimate from `draws` draws. `method` is chosen by the chain's shape unless
+    and "preview" an estimate from `draws` draws. `policy` may also be fifo or lifo, which are no
+    walks: see `parcels`; their bits are exact. `method` is chosen by the chain's shape unless
     given. `renyi` asks for entropies of further orders. `memory` (bytes, or "4GB") and `seconds`
     are limits: what would pass them is refused.
 
@@ -55,6 +59,10 @@ def score(
     >>> coinhaze.score(ledger).bits
     array([1.])
     """
+    if is_ordered(source, settings):
+        _refuse_for_walks(accuracy, method, preset, draws, memory, seconds)
+        held = parcels_of(source, settings)
+        return score_in_order(held, rows_of(held.graph, nodes), renyi=_orders(renyi))
     asking = _ask(
         source, nodes=nodes, accuracy=accuracy, over=over, method=method, preset=preset,
         renyi=renyi, draws=draws, threads=threads, memory=memory, seconds=seconds, **settings,
@@ -74,6 +82,8 @@ def plan(source: Source, **settings: Any) -> Plan:
     >>> print(coinhaze.plan(ledger).method)
     sweep
     """
+    if is_ordered(source, settings):
+        raise UsageError("ordered policies replay the ledger once: there is nothing to plan")
     asking = _ask(source, **settings)
     return plan_of(asking.chain, asking.rows, asking.choice)
 
@@ -110,25 +120,44 @@ def _ask(
         method = settings.pop("method")
     budget = Budget(threads, None if memory is None else bytes_of(memory), seconds)
     chain = chain_of(source, **settings)
-    rows = _rows(chain, nodes)
+    rows = rows_of(chain.graph, nodes)
     choice = choose(
         chain,
         rows,
         accuracy=accuracy,
         over=over,
         method=method,
-        renyi=(renyi,) if isinstance(renyi, int | float) else tuple(renyi),
+        renyi=_orders(renyi),
         draws=draws,
         budget=budget,
     )
     return _Asking(chain, rows, choice, budget)
 
 
-def _rows(chain: AbsorbingChain, nodes: str | Iterable[str]) -> Ints:
+def _orders(renyi: Sequence[float] | float) -> tuple[float, ...]:
+    return (renyi,) if isinstance(renyi, int | float) else tuple(renyi)
+
+
+def _refuse_for_walks(
+    accuracy: Accuracy, method: str, preset: str | None, draws: int, memory: object, seconds: object
+) -> None:
+    """Refuse what has no meaning where a ledger is replayed once, exactly."""
+    if method != "auto" or preset is not None or draws != DRAWS or accuracy == "preview":
+        raise UsageError(
+            "ordered policies replay the ledger once, exactly: they take no method, no preset and "
+            "no preview"
+        )
+    if memory is not None or seconds is not None:
+        raise UsageError("ordered policies cannot tell what they take: leave memory, seconds out")
+    width_of(accuracy)
+
+
+def rows_of(graph: TransactionGraph, nodes: str | Iterable[str]) -> Ints:
+    """Find the nodes a question is about."""
     if isinstance(nodes, str):
         if nodes == "sinks":
-            return np.flatnonzero(chain.graph.sinks)
+            return np.flatnonzero(graph.sinks)
         if nodes == "all":
-            return np.arange(len(chain))
+            return np.arange(len(graph))
         raise UsageError(f"nodes is sinks, all or a list of names, not {nodes!r}")
-    return np.array([chain.graph.names.node(name) for name in nodes], dtype=np.int64)
+    return np.array([graph.names.node(name) for name in nodes], dtype=np.int64)

@@ -7,54 +7,78 @@ from pathlib import Path
 from typing import Any
 
 from coinhaze.chain import AbsorbingChain, absorbing_chain
+from coinhaze.chain.belief import Belief
 from coinhaze.errors import UsageError
 from coinhaze.graph import TransactionGraph, transaction_graph
 from coinhaze.ledger import AccountLedger, CoinLedger, Ledger, read
 from coinhaze.ledger.formats import is_store
+from coinhaze.ledger.readers import is_stream
+from coinhaze.ledger.readers.arrow_rows import ArrowStream
 from coinhaze.ledger.window import Window
 
-READ_SETTINGS = frozenset({"format", "complete", "first", "last", "token"})
+READ_SETTINGS = frozenset({"format", "complete", "first", "last", "token", "unknown"})
 GRAPH_SETTINGS = frozenset(
     {"view", "time", "opening", "top_up", "mint", "pools", "clusters", "sinks"}
 )
 CHAIN_SETTINGS = frozenset({"policy", "listed", "links", "history"})
 
-Source = str | Path | Sequence[str | Path] | Ledger | TransactionGraph | AbsorbingChain
+Source = (
+    str
+    | Path
+    | ArrowStream
+    | Sequence[str | Path | ArrowStream]
+    | Ledger
+    | TransactionGraph
+    | Belief
+)
 
 
 def chain_of(source: Source, **settings: Any) -> AbsorbingChain:
     """Go from whatever is given to a chain, each setting used at its own step."""
-    known = READ_SETTINGS | GRAPH_SETTINGS | CHAIN_SETTINGS
+    _check_known(settings, READ_SETTINGS | GRAPH_SETTINGS | CHAIN_SETTINGS)
+    if isinstance(source, AbsorbingChain):
+        _refuse(settings, "a chain is given")
+        return source
+    graph = graph_of(source, **_only(settings, READ_SETTINGS | GRAPH_SETTINGS))
+    return absorbing_chain(graph, **_only(settings, CHAIN_SETTINGS))
+
+
+def graph_of(source: Source, *, in_order: bool = False, **settings: Any) -> TransactionGraph:
+    """Go from a path, ledger or graph to a graph; `in_order`: unless told, one that knows time."""
+    _check_known(settings, READ_SETTINGS | GRAPH_SETTINGS)
+    thing: Any = source
+    if isinstance(thing, TransactionGraph):
+        _refuse(settings, "a graph is given")
+        return thing
+    if not isinstance(thing, AccountLedger | CoinLedger):
+        if not _is_readable(thing):
+            raise UsageError(
+                f"not a path, ledger, graph or chain: {type(thing).__name__}; "
+                "rows of your own: coinhaze.AccountLedger.from_transfers(rows)"
+            )
+        settings = _opening_before(thing, settings)
+        thing = read(thing, **_only(settings, READ_SETTINGS))
+    else:
+        _refuse(_only(settings, READ_SETTINGS), "a ledger is given")
+    settings = _only(settings, GRAPH_SETTINGS)
+    if in_order and isinstance(thing, AccountLedger):
+        settings = {"time": "temporal"} | settings
+    return transaction_graph(thing, **settings)
+
+
+def _check_known(settings: dict[str, Any], known: frozenset[str]) -> None:
     unknown = settings.keys() - known
     if unknown:
         raise UsageError(
             f"unknown setting {sorted(unknown)[0]!r}: one of {', '.join(sorted(known))}"
         )
-    thing: Any = source
-    if isinstance(thing, AbsorbingChain):
-        _refuse(settings, "a chain is given")
-        return thing
-    if not isinstance(thing, TransactionGraph):
-        if not isinstance(thing, AccountLedger | CoinLedger):
-            if not _is_path(thing):
-                raise UsageError(
-                    f"not a path, ledger, graph or chain: {type(thing).__name__}; "
-                    "rows of your own: coinhaze.AccountLedger.from_transfers(rows)"
-                )
-            settings = _opening_before(thing, settings)
-            thing = read(thing, **_only(settings, READ_SETTINGS))
-        else:
-            _refuse(_only(settings, READ_SETTINGS), "a ledger is given")
-        thing = transaction_graph(thing, **_only(settings, GRAPH_SETTINGS))
-    else:
-        _refuse(_only(settings, READ_SETTINGS | GRAPH_SETTINGS), "a graph is given")
-    return absorbing_chain(thing, **_only(settings, CHAIN_SETTINGS))
 
 
 def _opening_before(thing: Any, settings: dict[str, Any]) -> dict[str, Any]:
     """Let a window of accounts open with what the store tells of the time before it."""
-    path = thing if isinstance(thing, str | Path) else thing[0] if len(thing) == 1 else None
-    if path is None or "opening" in settings or not is_store(Path(path)):
+    path = thing[0] if isinstance(thing, list | tuple) and len(thing) == 1 else thing
+    is_path = isinstance(path, str | Path)
+    if not is_path or "opening" in settings or not is_store(Path(path)):
         return settings
     from coinhaze.ledger.stored import opening_of
 
@@ -63,10 +87,10 @@ def _opening_before(thing: Any, settings: dict[str, Any]) -> dict[str, Any]:
     return settings if opening is None else settings | {"opening": opening}
 
 
-def _is_path(thing: Any) -> bool:
-    if isinstance(thing, str | Path):
-        return True
-    return isinstance(thing, list | tuple) and all(isinstance(t, str | Path) for t in thing)
+def _is_readable(thing: Any) -> bool:
+    if isinstance(thing, list | tuple):
+        return all(isinstance(t, str | Path) or is_stream(t) for t in thing)
+    return isinstance(thing, str | Path) or is_stream(thing)
 
 
 def _only(settings: dict[str, Any], names: frozenset[str]) -> dict[str, Any]:

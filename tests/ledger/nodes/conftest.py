@@ -4,7 +4,8 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from coinhaze.ledger.nodes.rpc import LARGEST_ANSWER, JsonRpc
+from coinhaze.ledger.nodes.connection import LARGEST_ANSWER
+from coinhaze.ledger.nodes.rpc import JsonRpc
 from ledger.nodes.daemons import Daemon, bitcoin_daemon
 from ledger.nodes.fakes import Fake
 

@@ -13,7 +13,6 @@ import pytest
 from coinhaze.errors import CoinhazeError, LedgerError, SourceUnreachable, UsageError
 from coinhaze.ledger.batches import SCHEMAS
 from coinhaze.ledger.nodes import best_chain
-from coinhaze.ledger.nodes import bitcoin as module
 from coinhaze.ledger.nodes.best_chain import (
     ChainChanged,
     MissingUndo,
@@ -23,9 +22,11 @@ from coinhaze.ledger.nodes.best_chain import (
     read_ahead,
 )
 from coinhaze.ledger.nodes.bitcoin import PLAIN, PREVOUTS, REST, BitcoinNode
+from coinhaze.ledger.nodes.connection import AccessRefused
+from coinhaze.ledger.nodes.credentials import Credentials
 from coinhaze.ledger.nodes.mweb import Holder
 from coinhaze.ledger.nodes.raw_blocks import NETWORKS, raw_tables, spent_coins
-from coinhaze.ledger.nodes.rpc import AccessRefused, Credentials, JsonRpc
+from coinhaze.ledger.nodes.rpc import JsonRpc
 from ledger.nodes.chains import Told
 from ledger.nodes.daemons import Daemon, bitcoin_daemon, free_port
 from ledger.nodes.fakes import Fake, FakeNode, Reply, Request, mutated
@@ -173,12 +174,11 @@ def test_a_row_is_found_by_node_and_block(payments: Payments) -> None:
     assert batch.read > 0
 
 
-def test_progress_is_told_up_to_the_last_block(payments: Payments) -> None:
+def test_blocks_come_in_their_order_up_to_the_last(payments: Payments) -> None:
     heights: list[int] = []
-    for _ in BitcoinNode(payments.daemon.rpc).batches(0, 50, progress=heights.append):
-        pass
-    assert heights[-1] == 50
-    assert heights == sorted(heights)
+    for batch in BitcoinNode(payments.daemon.rpc).batches(0, 50):
+        heights += batch.tables["blocks"]["height"].to_pylist()
+    assert heights == list(range(51))
 
 
 def test_a_part_of_the_chain_is_that_part_of_the_whole(payments: Payments) -> None:
@@ -225,7 +225,7 @@ def test_known_blocks_may_be_written_in_capitals_and_have_gaps(payments: Payment
 def test_a_reorganisation_while_reading_is_an_error_of_its_own(
     own_bitcoin: Daemon, monkeypatch: pytest.MonkeyPatch, way: str
 ) -> None:
-    monkeypatch.setattr(module, "BLOCKS_AT_ONCE", 1)
+    monkeypatch.setattr(best_chain, "BLOCKS_AT_ONCE", 1)
     own_bitcoin.mine(60)
     batches = BitcoinNode(own_bitcoin.rpc, way=way).batches(0, 60)
     next(batches)

@@ -10,11 +10,12 @@ from typing import Any
 import pytest
 
 from coinhaze.errors import CoinhazeError, LedgerError
-from coinhaze.ledger.nodes import bitcoin as module
+from coinhaze.ledger.nodes import best_chain
 from coinhaze.ledger.nodes.best_chain import WrongNetwork
 from coinhaze.ledger.nodes.bitcoin import PLAIN, BitcoinNode
+from coinhaze.ledger.nodes.credentials import Credentials
 from coinhaze.ledger.nodes.mweb import Holder, holder_after, read_pegs
-from coinhaze.ledger.nodes.rpc import Credentials, JsonRpc
+from coinhaze.ledger.nodes.rpc import JsonRpc
 from ledger.nodes.chains import Told
 from ledger.nodes.daemons import Daemon
 from ledger.nodes.fakes import mutated
@@ -155,7 +156,7 @@ def test_reading_in_pieces_gives_the_same_rows(
     payments: Payments, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole = read(payments.daemon)
-    monkeypatch.setattr(module, "BLOCKS_AT_ONCE", 1)
+    monkeypatch.setattr(best_chain, "BLOCKS_AT_ONCE", 1)
     assert read(payments.daemon).tables == whole.tables
 
 

@@ -13,7 +13,9 @@ from random import Random
 import pytest
 
 from coinhaze.errors import CoinhazeError, InputError, SourceUnreachable, UsageError
-from coinhaze.ledger.nodes.rpc import AccessRefused, Credentials, JsonRpc, RpcError, StatusError
+from coinhaze.ledger.nodes.connection import AccessRefused, StatusError
+from coinhaze.ledger.nodes.credentials import Credentials
+from coinhaze.ledger.nodes.rpc import JsonRpc, RpcError
 from ledger.nodes.daemons import free_port
 from ledger.nodes.fakes import Fake, Reply, Request, mutated
 
@@ -438,10 +440,10 @@ def check_mutants(fake: Fake, times: int) -> None:
     ]
     answers: list[bytes] = []
     fake.answer = lambda request: Reply(body=answers[-1])
-    with JsonRpc(fake.url, retries=0) as rpc:
+    with JsonRpc(fake.url, retries=0) as rpc, pytest.MonkeyPatch.context() as patch:
         for _ in range(times):
             answers.append(mutated(random.choice(good), random))
-            rpc._ids = iter((1, 2))  # type: ignore[assignment]
+            patch.setattr("coinhaze.ledger.nodes.rpc._numbers", iter((1, 2)))
             try:
                 results = rpc.batch([("a", []), ("b", [])])
             except CoinhazeError:

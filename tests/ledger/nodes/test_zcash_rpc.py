@@ -327,10 +327,8 @@ def test_a_node_is_read_block_after_block(fake: Fake, connect: Connect) -> None:
     node = ZcashNode(connect(fake.url), network="zcash")
     assert node.network == "zcash"
     assert node.tip() == (39, chain.hashes[-1])
-    heights: list[int] = []
-    told = Told.by(node.batches(5, 39, progress=heights.append))
+    told = Told.by(node.batches(5, 39))
     assert told.headers() == {h: chain.hashes[h] for h in range(5, 40)}
-    assert heights[-1] == 39
     wanted = [
         t["txid"] for h in range(5, 40) for t in json.loads(chain.blocks[chain.hashes[h]])["tx"]
     ]

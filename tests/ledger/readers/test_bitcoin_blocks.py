@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 from coinhaze.errors import InputError
-from coinhaze.ledger.readers import bitcoin_blocks
+from coinhaze.ledger.readers import bitcoin_blocks, block_contents
 from coinhaze.ledger.readers.block_files import LARGEST_FRAME
 from ledger.readers import block_samples as samples
 from ledger.readers import block_twin as twin
@@ -285,10 +285,19 @@ class TestLostCoins:
     ) -> None:
         """BIP30: coinbases of blocks 91722 and 91812 were made again under the same names."""
         blocks = chain(300_000, 3)
-        assert len(bitcoin_blocks._OVERWRITTEN) == 2
-        monkeypatch.setattr(bitcoin_blocks, "_OVERWRITTEN", {name(blocks[1])[::-1].hex()})
+        assert len(block_contents.OVERWRITTEN) == 2
+        monkeypatch.setattr(block_contents, "OVERWRITTEN", {name(blocks[1])[::-1].hex()})
         path = write(tmp_path, file_of(blocks))
         assert [row["spendable"] for row in rows(path)["outputs"]] == [True, False, True]
+
+
+def ending_in_mweb(script: bytes) -> tuple[bytes, list[bytes]]:
+    """A block of Litecoin whose last transaction pays to a script, and ids of its transactions."""
+    made = coinbase(2_300_000)
+    plain = transaction([spend((b"\5" * 32, 0))], [pay(9, script)])
+    hogex = plain[:4] + b"\0\x08" + plain[4:-4] + b"\0" + plain[-4:]
+    ids = [twice(made), twice(plain)]
+    return block(b"\7" * 32, [made, hogex], ids=ids, behind=b"\1" + b"hidden" * 9), ids
 
 
 class TestRelatives:
@@ -320,16 +329,18 @@ class TestRelatives:
         assert want in said
 
     def test_litecoin_blocks_end_in_the_hidden_side_chain(self, tmp_path: Path) -> None:
-        made = coinbase(2_300_000)
-        plain = transaction([spend((b"\5" * 32, 0))], [pay(9, b"\x58\x20" + b"\3" * 32)])
-        hogex = plain[:4] + b"\0\x08" + plain[4:-4] + b"\0" + plain[-4:]
-        ids = [twice(made), twice(plain)]
-        one = block(b"\7" * 32, [made, hogex], ids=ids, behind=b"\1" + b"hidden" * 9)
+        one, ids = ending_in_mweb(b"\x57\x20" + b"\3" * 32)
         path = write(tmp_path, frame(one, LITECOIN))
         assert [row["txid"] for row in rows(path)["transactions"]] == [i[::-1].hex() for i in ids]
         (row,) = rows(path)["inputs"]
         assert row["spent_txid"] == "05" * 32
         assert "flags that are not known" in fault(write(tmp_path, frame(one)))
+
+    def test_litecoin_blocks_that_move_coins_of_the_pool_are_refused(self, tmp_path: Path) -> None:
+        one, _ = ending_in_mweb(b"\x58\x20" + b"\3" * 32)
+        said = fault(write(tmp_path, frame(one, LITECOIN)))
+        assert "block 2300000: holds coins of MWEB" in said
+        assert "ingest from a node" in said
 
     def test_litecoin_transactions_with_hidden_coins_are_refused(self, tmp_path: Path) -> None:
         hidden = PLAIN[:4] + b"\0\x08" + PLAIN[4:-4] + b"\1" + PLAIN[-4:]
@@ -392,7 +403,6 @@ class TestReal:
             ("bitcoin_signet_31500", bytes.fromhex("0a03cf40"), True),
             ("bitcoin_testnet4_40000", bytes.fromhex("1c163f28"), True),
             ("litecoin_mainnet_900000", LITECOIN, True),
-            ("litecoin_mainnet_2265985", LITECOIN, True),
             ("dogecoin_mainnet_371337", DOGECOIN, True),
             ("dash_mainnet_844898", DASH, False),
             ("dash_testnet_2999", bytes.fromhex("cee2caff"), False),
@@ -410,6 +420,12 @@ class TestReal:
         want = {k: told[v] for k, v in {"height": "height", "hash": "hash"}.items()}
         want |= {"previous": told["previousblockhash"], "time": told["time"]}
         assert read["blocks"] == ([want] if hash_known else [])
+
+    def test_a_block_of_litecoin_with_its_pool_is_refused(self, data: Path, tmp_path: Path) -> None:
+        """Its transactions give its Merkle root, else that would be said first."""
+        told = electrumx_block(data, "litecoin_mainnet_2265985")
+        path = write(tmp_path, frame(bytes.fromhex(told["block"]), LITECOIN))
+        assert "block 2265985: holds coins of MWEB" in fault(path)
 
     def test_an_old_block_alone_has_no_height(self, data: Path, tmp_path: Path) -> None:
         told = electrumx_block(data, "bitcoinsv_mainnet_100000")

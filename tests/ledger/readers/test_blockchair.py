@@ -6,7 +6,7 @@ import gzip
 import random
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import pytest
 from benchmarks.blockchair_files import INPUTS, OUTPUTS, TRANSACTIONS
@@ -15,8 +15,10 @@ from coinhaze.errors import CoinhazeError, InputError
 from coinhaze.ledger.batches import SCHEMAS, Batch
 from coinhaze.ledger.formats import format_of
 from coinhaze.ledger.ingest import ingest
-from coinhaze.ledger.readers import blockchair
+from coinhaze.ledger.readers import blockchair, delimited
+from coinhaze.ledger.readers.packed import open_plain
 from coinhaze.ledger.store import Store
+from coinhaze.ledger.stored import read_store
 
 Row = dict[str, Any]
 
@@ -30,6 +32,11 @@ SPENDING = {
     "spending_block_id": "6", "spending_transaction_hash": B, "spending_index": "2",
     "spending_time": NOON,
 }  # fmt: skip
+BLOCK = {
+    "id": "5", "hash": C, "time": NOON, "merkle_root": A, "nonce": "1", "bits": "421305826",
+    "guessed_miner": "AntPool",
+}  # fmt: skip
+BLOCKS = "id hash time median_time size merkle_root nonce bits transaction_count guessed_miner cbtx"
 MADE = {"block_id": "5", "hash": A, "time": NOON, "is_coinbase": "1"}
 
 
@@ -95,7 +102,7 @@ def test_rows_of_the_mempool_are_left_out(tmp_path: Path) -> None:
     found = tables(tmp_path, text(OUTPUTS, COIN | {"block_id": "-1"}, COIN))
     assert len(found["outputs"]) == 1
     bad = text(OUTPUTS, COIN | {"block_id": "-1"}, COIN | {"value": "x"})
-    with pytest.raises(InputError, match=r"file\.tsv:3: value is no whole number: 'x'"):
+    with pytest.raises(InputError, match=r"file\.tsv:3: value is not a whole number .*: 'x'"):
         tables(tmp_path, bad)
 
 
@@ -110,6 +117,72 @@ def test_what_goes_into_pools_is_above_zero(tmp_path: Path) -> None:
         (B, -9, "shielded"),
     ]
     assert len(found["transactions"]) == 3
+
+
+def test_blocks_are_told_without_the_block_before_them(tmp_path: Path) -> None:
+    rows = [BLOCK | {"cbtx": '{"version":2}'}, BLOCK | {"id": "6", "hash": B.upper()}]
+    found = tables(tmp_path, text(BLOCKS, *rows))
+    assert found == {
+        "blocks": [
+            {"height": 5, "hash": C, "previous": None, "time": 1617278400},
+            {"height": 6, "hash": B, "previous": None, "time": 1617278400},
+        ]
+    }
+    assert format_of(tmp_path / "file.tsv") == "blockchair"
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"hash": "\\N"}, "hash is missing"),
+        ({"hash": A[1:]}, "hash is not 64 hexadecimal digits"),
+        ({"id": "x"}, "id is not a whole number"),
+        ({"id": str(2**31)}, "id is not a whole number"),
+        ({"time": "\\N"}, "time is missing"),
+        ({"time": "2021-02-30 12:00:00"}, "time is no time"),
+        ({"time": "yesterday"}, "time is no time"),
+    ],
+    ids=range(7),
+)
+def test_blocks_that_break_a_rule_are_refused(
+    tmp_path: Path, changes: dict[str, str], says: str
+) -> None:
+    with pytest.raises(InputError, match=rf"file\.tsv:3: {says}"):
+        tables(tmp_path, text(BLOCKS, BLOCK, BLOCK | {"id": "6"} | changes))
+
+
+def test_a_store_of_blocks_alone_says_that_transactions_are_missing(tmp_path: Path) -> None:
+    blocks, outputs = tmp_path / "blocks.tsv", tmp_path / "outputs.tsv"
+    blocks.write_bytes(text(BLOCKS, BLOCK))
+    outputs.write_bytes(text(OUTPUTS, COIN))
+    with Store(tmp_path / "store") as store:
+        assert ingest([blocks], store).rows == 1
+        with pytest.raises(InputError, match="holds blocks but no transactions: ingest those too"):
+            read_store(store)
+        ingest([outputs], store)
+        assert len(read_store(store)) == 1
+        assert store.headers() == {5: C}
+
+
+def test_two_dumps_that_differ_on_a_block_are_refused(tmp_path: Path) -> None:
+    for name, hashed in (("one", A), ("two", B)):
+        (tmp_path / name).write_bytes(text(BLOCKS, BLOCK | {"hash": hashed}))
+    with Store(None) as store:
+        ingest([tmp_path / "one"], store)
+        with pytest.raises(InputError, match="blocks: another row is in the store already"):
+            ingest([tmp_path / "two"], store)
+
+
+def test_the_header_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened = []
+
+    def counting(path: Path) -> BinaryIO:
+        opened.append(path)
+        return open_plain(path)
+
+    monkeypatch.setattr(delimited, "open_plain", counting)
+    tables(tmp_path, text(OUTPUTS, COIN))
+    assert len(opened) == 1
 
 
 def test_columns_are_found_by_name(tmp_path: Path) -> None:
@@ -188,6 +261,7 @@ def mutants(seed: int, count: int) -> list[bytes]:
         text(OUTPUTS, COIN, COIN | {"index": "1", "recipient": "\\N"}),
         text(INPUTS, COIN | SPENDING),
         text(TRANSACTIONS + " shielded_value_delta", MADE | {"shielded_value_delta": "-3"}),
+        text(BLOCKS, BLOCK, BLOCK | {"id": "6"}),
     ]
     valid += [gzip.compress(v, mtime=0) for v in valid]
     pieces = [
@@ -226,7 +300,7 @@ def check(batch: Batch) -> None:
         assert table.schema.equals(SCHEMAS[name])
         for row in table.to_pylist():
             assert row["height"] >= 0
-            assert len(row["txid"]) == 64
+            assert len(row["hash" if name == "blocks" else "txid"]) == 64
             assert row.get("value") is None or 0 <= row["value"] < 2**63
 
 

@@ -71,6 +71,20 @@ def test_tables_are_recognised_and_told_from_those_of_coins() -> None:
 # Calls
 
 
+def test_blocks_are_read_with_their_hashes_prefixed(tmp_path: Path) -> None:
+    row = {
+        "id": "100", "hash": bare(txid(9)), "time": "2019-12-12 00:00:57", "size": "5",
+        "miner": bare(address("mia")), "uncle_count": "0",
+    }  # fmt: skip
+    path = write(tmp_path / "blocks.tsv", tsv_text([row]))
+    assert blockchair_ethereum.recognises(path.read_bytes())
+    assert not blockchair.recognises(path.read_bytes())
+    (batch,) = blockchair_ethereum.batches(path)
+    assert batch.tables["blocks"].to_pylist() == [
+        {"height": 100, "hash": txid(9), "previous": None, "time": 1576108857}
+    ]
+
+
 def test_rewards_have_no_sender_and_come_from_the_zero_address(tmp_path: Path) -> None:
     found = of(tmp_path, [call(), coinbase_call(value=2), coinbase_call(value=2)])
     assert [(r["txid"], r["step"], r["position"], r["sender"]) for r in found[1:]] == [

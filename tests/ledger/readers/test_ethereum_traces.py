@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from coinhaze.errors import LedgerError
-from coinhaze.ledger.readers import ethereum_etl, ethereum_rows, traces
+from coinhaze.ledger.readers import ethereum_etl, table_rows, traces
 from ledger.readers import trace_twin
 from ledger.readers.ethereum_files import (
     ZERO,
@@ -244,7 +244,7 @@ def test_blocks_are_settled_as_the_file_goes_on(
     rows = random_traces(random.Random(3), 50)
     whole = of(tmp_path, rows)
     monkeypatch.setattr(ethereum_etl, "Pool", lambda path: traces.Pool(path, 50))
-    monkeypatch.setattr(ethereum_rows, "AT_ONCE", 37)
+    monkeypatch.setattr(table_rows, "AT_ONCE", 37)
     # Neighbours change places, as rows do that several workers write at once.
     for k in range(0, len(rows) - 20, 20):
         rows[k : k + 20] = reversed(rows[k : k + 20])
@@ -260,7 +260,7 @@ def test_a_block_that_comes_back_after_it_was_settled_is_refused(
     rows = [trace(block_number=n, transaction_hash=txid(n)) for n in range(1, 200)]
     rows.append(trace(block_number=5, transaction_hash=txid(5), trace_address="0"))
     monkeypatch.setattr(ethereum_etl, "Pool", lambda path: traces.Pool(path, 20))
-    monkeypatch.setattr(ethereum_rows, "AT_ONCE", 10)
+    monkeypatch.setattr(table_rows, "AT_ONCE", 10)
     path = write(tmp_path / "rows.json", json_text(rows))
     with pytest.raises(LedgerError, match=r"block 5: comes back long after block .*sort the file"):
         list(ethereum_etl.batches(path))
@@ -271,7 +271,7 @@ def test_one_block_larger_than_what_is_held_is_settled_whole(tmp_path: Path) -> 
     rows = [trace(trace_address=str(k)) for k in range(30)]
     path = write(tmp_path / "a.json", json_text(rows))
     given = []
-    for piece in ethereum_rows.pieces(path, ethereum_etl.TRACES):
+    for piece in table_rows.pieces(path, ethereum_etl.TRACES):
         for k in range(30):
             given += list(pool.add(ethereum_etl.trace_rows(piece).slice(k, 1)))
     assert given == []

@@ -10,7 +10,8 @@ from typing import NamedTuple, TypeVar
 import msgspec
 
 from coinhaze.errors import InputError, LedgerError, SourceUnreachable, UsageError
-from coinhaze.ledger.nodes.rpc import AnswerTooLarge, Call, JsonRpc
+from coinhaze.ledger.nodes.connection import AnswerTooLarge
+from coinhaze.ledger.nodes.rpc import Call, JsonRpc
 
 T = TypeVar("T")
 
@@ -19,6 +20,7 @@ IN_FLIGHT = 3  # requests; more would crowd out the node's other users
 MOST_BLOCKS = 256  # of one request
 WANTED = 4 << 20  # bytes of one answer
 HASHES = 500  # of one request
+BLOCKS_AT_ONCE, BYTES_AT_ONCE = 2_000, 8 << 20  # of one batch
 
 # Blocks 0. Bitcoin Cash shares Bitcoin's.
 NETWORKS = {
@@ -52,6 +54,17 @@ class PrunedBlocks(SourceUnreachable):
 
 class MissingUndo(SourceUnreachable):
     """A node that no longer knows what coins a block spent were worth."""
+
+
+def check_follows(previous: object, before: str, where: str) -> None:
+    """Refuse a block that does not follow the one read before it, if one was."""
+    if before and previous != before:
+        raise ChainChanged(
+            where,
+            "does not follow the block before: the chain was reorganised",
+            value=previous,
+            fix="go back to the common ancestor and read again",
+        )
 
 
 class ChainInfo(msgspec.Struct):
@@ -183,6 +196,16 @@ class ChainNode:
     def common_ancestor(self, headers: Mapping[int, str]) -> int | None:
         """Walk back from the highest of known blocks to the last one still on the best chain."""
         return self.chain.common_ancestor(headers)
+
+    def stretches(
+        self, ask: Callable[[range], list[RawBlock]], first: int, last: int
+    ) -> Iterator[tuple[list[RawBlock], int]]:
+        """Ask for blocks, enough for a batch at a time; beside them, the bytes read so far."""
+        self.chain.check_range(first, last)
+        read = 0
+        for blocks in gathered(read_ahead(ask, first, last), BLOCKS_AT_ONCE, BYTES_AT_ONCE):
+            read += sum(block.size for block in blocks)
+            yield blocks, read
 
 
 def read_ahead(

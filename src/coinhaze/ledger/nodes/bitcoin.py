@@ -9,31 +9,32 @@ Three ways to read blocks, the first one the node offers:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 import pyarrow as pa
 
 from coinhaze.errors import SourceUnreachable
 from coinhaze.ledger.batches import Batch, Where
-from coinhaze.ledger.nodes.bare_keys import name_keys
 from coinhaze.ledger.nodes.best_chain import (
     ChainChanged,
     ChainNode,
     MissingUndo,
     RawBlock,
     WrongNetwork,
-    gathered,
-    read_ahead,
+    check_follows,
 )
+from coinhaze.ledger.nodes.connection import StatusError
 from coinhaze.ledger.nodes.mweb import Holder, Pegs, holder_after, read_pegs, without_pegs
 from coinhaze.ledger.nodes.raw_blocks import NETWORKS, raw_tables
-from coinhaze.ledger.nodes.rpc import JsonRpc, RpcError, StatusError
+from coinhaze.ledger.nodes.rpc import JsonRpc, RpcError
 from coinhaze.ledger.readers.bitcoin_json import block_tables
+from coinhaze.ledger.readers.networks import BITCOIN_MAGICS
 
 REST, PREVOUTS, PLAIN = "rest", "getblock 3", "getblock 2"
+# Those whose addresses of keys we can write as readers of raw blocks do.
+KEYS = {network.name: network for network in BITCOIN_MAGICS.values()}
 WITH_PREVOUTS = 230_000  # the version of Bitcoin Core that began to tell coins spent
-BLOCKS_AT_ONCE, BYTES_AT_ONCE = 2_000, 8 << 20
 
 
 class _NetworkInfo(msgspec.Struct):
@@ -64,25 +65,18 @@ class BitcoinNode(ChainNode):
             raise WrongNetwork(f"{rpc.node}: a node of Zcash: read it as one, for its pools")
         self.way = way or self._best_way()
 
-    def batches(
-        self, first: int, last: int, *, progress: Callable[[int], None] | None = None
-    ) -> Iterator[Batch]:
-        """Read blocks, both ends included, in their order; `progress` is told each last height.
+    def batches(self, first: int, last: int) -> Iterator[Batch]:
+        """Read blocks, both ends included, in their order.
 
         A chain that is reorganised meanwhile raises ChainChanged: read on from the common ancestor.
         """
-        self.chain.check_range(first, last)
         ask = self._ask_rest if self.way == REST else self._ask_json
         tables_of = self._raw_tables if self.way == REST else self._json_tables
-        blocks = gathered(read_ahead(ask, first, last), BLOCKS_AT_ONCE, BYTES_AT_ONCE)
-        read, before, holder = 0, "", Holder()
-        for some in blocks:
-            read += sum(block.size for block in some)
+        before, holder = "", Holder()
+        for some, read in self.stretches(ask, first, last):
             tables, holder = tables_of(some, holder)
             before = self._check_links(tables["blocks"], some, before)
             yield Batch(tables, self._where(tables), read)
-            if progress:
-                progress(some[-1].height)
 
     def _best_way(self) -> str:
         _, tip = self.tip()  # the one block that no pruning takes away
@@ -153,10 +147,8 @@ class BitcoinNode(ChainNode):
 
         headers = [self._checked_header(block) for block in blocks]
         bodies = [block.body for block in blocks]
-        tables = block_tables(bodies, place)
+        tables = block_tables(bodies, place, network=KEYS.get(self.network))
         self._check_undo(tables)
-        if self.network in NETWORKS:
-            tables = name_keys(tables, bodies, NETWORKS[self.network], place)
         pegs: dict[int, Pegs] = {}
         for number, header in enumerate(headers):
             if bytes(header.mweb) in (b"", b"null"):
@@ -193,9 +185,7 @@ class BitcoinNode(ChainNode):
             where = f"{self.rpc.node}: block {block.height}"
             if name != block.hash:
                 raise SourceUnreachable(f"{where}: the node gave another block: {name}")
-            if before and previous != before:
-                what = "does not follow the block before: the chain was reorganised"
-                raise ChainChanged(where, what, value=previous)
+            check_follows(previous, before, where)
             before = name
         return before
 

@@ -16,7 +16,7 @@ import msgspec
 
 from coinhaze.errors import UsageError
 from coinhaze.ledger.batches import Batch, Rows, gather
-from coinhaze.ledger.nodes.best_chain import ChainChanged
+from coinhaze.ledger.nodes.best_chain import ChainChanged, check_follows
 from coinhaze.ledger.nodes.ethereum_blocks import (
     MAINNET,
     Answers,
@@ -214,11 +214,5 @@ def _ahead(
 def _check_link(blocks: Rows, before: str) -> str:
     """Refuse a block that does not follow the one read before; give its hash."""
     columns = blocks.columns
-    if before and columns["previous"][-1] != before:
-        raise ChainChanged(
-            f"block {columns['height'][-1]}",
-            "does not follow the block read before it",
-            value=columns["previous"][-1],
-            fix="the chain changed: go back to the common ancestor and read again",
-        )
+    check_follows(columns["previous"][-1], before, f"block {columns['height'][-1]}")
     return str(columns["hash"][-1])

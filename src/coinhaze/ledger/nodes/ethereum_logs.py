@@ -13,6 +13,7 @@ import msgspec
 from coinhaze.errors import LedgerError, SourceUnreachable, UsageError
 from coinhaze.ledger.batches import Batch, Rows, gather
 from coinhaze.ledger.nodes.best_chain import ChainChanged
+from coinhaze.ledger.nodes.connection import AccessRefused
 from coinhaze.ledger.nodes.ethereum_fields import (
     HIGHEST,
     Header,
@@ -24,7 +25,7 @@ from coinhaze.ledger.nodes.ethereum_fields import (
     quantity,
     word,
 )
-from coinhaze.ledger.nodes.rpc import AccessRefused, JsonRpc
+from coinhaze.ledger.nodes.rpc import JsonRpc
 
 TRANSFER = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef"
 # EIP-7708 logs ether itself as if it were a token of this address.

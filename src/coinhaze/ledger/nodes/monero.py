@@ -6,22 +6,36 @@ one before. Amounts are left out, of coinbases too: a ledger with rings hides th
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from itertools import accumulate
 from threading import Lock
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 import msgspec
 
 from coinhaze.errors import LedgerError, SourceUnreachable, UsageError
 from coinhaze.ledger.batches import Batch, Rows, gather
 from coinhaze.ledger.checks import whole_number
-from coinhaze.ledger.nodes.best_chain import ChainChanged
-from coinhaze.ledger.nodes.rpc import JsonRpc, RpcError
+from coinhaze.ledger.nodes.best_chain import ChainChanged, check_follows
+from coinhaze.ledger.nodes.monero_answers import (
+    HIGHEST,
+    Answer,
+    Block,
+    Coin,
+    HeaderAnswer,
+    Info,
+    Number,
+    Out,
+    Outs,
+    Spending,
+    Transactions,
+    block_row,
+    decode,
+    hash_of,
+    read_spending,
+)
+from coinhaze.ledger.nodes.rpc import JsonRpc, RpcError, refused
 
-HIGHEST = 2**31 - 1
 NO_SUCH_BLOCK = -2
 # What a restricted node answers at once.
 TRANSACTIONS_AT_ONCE, COINS_AT_ONCE = 100, 5_000
@@ -29,117 +43,14 @@ BLOCKS_AT_ONCE = 50
 REMEMBERED = 2_000_000  # coins; a ring member among them needs no question
 T = TypeVar("T")
 
-_HASH = re.compile("[0-9a-fA-F]{64}")
-
 
 class UntrustedNode(SourceUnreachable):
     """A node that passes on what a stranger's node told it."""
 
 
-class Number(NamedTuple):
-    """How Monero numbers coins: apart for each amount, of which hidden ones all count as 0."""
-
-    amount: int
-    place: int
-
-
-class Coin(NamedTuple):
-    """How ledgers name coins."""
-
-    txid: str
-    vout: int
-
-
-class _Answer(msgspec.Struct, kw_only=True):
-    status: str
-    untrusted: bool = False
-
-
-class _Header(msgspec.Struct):
-    height: int
-    hash: str
-    prev_hash: str
-    timestamp: int
-    miner_tx_hash: str
-
-
-class _Block(_Answer):
-    block_header: _Header
-    tx_hashes: list[str] = []
-
-
-class _HeaderAnswer(_Answer):
-    block_header: _Header
-
-
-class _Info(_Answer):
-    height: int
-
-
-class _Entry(msgspec.Struct):
-    tx_hash: str
-    as_json: str = ""
-    block_height: int | None = None  # not told while in the pool
-    in_pool: bool = False
-    output_indices: list[int] = []
-
-
-class _Transactions(_Answer):
-    txs: list[_Entry] = []  # monerod leaves empty lists out
-    missed_tx: list[str] = []
-
-
-class _Out(msgspec.Struct):
-    height: int
-    txid: str
-
-
-class _Outs(_Answer):
-    outs: list[_Out] = []
-
-
-class _Key(msgspec.Struct):
-    amount: int
-    key_offsets: list[int]
-
-
-class _Made(msgspec.Struct):
-    height: int
-
-
-class _Input(msgspec.Struct):
-    key: _Key | None = None
-    gen: _Made | None = None  # of a coinbase
-
-
-class _Output(msgspec.Struct):
-    amount: int
-
-
-class _Body(msgspec.Struct):
-    version: int
-    vin: list[_Input]
-    vout: list[_Output]
-
-
 class _Reply(msgspec.Struct):
     result: msgspec.Raw = msgspec.Raw()
     error: msgspec.Raw = msgspec.Raw()
-
-
-class _Fault(msgspec.Struct):
-    code: int = 0
-    message: str = ""
-
-
-class Spending(NamedTuple):
-    """A transaction: the numbers of the coins it made, and a ring for each input."""
-
-    txid: str
-    height: int
-    coinbase: bool
-    made: list[Number]
-    rings: list[list[Number]]
 
 
 class MoneroNode:
@@ -155,7 +66,7 @@ class MoneroNode:
 
     def tip(self) -> tuple[int, str]:
         """Give the height and hash of the last block that will stay."""
-        info = self._ask("get_info", _Info, "the latest block")
+        info = self._ask("get_info", Info, "the latest block")
         count = whole_number(info.height, "the latest block", field="height", most=HIGHEST + 1)
         height = max(0, count - 1 - self.lag)
         return height, str(self._header_row(height)["hash"])
@@ -175,8 +86,8 @@ class MoneroNode:
 
     def _header_row(self, height: int) -> dict[str, object]:
         where = f"block {height}"
-        answer = self._ask("get_block_header_by_height", _HeaderAnswer, where, height=height)
-        return _block_row(answer.block_header, height)
+        answer = self._ask("get_block_header_by_height", HeaderAnswer, where, height=height)
+        return block_row(answer.block_header, height)
 
     def batches(self, first: int, last: int) -> Iterator[Batch]:
         """Read blocks, both ends included."""
@@ -201,12 +112,12 @@ class MoneroNode:
                 )
 
     def _add(
-        self, blocks: Sequence[_Block], heights: range, before: str, tables: Sequence[Rows]
+        self, blocks: Sequence[Block], heights: range, before: str, tables: Sequence[Rows]
     ) -> str:
         """Add blocks to the tables; give the hash of the last."""
-        rows = [_block_row(b.block_header, h) for b, h in zip(blocks, heights, strict=True)]
+        rows = [block_row(b.block_header, h) for b, h in zip(blocks, heights, strict=True)]
         named = [
-            (row, _hash(txid, f"block {height}"), position)
+            (row, hash_of(txid, f"block {height}"), position)
             for height, row, block in zip(heights, rows, blocks, strict=True)
             for position, txid in enumerate([block.block_header.miner_tx_hash, *block.tx_hashes])
         ]
@@ -217,7 +128,8 @@ class MoneroNode:
         coins = self._coins(wanted)
         table, transactions, outputs, rings = tables
         for row in rows:
-            before = _check_link(row, before)
+            check_follows(row["previous"], before, f"block {row['height']}")
+            before = str(row["hash"])
             table.add(**row)
         for row, txid, position in named:
             spending = spendings[txid]
@@ -233,15 +145,15 @@ class MoneroNode:
                     rings.add(**made, vin=vin, member_txid=member.txid, member_vout=member.vout)
         return before
 
-    def _block(self, height: int) -> _Block:
-        return self._ask("get_block", _Block, f"block {height}", height=height)
+    def _block(self, height: int) -> Block:
+        return self._ask("get_block", Block, f"block {height}", height=height)
 
     def _spendings(self, txids: Sequence[str]) -> dict[str, Spending]:
         """Ask for transactions and remember the numbers of the coins they made."""
         found: dict[str, Spending] = {}
         for some in _stretches(list(dict.fromkeys(txids)), TRANSACTIONS_AT_ONCE):
             wanted = {"txs_hashes": some, "decode_as_json": True, "prune": True}
-            answer = self._post("/get_transactions", wanted, _Transactions, "transactions")
+            answer = self._post("/get_transactions", wanted, Transactions, "transactions")
             if answer.missed_tx:
                 raise ChainChanged(
                     "transactions", "the node no longer has", value=answer.missed_tx[0]
@@ -261,19 +173,19 @@ class MoneroNode:
         """Tell which coins the numbers stand for."""
         numbers = set(numbers)
         unknown = sorted(numbers - self._known.keys())
-        makers: dict[Number, _Out] = {}
+        makers: dict[Number, Out] = {}
         for some in _stretches(unknown, COINS_AT_ONCE):
             wanted = {
                 "outputs": [{"amount": n.amount, "index": n.place} for n in some],
                 "get_txid": True,
             }
-            outs = self._post("/get_outs", wanted, _Outs, "ring members").outs
+            outs = self._post("/get_outs", wanted, Outs, "ring members").outs
             if len(outs) != len(some):
                 raise LedgerError(
                     "ring members", f"the node told of {len(outs)} coins, not {len(some)}"
                 )
             makers.update(zip(some, outs, strict=True))
-        spendings = self._spendings([_hash(o.txid, "ring members") for o in makers.values()])
+        spendings = self._spendings([hash_of(o.txid, "ring members") for o in makers.values()])
         for number, out in makers.items():
             spending = spendings[out.txid.lower()]
             if number not in spending.made or spending.height != out.height:
@@ -288,10 +200,9 @@ class MoneroNode:
     def _ask(self, method: str, kind: type[T], where: str, **params: object) -> T:
         body = {"jsonrpc": "2.0", "id": "0", "method": method, "params": params}
         raw = self.rpc.post("/json_rpc", body)
-        reply = _decode(raw, _Reply, where)
+        reply = decode(raw, _Reply, where)
         if bytes(reply.error) not in (b"", b"null"):
-            fault = _decode(bytes(reply.error), _Fault, where)
-            raise RpcError(self.rpc.node, method, fault.code, fault.message)
+            raise refused(self.rpc.node, method, bytes(reply.error))
         return self._checked(bytes(reply.result), kind, where)
 
     def _post(self, path: str, body: object, kind: type[T], where: str) -> T:
@@ -301,7 +212,7 @@ class MoneroNode:
         """Decode an answer, refusing one that failed or that another node gave."""
         with self._reading:
             self._read += len(raw)
-        said = _decode(raw, _Answer, where)
+        said = decode(raw, Answer, where)
         if said.untrusted:
             raise UntrustedNode(
                 f"{self.rpc.node}: the node passes on a bootstrap node's answers, which may be"
@@ -309,74 +220,7 @@ class MoneroNode:
             )
         if said.status != "OK":
             raise SourceUnreachable(f"{self.rpc.node}: {where}: the node says {said.status!r}")
-        return _decode(raw, kind, where)
-
-
-def read_spending(entry: _Entry) -> Spending:
-    """Read one transaction of an answer to /get_transactions."""
-    txid = _hash(entry.tx_hash, "transactions")
-    where = f"transaction {txid}"
-    if entry.in_pool or entry.block_height is None:
-        raise ChainChanged(where, "is in no block any more", fix="read again")
-    body = _decode(entry.as_json.encode("utf-8", "replace"), _Body, where)
-    if len(entry.output_indices) != len(body.vout):
-        raise LedgerError(
-            where, f"{len(body.vout)} outputs with {len(entry.output_indices)} numbers"
-        )
-    if not body.vin:
-        raise LedgerError(where, "it has no inputs")
-    # Since version 2 amounts are hidden, and coinbases, whose are not, are numbered with the rest.
-    hidden = whole_number(body.version, where, field="version") >= 2
-    made = [
-        _number(0 if hidden else output.amount, index, where)
-        for output, index in zip(body.vout, entry.output_indices, strict=True)
-    ]
-    coinbase = body.vin[0].gen is not None
-    if any((i.gen is not None) != coinbase or (i.key is None) != coinbase for i in body.vin):
-        raise LedgerError(where, "inputs that are neither rings nor a coinbase's")
-    rings = [_ring(i.key, where) for i in body.vin if i.key is not None]
-    height = whole_number(entry.block_height, where, field="block_height", most=HIGHEST)
-    return Spending(txid, height, coinbase, made, rings)
-
-
-def _ring(key: _Key, where: str) -> list[Number]:
-    """Add up offsets; of members named twice, as old rings may, one is kept."""
-    if not key.key_offsets or min(key.key_offsets) < 0:
-        raise LedgerError(where, "a ring that names no coins", value=key.key_offsets)
-    numbers = [_number(key.amount, index, where) for index in accumulate(key.key_offsets)]
-    return list(dict.fromkeys(numbers))
-
-
-def _number(amount: int, index: int, where: str) -> Number:
-    most = 2**64 - 1
-    return Number(
-        whole_number(amount, where, field="amount", most=most),
-        whole_number(index, where, field="number of a coin", most=most),
-    )
-
-
-def _block_row(header: _Header, height: int) -> dict[str, object]:
-    where = f"block {height}"
-    if header.height != height:
-        raise LedgerError(where, "the node gave another block", value=header.height)
-    return {
-        "height": height,
-        "hash": _hash(header.hash, where),
-        "previous": _hash(header.prev_hash, where),
-        "time": whole_number(header.timestamp, where, field="timestamp"),
-    }
-
-
-def _check_link(row: dict[str, object], before: str) -> str:
-    """Refuse a block that does not follow the one read before; give its hash."""
-    if before and row["previous"] != before:
-        raise ChainChanged(
-            f"block {row['height']}",
-            "does not follow the block read before it",
-            value=row["previous"],
-            fix="the chain changed: go back to the common ancestor and read again",
-        )
-    return str(row["hash"])
+        return decode(raw, kind, where)
 
 
 def _check_place(spending: Spending, row: dict[str, object], position: int) -> None:
@@ -389,21 +233,6 @@ def _check_place(spending: Spending, row: dict[str, object], position: int) -> N
         )
 
 
-def _hash(text: str, where: str) -> str:
-    if not _HASH.fullmatch(text):
-        raise LedgerError(where, "no hash of 64 hex digits", value=text)
-    return text.lower()
-
-
 def _stretches(values: list[T], size: int) -> Iterator[list[T]]:
     for start in range(0, len(values), size):
         yield values[start : start + size]
-
-
-def _decode(raw: bytes, kind: type[T], where: str) -> T:
-    try:
-        return msgspec.json.decode(raw, type=kind)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise LedgerError(
-            where, f"an answer of another shape: {error}", value=raw[:60], fix="is it monerod's?"
-        ) from None

@@ -4,21 +4,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import cast
 
 import pyarrow as pa
 
 from coinhaze.errors import LedgerError
 from coinhaze.ledger.nodes.best_chain import RawBlock
-from coinhaze.ledger.readers import bitcoin_blocks
+from coinhaze.ledger.readers.block_contents import HEADER, block_batch, read_block
 from coinhaze.ledger.readers.networks import BITCOIN_MAGICS, Network
 from coinhaze.ledger.readers.scripts import owners_of
 from coinhaze.ledger.readers.wire import Cursor, Malformed, double_sha256, id_text
 
 MOST = 21_000_000 * 10**8
 SMALLEST = 9  # bytes of a coin: its value and an empty script
-HEADER = 80
 
 # Those of which we can write addresses as the node does.
 NETWORKS = {n.name: n for n in BITCOIN_MAGICS.values() if n.name.split()[0] == "bitcoin" and n.hrp}
@@ -94,9 +91,8 @@ def _check_counts(
 def _tables_without_spent(
     blocks: Sequence[RawBlock], network: Network, node: str
 ) -> dict[str, pa.Table]:
-    path = cast(Path, node)  # it only ever goes into messages
     raw = [
-        bitcoin_blocks._block(b.height, bytes.fromhex(b.hash)[::-1], b.body, network, path)
+        read_block(b.height, bytes.fromhex(b.hash)[::-1], b.body, network=network, source=node)
         for b in blocks
     ]
-    return dict(bitcoin_blocks._batch(raw, path, network, None, 0).tables)
+    return dict(block_batch(raw, network=network, source=node).tables)

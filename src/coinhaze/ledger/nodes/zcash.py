@@ -8,7 +8,7 @@ leaves a part of a transaction out (older Zebras do with JoinSplits) is refused.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 
 import msgspec
@@ -22,8 +22,7 @@ from coinhaze.ledger.nodes.best_chain import (
     ChainNode,
     RawBlock,
     WrongNetwork,
-    gathered,
-    read_ahead,
+    check_follows,
 )
 from coinhaze.ledger.nodes.rpc import JsonRpc
 from coinhaze.ledger.readers.coin_rows import (
@@ -40,7 +39,6 @@ from coinhaze.ledger.readers.coin_rows import (
 from coinhaze.ledger.readers.networks import ZCASH_MAGICS, Network
 from coinhaze.ledger.readers.scripts import owners_of
 
-BLOCKS_AT_ONCE, BYTES_AT_ONCE = 2_000, 8 << 20
 POOLS = ("sprout", "sapling", "orchard", "ironwood")
 # Transparent coins are no pool, and into the lockbox no transaction pays.
 OUTSIDE = {"transparent", "lockbox"}
@@ -118,22 +116,18 @@ class ZcashNode(ChainNode):
         if not self.network.startswith(("zcash", "unknown")):
             raise WrongNetwork(f"{rpc.node}: a node of {self.network}, not of Zcash")
 
-    def batches(
-        self, first: int, last: int, *, progress: Callable[[int], None] | None = None
-    ) -> Iterator[Batch]:
-        """Read blocks, both ends included, in their order; `progress` is told each last height."""
-        self.chain.check_range(first, last)
+    def batches(self, first: int, last: int) -> Iterator[Batch]:
+        """Read blocks, both ends included, in their order."""
         network = NETWORKS.get(self.network)
-        stretches = read_ahead(lambda heights: self.chain.getblocks(heights, 2), first, last)
-        read, before = 0, ""
-        for some in gathered(stretches, BLOCKS_AT_ONCE, BYTES_AT_ONCE):
-            read += sum(block.size for block in some)
+        before = ""
+        for some, read in self.stretches(self._ask, first, last):
             place = self._place(some)
             blocks = [decode_block(raw.body, place(n)) for n, raw in enumerate(some)]
             before = _check_links(some, blocks, place, before)
             yield zcash_batch(blocks, place, network, read)
-            if progress:
-                progress(some[-1].height)
+
+    def _ask(self, heights: range) -> list[RawBlock]:
+        return self.chain.getblocks(heights, 2)
 
     def _place(self, blocks: Sequence[RawBlock]) -> Place:
         return lambda number: f"{self.rpc.node}: block {blocks[number].height}"
@@ -219,9 +213,10 @@ def _check_links(
     for number, (raw, block) in enumerate(zip(asked, blocks, strict=True)):
         if (block.height, block.hash.lower()) != (raw.height, raw.hash):
             raise LedgerError(place(number), "the node gave another block", value=block.hash)
-        if block.confirmations < 0 or (before and block.previous != before):
-            what = "does not follow the block before: the chain was reorganised"
-            raise ChainChanged(place(number), what, value=block.previous)
+        if block.confirmations < 0:
+            what = "left the best chain while it was read"
+            raise ChainChanged(place(number), what, value=block.hash)
+        check_follows(block.previous, before, place(number))
         before = raw.hash
     return before
 

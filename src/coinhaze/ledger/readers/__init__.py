@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, Literal
 
 from coinhaze.errors import InputError, UsageError
 from coinhaze.ledger import formats
 from coinhaze.ledger.accounts import AccountLedger
 from coinhaze.ledger.coins import CoinLedger
 from coinhaze.ledger.folder import is_folder, read_folder
-from coinhaze.ledger.readers import bitcoin_etl, transfers
+from coinhaze.ledger.readers import bitcoin_etl, plain, transfers
+from coinhaze.ledger.readers.arrow_rows import ArrowStream
 from coinhaze.ledger.window import ALL, Window
 
 FORMATS: dict[str, ModuleType] = {
@@ -20,29 +21,40 @@ FORMATS: dict[str, ModuleType] = {
     "bitcoin-etl": bitcoin_etl,
 }
 FOLDER = "folder"
+UNCUT: dict[str, Any] = {"window": ALL, "token": None, "unknown": "error"}
 
 Ledger = CoinLedger | AccountLedger
 
 
 def read(
-    sources: str | Path | Sequence[str | Path],
+    sources: str | Path | ArrowStream | Sequence[str | Path | ArrowStream],
     *,
     format: str | None = None,
     complete: bool = False,
     first: str | int | None = None,
     last: str | int | None = None,
     token: str | None = None,
+    unknown: Literal["error", "leave-out"] = "error",
 ) -> Ledger:
     """Read one ledger from a store, a ledger folder, or files of one format in the order given.
 
+    Tables of Arrow, Polars, DuckDB or pandas with plain columns are read as files of them are.
+
     `complete` says that the ledger begins with its chain, so that an unknown coin is an error.
     `first` and `last` cut a window, by height or time, and `token` chooses one of several; both
-    are for stores and the files that can be ingested into one.
+    are for stores and the files that can be ingested into one. So is `unknown`: coins spent whose
+    value nobody tells are an error, or what hangs on them is left out, which the ledger's notes
+    count.
     """
-    paths = [Path(s) for s in ([sources] if isinstance(sources, str | Path) else sources)]
-    if not paths:
+    one = isinstance(sources, str | Path) or is_stream(sources)
+    things: list[Any] = [sources] if one else list(sources)  # type: ignore[arg-type]
+    if not things:
         raise UsageError("no file given: name at least one")
-    cut: dict[str, Any] = {"window": Window.of(first, last), "token": token}
+    cut: dict[str, Any] = {"window": Window.of(first, last), "token": token, "unknown": unknown}
+    if any(is_stream(thing) for thing in things):
+        _refuse_complete(complete)
+        return _read_streams(things, format, **cut)
+    paths = [Path(thing) for thing in things]
     if any(formats.is_store(path) for path in paths):
         return _read_store(paths, format, **cut)
     if format == FOLDER or (format is None and any(is_folder(path) for path in paths)):
@@ -51,6 +63,9 @@ def read(
         _refuse_cut(**cut)
         return read_folder(paths[0], complete=complete)
     names = {format_of(path) for path in paths} if format is None else {format}
+    if names == {"plain"} and cut == UNCUT and all(plain.is_transfers(path) for path in paths):
+        _refuse_complete(complete)
+        return plain.read(paths)
     # A ledger of few transactions is made faster straight from bitcoin-etl's lines.
     lines = names <= FORMATS.keys() and not any(formats.is_parquet(path) for path in paths)
     if names <= formats.FORMATS.keys() and not lines:
@@ -62,38 +77,62 @@ def read(
         known = ", ".join(dict.fromkeys([*FORMATS, *formats.FORMATS, FOLDER]))
         raise UsageError(f"unknown format {name!r}: one of {known}")
     _refuse_cut(**cut)
-    if complete and name == "transfers":
-        raise UsageError("`complete` is for coins: transfers carry no list of known coins")
+    _refuse_complete(complete and name == "transfers")
     ledger: Ledger = FORMATS[name].read(paths, complete=complete)
     return ledger
 
 
-def _read_store(
-    paths: Sequence[Path], format: str | None, *, window: Window, token: str | None
-) -> Ledger:
+def _read_store(paths: Sequence[Path], format: str | None, **cut: Any) -> Ledger:
     if len(paths) > 1 or format is not None:
         raise UsageError("a store is a whole ledger: name it alone, without a format")
     from coinhaze.ledger.store import Store
     from coinhaze.ledger.stored import read_store
 
     with Store(paths[0], read_only=True) as store:
-        return read_store(store, window, token=token)
+        return read_store(store, **cut)
 
 
-def _read_ingested(
-    paths: Sequence[Path], format: str | None, *, window: Window, token: str | None
-) -> Ledger:
+def _read_ingested(paths: Sequence[Path], format: str | None, **cut: Any) -> Ledger:
     from coinhaze.ledger.ingest import ingest
     from coinhaze.ledger.store import Store
     from coinhaze.ledger.stored import read_store
 
     with Store(None) as store:
         ingest(paths, store, format=format)
-        return read_store(store, window, token=token)
+        return read_store(store, **cut)
 
 
-def _refuse_cut(*, window: Window, token: str | None) -> None:
-    if window != ALL or token is not None:
+def _read_streams(streams: Sequence[Any], format: str | None, **cut: Any) -> Ledger:
+    if format not in (None, "plain") or not all(is_stream(stream) for stream in streams):
+        raise UsageError("tables have plain columns and stand alone: no files beside, no format")
+    given = plain.Given(streams)
+    if given.is_transfers() and cut == UNCUT:
+        return given.read()
+    from coinhaze.ledger.store import Store
+    from coinhaze.ledger.stored import read_store, refuse_orphans
+
+    with Store(None) as store:
+        for batch in given.batches():
+            with store.transaction():
+                store.append(batch)
+        refuse_orphans(store)
+        return read_store(store, **cut)
+
+
+def is_stream(thing: object) -> bool:
+    """Tell whether something gives an Arrow stream."""
+    return hasattr(thing, "__arrow_c_stream__")
+
+
+def _refuse_complete(complete: bool) -> None:
+    if complete:
+        raise UsageError("`complete` is for coins: transfers carry no list of known coins")
+
+
+def _refuse_cut(**cut: Any) -> None:
+    if cut["unknown"] != "error":
+        raise UsageError("`unknown` is for stores and raw blocks: here every coin has its value")
+    if cut != UNCUT:
         raise UsageError("windows and tokens are cut out of a store: `coinhaze ingest` makes one")
 
 
@@ -103,7 +142,8 @@ def format_of(path: Path) -> str:
         return formats.format_of(path)
     head = formats.head_of(path).removeprefix(b"\xef\xbb\xbf")
     if transfers.recognises(head):
-        return "transfers"
+        # Columns that say more, such as ids or tokens, are not to be passed over.
+        return "plain" if plain.says_more(head) else "transfers"
     # ethereum-etl's JSON has names that bitcoin-etl's has too, and some more.
     found = formats.recognise(head)
     if found is not None:

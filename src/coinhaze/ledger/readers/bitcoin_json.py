@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from coinhaze.errors import LedgerError
 from coinhaze.ledger.batches import FLAG, NUMBER, Batch
+from coinhaze.ledger.readers.bare_keys import KeyNames, Script, network_in
 from coinhaze.ledger.readers.bitcoin_etl import owner_of
 from coinhaze.ledger.readers.coin_rows import (
     MOST,
@@ -34,6 +35,7 @@ from coinhaze.ledger.readers.coin_rows import (
     whole_numbers,
 )
 from coinhaze.ledger.readers.json_records import FAULTS, Format
+from coinhaze.ledger.readers.networks import Network
 
 SATOSHI = 100_000_000
 MOST_BITCOIN = Decimal(MOST) / SATOSHI
@@ -103,19 +105,24 @@ def recognises(head: bytes) -> bool:
 
 def batches(path: Path) -> Iterator[Batch]:
     """Read a file of blocks, or the JSON files of a folder."""
+    names = KeyNames(lambda: _network_in(path))
     for found in _format.records(path, _size, ROWS):
-        yield _batch(found.records, found.place, found.read)
+        yield _batch(found.records, found.place, found.read, names)
 
 
 def block_tables(
     blocks: Sequence[bytes | Mapping[str, Any]],
     where: Callable[[int], str] = "block {} of those given".format,
+    *,
+    network: Network | None = None,
 ) -> dict[str, pa.Table]:
     """Make the tables of a batch from blocks as text or, with Decimals for floats, as dicts.
 
-    `where` says for the number of a block where it came from.
+    `where` says for the number of a block where it came from; without a `network` coins that pay
+    to bare keys have no owner.
     """
-    return dict(_batch([_decode(b, where(n)) for n, b in enumerate(blocks)], where, 0).tables)
+    records = [_decode(b, where(n)) for n, b in enumerate(blocks)]
+    return dict(_batch(records, where, 0, KeyNames(lambda: network)).tables)
 
 
 def satoshi(value: object, where: str) -> int:
@@ -156,7 +163,7 @@ def _size(block: _Block) -> int:
     return sum(len(t.vin) + len(t.vout) for t in block.tx)
 
 
-def _batch(blocks: Sequence[_Block], where: Place, read: int) -> Batch:
+def _batch(blocks: Sequence[_Block], where: Place, read: int, names: KeyNames) -> Batch:
     for number, block in enumerate(blocks):
         _check_block(block, where(number))
     sizes = [len(b.tx) for b in blocks]
@@ -182,7 +189,7 @@ def _batch(blocks: Sequence[_Block], where: Place, read: int) -> Batch:
         Block(b.height, b.hash, b.previous, b.time): first
         for b, first in zip(blocks, firsts, strict=True)
     }
-    outputs, inputs = _outputs(records, place), _inputs(records, position, place)
+    outputs, inputs = _outputs(records, place, names), _inputs(records, position, place, names)
     return coin_batch(transactions, outputs, inputs, digits=64, blocks=told, read=read)
 
 
@@ -211,7 +218,7 @@ def _coinbase_fault(transaction: _Transaction, number: int) -> str:
     return "a coinbase that is not the first of its block" if any(coinbase) else ""
 
 
-def _outputs(records: Sequence[_Transaction], place: Place) -> Outputs:
+def _outputs(records: Sequence[_Transaction], place: Place, names: KeyNames) -> Outputs:
     parent = rows_of([len(t.vout) for t in records])
     coins = [o for t in records for o in t.vout]
     of_row = _of_parent(parent, place)
@@ -219,25 +226,26 @@ def _outputs(records: Sequence[_Transaction], place: Place) -> Outputs:
         parent,
         vout=whole_numbers([o.n for o in coins], of_row, field="n"),
         value=pa.array(_satoshis(coins, of_row), NUMBER),
-        owner=texts([_owner(o.script) for o in coins], of_row, field="address"),
+        owner=texts(names.owners(_scripts(coins), of_row), of_row, field="address"),
         is_data=pa.array([_is_data(o.script) for o in coins], FLAG),
     )
 
 
-def _inputs(records: Sequence[_Transaction], position: RowNumbers, place: Place) -> Inputs:
+def _inputs(
+    records: Sequence[_Transaction], position: RowNumbers, place: Place, names: KeyNames
+) -> Inputs:
     counts = [len(t.vin) if p else 0 for t, p in zip(records, position.tolist(), strict=True)]
     parent = rows_of(counts)
     spends = [i for t, count in zip(records, counts, strict=True) if count for i in t.vin]
     of_row = _of_parent(parent, place)
     coins = [i.prevout for i in spends]
-    owners = [None if c is None else _owner(c.script) for c in coins]
     return Inputs(
         parent,
         vin=pa.array(numbered(parent)),
         spent_txid=texts([i.txid for i in spends], of_row, field="txid of an input"),
         spent_vout=whole_numbers([i.vout for i in spends], of_row, field="vout of an input"),
         value=pa.array(_satoshis(coins, of_row), NUMBER),
-        owner=texts(owners, of_row, field="address"),
+        owner=texts(names.owners(_scripts(coins), of_row), of_row, field="address"),
     )
 
 
@@ -250,6 +258,21 @@ def _satoshis(coins: Sequence[_Coin | None], place: Place) -> list[int | None]:
 
 def _of_parent(parent: RowNumbers, place: Place) -> Place:
     return lambda row: place(int(parent[row]))
+
+
+def _scripts(coins: Sequence[_Coin | None]) -> list[Script | None]:
+    return [None if c is None else Script(c.script.hex, _owner(c.script)) for c in coins]
+
+
+def _network_in(path: Path) -> Network | None:
+    """Find the network by all blocks of a file, so that none of its keys has two names."""
+    return network_in(
+        (
+            _scripts([o for b in found.records for t in b.tx for o in t.vout]),
+            [(b.hash, b.time) for b in found.records],
+        )
+        for found in _format.records(path, _size, ROWS)
+    )
 
 
 def _owner(script: _Script) -> str | None:

@@ -1,7 +1,6 @@
-r"""Blockchair dumps of Ethereum: calls, transactions and ERC-20 transfers, a file a day.
+"""Blockchair dumps of Ethereum: calls, transactions, ERC-20 transfers and blocks, a file a day.
 
-Fields are parted by tabs and never quoted; `\N` is null; hexadecimal has no 0x. What one cannot
-guess:
+Hexadecimal has no 0x. What one cannot guess:
 
 - Rewards are rows of type synthetic_coinbase, without sender and hash; which are for uncles is not
   told. They come from the zero address here.
@@ -11,26 +10,23 @@ guess:
 - Transactions tell nothing of the money that contracts move. Take calls where there are any, never
   both: the call that a transaction makes has the key of that transaction, so that the store
   refuses it.
-- A block number of -1 is the mempool's: such rows are left out.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from coinhaze.errors import InputError, LedgerError
 from coinhaze.ledger.batches import NUMBER, TEXT, Batch
 from coinhaze.ledger.readers.arrow_columns import HIGHEST_BLOCK, Columns
-from coinhaze.ledger.readers.delimited import Stretch, stream_text
+from coinhaze.ledger.readers.blockchair_rows import Mined, blocks_batch, is_one_of, read_dump
+from coinhaze.ledger.readers.call_places import places
 from coinhaze.ledger.readers.ethereum_etl import ETHER_LOGGER
-from coinhaze.ledger.readers.ethereum_rows import Layout
-from coinhaze.ledger.readers.packed import UNREADABLE, open_plain
+from coinhaze.ledger.readers.table_rows import Layout
 from coinhaze.ledger.readers.traces import (
     AFTER_ALL,
     DEEPEST,
@@ -56,7 +52,8 @@ TOKENS = Layout(
     "erc-20 transactions",
     ("block_id", "transaction_hash", "time", "token_address", "sender", "recipient", "value"),
 )
-LAYOUTS = (CALLS, TOKENS, TRANSACTIONS)
+BLOCKS = Layout("blocks", ("id", "hash", "time", "miner", "uncle_count"))
+LAYOUTS = (CALLS, TOKENS, TRANSACTIONS, BLOCKS)
 COINBASE = "synthetic_coinbase"
 KINDS = {
     "call": "call",
@@ -67,80 +64,40 @@ KINDS = {
 }
 TRANSACTION_TYPES = ("call", "create", "call_tree", "create_tree", COINBASE)
 _MOST = 2**31 - 1
-MEMPOOL = "-1"
-
-
-@dataclass(frozen=True, eq=False)
-class _Mined:
-    """The rows of a stretch that are in a block."""
-
-    columns: Columns
-    row: pa.Array  # numbers of the rows in the file
-
-    def repeat(self, value: object) -> pa.Array:
-        return pa.repeat(pa.scalar(value), len(self.columns))
 
 
 def recognises(head: bytes) -> bool:
-    """Tell whether the first line is the header of one of the three tables."""
-    return _layout(_names(head.split(b"\n", 1)[0])) is not None
-
-
-def _names(line: bytes) -> list[str]:
-    return line.decode("utf-8", "replace").lstrip("\ufeff").rstrip("\r\n").split("\t")
-
-
-def _layout(names: list[str]) -> Layout | None:
-    return next((layout for layout in LAYOUTS if layout.fits(names)), None)
+    """Tell whether the first line is the header of one of the tables."""
+    return is_one_of(LAYOUTS, head)
 
 
 def batches(path: Path) -> Iterator[Batch]:
     """Read one file."""
-    names = _names(_first_line(path))
-    layout = _layout(names)
-    if layout is None:
-        what = "no Blockchair table of Ethereum's calls, transactions or ERC-20 transfers"
-        raise LedgerError(f"{path}:1", what, value=names[:40])
-    convert: Callable[[_Mined], dict[str, pa.Array]] = {
+    what = "Blockchair table of Ethereum's calls, transactions, ERC-20 transfers or blocks"
+    layout, stretches = read_dump(path, LAYOUTS, what=what)
+    if layout is BLOCKS:
+        for mined in stretches:
+            yield blocks_batch(mined, mined.columns.hashes("hash"))
+        return
+    convert: Callable[[Mined], dict[str, pa.Array]] = {
         CALLS: _calls, TRANSACTIONS: _transactions, TOKENS: _tokens,
     }[layout]  # fmt: skip
     pool, read = Pool(path), 0
-    for stretch in stream_text(path, layout.needed, delimiter="\t", null="\\N", quoted=False):
-        read = stretch.read
-        mined = _mined(stretch)
+    for mined in stretches:
+        read = mined.read
         table = pa.table(convert(mined) | {"row": mined.row})
         table = table.select(HELD_SCHEMA.names).cast(HELD_SCHEMA)
         yield from pool.add(telling(table), read)
     yield from pool.rest(read)
 
 
-def _first_line(path: Path) -> bytes:
-    try:
-        with open_plain(path) as file:
-            return bytes(file.readline(1 << 16))
-    except FileNotFoundError:
-        raise InputError(f"{path}: no such file") from None
-    except UNREADABLE as error:
-        raise InputError(f"{path}: cannot be read: {error}") from None
-
-
-def _mined(stretch: Stretch) -> _Mined:
-    kept = pc.fill_null(pc.not_equal(stretch.table["block_id"], MEMPOOL), True)
-    at = np.flatnonzero(np.asarray(kept))
-    row = pa.array(at + stretch.first)
-    if len(at) == len(kept):
-        return _Mined(Columns(stretch.table, stretch.where), row)
-    table = stretch.table.take(pa.array(at))
-    return _Mined(Columns(table, lambda r: stretch.where(int(at[r]))), row)
-
-
-def _calls(mined: _Mined) -> dict[str, pa.Array]:
+def _calls(mined: Mined) -> dict[str, pa.Array]:
     columns = mined.columns
     how, amount = columns.texts("type"), columns.amounts("value")
     reward = _rewards(mined, how, (*KINDS, *IDLE_CALLS))
-    failed = _flag(columns, "failed")
+    failed = columns.flags("failed")
     idle = pc.is_in(how, value_set=pa.array(IDLE_CALLS))
-    moves = pc.and_(_flag(columns, "transferred"), pc.and_not(pc.not_equal(amount, "0"), idle))
+    moves = pc.and_(columns.flags("transferred"), pc.and_not(pc.not_equal(amount, "0"), idle))
     kind = pa.array(list(KINDS.values())).take(pc.index_in(how, value_set=pa.array(list(KINDS))))
     shared = _shared(mined, "transaction_hash", reward, pc.and_not(moves, failed))
     return shared | {
@@ -156,11 +113,11 @@ def _calls(mined: _Mined) -> dict[str, pa.Array]:
     }
 
 
-def _transactions(mined: _Mined) -> dict[str, pa.Array]:
+def _transactions(mined: Mined) -> dict[str, pa.Array]:
     columns = mined.columns
     how, amount = columns.texts("type"), columns.amounts("value")
     reward = _rewards(mined, how, TRANSACTION_TYPES)
-    failed = _flag(columns, "failed")
+    failed = columns.flags("failed")
     index = columns.numbers("index", _MOST, optional=True)
     columns.require("index", index, pc.invert(reward))
     moves = pc.and_not(pc.not_equal(amount, "0"), failed)
@@ -177,7 +134,7 @@ def _transactions(mined: _Mined) -> dict[str, pa.Array]:
     }
 
 
-def _tokens(mined: _Mined) -> dict[str, pa.Array]:
+def _tokens(mined: Mined) -> dict[str, pa.Array]:
     columns = mined.columns
     amount, token = columns.amounts("value"), columns.addresses("token_address")
     moves = pc.and_(pc.not_equal(amount, "0"), pc.not_equal(token, ETHER_LOGGER))
@@ -194,7 +151,7 @@ def _tokens(mined: _Mined) -> dict[str, pa.Array]:
     }
 
 
-def _rewards(mined: _Mined, how: pa.Array, types: tuple[str, ...]) -> pa.Array:
+def _rewards(mined: Mined, how: pa.Array, types: tuple[str, ...]) -> pa.Array:
     """Tell which rows are rewards, refusing types that are not known."""
     mined.columns.require("type", how, mined.repeat(True))
     known = pc.is_in(how, value_set=pa.array(types))
@@ -202,7 +159,7 @@ def _rewards(mined: _Mined, how: pa.Array, types: tuple[str, ...]) -> pa.Array:
     return pc.equal(how, COINBASE)
 
 
-def _shared(mined: _Mined, txid: str, reward: pa.Array, moves: pa.Array) -> dict[str, pa.Array]:
+def _shared(mined: Mined, txid: str, reward: pa.Array, moves: pa.Array) -> dict[str, pa.Array]:
     """Give what is the same in all tables: when, in what, from whom and to whom."""
     columns = mined.columns
     height = columns.numbers("block_id", HIGHEST_BLOCK)
@@ -223,11 +180,7 @@ def _shared(mined: _Mined, txid: str, reward: pa.Array, moves: pa.Array) -> dict
     }
 
 
-def _flag(columns: Columns, name: str) -> pa.Array:
-    return pc.equal(columns.numbers(name, 1), 1)
-
-
-def _row_place(mined: _Mined) -> pa.Array:
+def _row_place(mined: Mined) -> pa.Array:
     """Make the row in the file stand for the place in the transaction."""
     row = np.asarray(mined.row)
     wide = np.stack([row >> 31, row & _MOST], axis=1).astype(">u4")
@@ -235,7 +188,7 @@ def _row_place(mined: _Mined) -> pa.Array:
     return pc.cast(fixed, pa.binary())
 
 
-def _call_place(mined: _Mined, reward: pa.Array) -> pa.Array:
+def _call_place(mined: Mined, reward: pa.Array) -> pa.Array:
     """Give the place below the call that the transaction makes, which has the index 0."""
     columns = mined.columns
     index = columns.texts("index")
@@ -247,4 +200,4 @@ def _call_place(mined: _Mined, reward: pa.Array) -> pa.Array:
     inside = pc.if_else(reward, pa.scalar(None, TEXT), below)
     column = columns.table.column_names.index("index")
     inner = Columns(columns.table.set_column(column, "index", inside), columns.where)
-    return pc.if_else(reward, _row_place(mined), inner.places("index", ".", DEEPEST))
+    return pc.if_else(reward, _row_place(mined), places(inner, "index", ".", DEEPEST))

@@ -54,7 +54,7 @@ class Outputs:
 
 
 def make_batch(
-    path: Path,
+    path: Path | str,
     read: int,
     blocks: Blocks,
     transactions: Transactions,
@@ -124,7 +124,7 @@ def _blocks(blocks: Blocks) -> pa.Table:
     )
 
 
-def _place_in(path: Path, tables: Mapping[str, pa.Table]) -> Where:
+def _place_in(path: Path | str, tables: Mapping[str, pa.Table]) -> Where:
     def place(table: str, row: int) -> str:
         of = tables[table]
         txid = f", transaction {of['txid'][row]}" if "txid" in of.column_names else ""

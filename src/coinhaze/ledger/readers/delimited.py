@@ -11,7 +11,7 @@ import pyarrow.csv
 
 from coinhaze.errors import InputError, LedgerError
 from coinhaze.ledger.readers.csv_table import line_of
-from coinhaze.ledger.readers.packed import GZIP, UNREADABLE, XZ, ZSTD, open_plain, packing
+from coinhaze.ledger.readers.packed import GZIP, UNREADABLE, XZ, ZLIB, ZSTD, open_plain, packing
 
 # Bytes read at a time: large enough for vector units, small enough for memory.
 BLOCK = 8 << 20
@@ -41,16 +41,18 @@ def stream_text(
     delimiter: str = ",",
     null: str | None = None,
     quoted: bool = True,
+    names: Sequence[str] | None = None,
 ) -> Iterator[Stretch]:
     """Read the named columns of a file with a header, the optional ones if it has them.
 
     `null` is the text that stands for nothing. Where fields are not `quoted`, quotes are letters.
+    `names` are those in the header, if it was read already.
     """
-    names = header_of(path, delimiter)
+    names = header_of(path, delimiter) if names is None else names
     for column in (*columns, *optional):
         if names.count(column) != 1 and (column in columns or column in names):
             fault = "no column" if column not in names else "more than one column"
-            raise LedgerError(f"{path}:1", f"{fault} {column!r}", value=names)
+            raise LedgerError(f"{path}:1", f"{fault} {column!r}", value=list(names))
     chosen = [*columns, *(c for c in optional if c in names)]
     first = 0
     try:
@@ -78,7 +80,7 @@ def _reader(
     source: object = raw
     if how in (GZIP, ZSTD):
         source = pa.CompressedInputStream(raw, "gzip" if how == GZIP else "zstd")
-    elif how == XZ:
+    elif how in (XZ, *ZLIB):
         source = open_plain(path)
     return pa.csv.open_csv(
         source,

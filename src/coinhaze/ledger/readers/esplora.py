@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 
 from coinhaze.errors import InputError, LedgerError
 from coinhaze.ledger.batches import FLAG, NUMBER, Batch
+from coinhaze.ledger.readers.bare_keys import KeyNames, Script, network_in
 from coinhaze.ledger.readers.coin_rows import (
     HIGHEST,
     ROWS,
@@ -33,12 +34,12 @@ from coinhaze.ledger.readers.coin_rows import (
     whole_numbers,
 )
 from coinhaze.ledger.readers.json_records import Format, Records
+from coinhaze.ledger.readers.networks import Network
 
 
 class _Coin(msgspec.Struct, gc=False):
     scriptpubkey: str
     value: int
-    scriptpubkey_type: str | None = None
     scriptpubkey_address: str | None = None
     asset: str | None = None
 
@@ -90,18 +91,38 @@ def batches(path: Path, *, tip: int = -1) -> Iterator[Batch]:
     second cannot tell how high it stands.
     """
     held: list[Batch] = []
-    for found in _format.records(path, lambda t: len(t.vin) + len(t.vout), ROWS):
+    names = KeyNames(lambda: _network_in(path))
+    for found in _format.records(path, _size, ROWS):
         in_block = [t.status is not None and t.status.confirmed for t in found.records]
         if any(in_block):
-            batch = _batch(_some(found, in_block))
+            batch = _batch(_some(found, in_block), names)
             tip = max(tip, pc.max(batch.tables["transactions"]["height"]).as_py())
             yield batch
         if not all(in_block):
-            held.append(_batch(_some(found, [not b for b in in_block])))
+            held.append(_batch(_some(found, [not b for b in in_block]), names))
     if held and tip >= HIGHEST:
         raise InputError(f"{path}: no height is left above block {tip} for what is unconfirmed")
     for batch in held:
         yield _lift(batch, tip + 1)
+
+
+def _size(transaction: _Transaction) -> int:
+    return len(transaction.vin) + len(transaction.vout)
+
+
+def _network_in(path: Path) -> Network | None:
+    """Find the network by all coins of a file, so that none of its keys has two names."""
+    return network_in(
+        (
+            _scripts([o for t in found.records for o in t.vout]),
+            [(t.status.block_hash or "", t.status.block_time) for t in found.records if t.status],
+        )
+        for found in _format.records(path, _size, ROWS)
+    )
+
+
+def _scripts(coins: Sequence[_Coin | None]) -> list[Script | None]:
+    return [None if c is None else Script(c.scriptpubkey, c.scriptpubkey_address) for c in coins]
 
 
 def _some(found: Records[_Transaction], chosen: list[bool]) -> Records[_Transaction]:
@@ -120,7 +141,7 @@ def _lift(batch: Batch, height: int) -> Batch:
     return replace(batch, tables=tables)
 
 
-def _batch(found: Records[_Transaction]) -> Batch:
+def _batch(found: Records[_Transaction], names: KeyNames) -> Batch:
     """Make a batch of transactions; those without a block stand at height 0."""
     records, place = found.records, found.place
     statuses = [t.status if t.status and t.status.confirmed else _WAITING for t in records]
@@ -140,7 +161,7 @@ def _batch(found: Records[_Transaction]) -> Batch:
     for row, (s, height) in enumerate(zip(statuses, heights, strict=True)):
         if s.block_hash is not None:
             blocks.setdefault(Block(height, s.block_hash, None, s.block_time), row)
-    outputs, inputs = _outputs(records, place), _inputs(records, coinbase, place)
+    outputs, inputs = _outputs(records, place, names), _inputs(records, coinbase, place, names)
     return coin_batch(transactions, outputs, inputs, digits=64, blocks=blocks, read=found.read)
 
 
@@ -161,7 +182,7 @@ def _height(status: _Status, coinbase: bool, place: Place, row: int) -> int:
     return status.block_height
 
 
-def _outputs(records: Sequence[_Transaction], place: Place) -> Outputs:
+def _outputs(records: Sequence[_Transaction], place: Place, names: KeyNames) -> Outputs:
     parent = rows_of([len(t.vout) for t in records])
     coins = [o for t in records for o in t.vout]
 
@@ -178,17 +199,18 @@ def _outputs(records: Sequence[_Transaction], place: Place) -> Outputs:
         parent,
         vout=pa.array(numbered(parent)),
         value=whole_numbers([o.value for o in coins], of_row, field="value"),
-        owner=texts([o.scriptpubkey_address for o in coins], of_row, field="scriptpubkey_address"),
+        owner=texts(names.owners(_scripts(coins), of_row), of_row, field="scriptpubkey_address"),
         is_data=pa.array([o.scriptpubkey[:2] == "6a" for o in coins], FLAG),
     )
 
 
-def _inputs(records: Sequence[_Transaction], coinbase: Sequence[bool], place: Place) -> Inputs:
+def _inputs(
+    records: Sequence[_Transaction], coinbase: Sequence[bool], place: Place, names: KeyNames
+) -> Inputs:
     counts = [0 if c else len(t.vin) for t, c in zip(records, coinbase, strict=True)]
     parent = rows_of(counts)
     spends = [i for t, c in zip(records, coinbase, strict=True) if not c for i in t.vin]
     coins = [i.prevout for i in spends]
-    owners = [None if c is None else c.scriptpubkey_address for c in coins]
 
     def of_row(row: int) -> str:
         return place(int(parent[row]))
@@ -201,5 +223,5 @@ def _inputs(records: Sequence[_Transaction], coinbase: Sequence[bool], place: Pl
         value=whole_numbers(
             [None if c is None else c.value for c in coins], of_row, field="value of a prevout"
         ),
-        owner=texts(owners, of_row, field="scriptpubkey_address"),
+        owner=texts(names.owners(_scripts(coins), of_row), of_row, field="scriptpubkey_address"),
     )

@@ -28,8 +28,9 @@ import pyarrow.compute as pc
 from coinhaze.errors import LedgerError
 from coinhaze.ledger.batches import NUMBER, TEXT, Batch, table_of
 from coinhaze.ledger.readers.arrow_columns import HIGHEST_BLOCK, Columns
-from coinhaze.ledger.readers.ethereum_rows import Layout, Piece, column_names, names_in, pieces
+from coinhaze.ledger.readers.call_places import places
 from coinhaze.ledger.readers.ethereum_withdrawals import withdrawals
+from coinhaze.ledger.readers.table_rows import Layout, Piece, column_names, names_in, pieces
 from coinhaze.ledger.readers.traces import (
     AFTER_ALL,
     DEEPEST,
@@ -374,7 +375,7 @@ def _trace_position(columns: Columns, kind: pa.Array, outside: pa.Array) -> pa.A
 
 def _trace_place(columns: Columns, outside: pa.Array, row: pa.Array) -> pa.Array:
     """Give the place in the tree; outside of one, the number in the trace's id, else its row."""
-    place = columns.places("trace_address", ",", DEEPEST)
+    place = places(columns, "trace_address", ",", DEEPEST)
     if not pc.any(outside).as_py():
         return place
     number = pc.struct_field(

@@ -12,7 +12,7 @@ from coinhaze.errors import LedgerError
 from coinhaze.ledger.batches import NUMBER, TEXT
 from coinhaze.ledger.checks import exact_amount, whole_number
 from coinhaze.ledger.readers.arrow_columns import ADDRESS_DIGITS, Columns
-from coinhaze.ledger.readers.ethereum_rows import Withdrawal
+from coinhaze.ledger.readers.table_rows import Withdrawal
 
 WEI_IN_GWEI = 10**9
 # Gwei are 64 bits wide (EIP-4895).

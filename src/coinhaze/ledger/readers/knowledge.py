@@ -7,6 +7,7 @@ from pathlib import Path
 
 from coinhaze.errors import InputError, LedgerError
 from coinhaze.ledger.checks import exact_amount
+from coinhaze.ledger.links import ROUNDING, Link
 from coinhaze.ledger.readers.csv_table import read_columns
 from coinhaze.ledger.readers.labels import read_labels
 
@@ -50,20 +51,52 @@ def read_listed(path: str | Path) -> list[str]:
     return names
 
 
-def read_links(path: str | Path) -> dict[str, dict[str, float]]:
-    """Read `payment,node,probability`: where payments are known to come from."""
-    links: dict[str, dict[str, float]] = {}
-    for where, payment, node, text in _rows(path, "payment", "node", "probability"):
-        try:
-            probability = float(text)
-        except ValueError:
-            probability = math.nan
-        if not 0 <= probability <= 1:
-            raise LedgerError(where, "probability is not between 0 and 1", value=text)
-        if node in links.setdefault(payment, {}):
+def read_links(path: str | Path) -> dict[str, Link]:
+    """Read `payment,node,probability`: where payments are known to come from.
+
+    A column `confidence` says how sure that is, the same on all lines of a payment. The
+    probabilities of a payment add up to 1.
+    """
+    links: dict[str, Link] = {}
+    first: dict[str, str] = {}
+    columns = ("payment", "node", "probability")
+    for where, payment, node, text, *more in _rows(path, *columns, optional=("confidence",)):
+        probability = _chance(text, where, field="probability")
+        sure = _chance(more[0], where, field="confidence") if more else 1.0
+        link = links.setdefault(payment, Link({}, sure))
+        first.setdefault(payment, where)
+        if node in link.origins:
             raise LedgerError(where, f"payment {payment} is linked twice to", value=node)
-        links[payment][node] = probability
+        if sure != link.confidence:
+            what = f"payment {payment} has another confidence than on {first[payment]}"
+            raise LedgerError(where, what, value=sure)
+        links[payment] = Link({**link.origins, node: probability}, sure)
+    for payment, link in links.items():
+        total = sum(link.origins.values())
+        if abs(total - 1) > ROUNDING:
+            what = f"probabilities of payment {payment} do not add up to 1"
+            raise LedgerError(first[payment], what, value=total)
     return links
+
+
+def read_gas_prices(path: str | Path) -> dict[str, int]:
+    """Read `payment,gas_price`: what a transfer's transaction paid for gas, in whole units."""
+    prices: dict[str, int] = {}
+    for where, payment, price in _rows(path, "payment", "gas_price"):
+        if payment in prices:
+            raise LedgerError(where, "a payment twice", value=payment)
+        prices[payment] = exact_amount(price, where, field="gas_price")
+    return prices
+
+
+def _chance(text: str, where: str, *, field: str) -> float:
+    try:
+        chance = float(text)
+    except ValueError:
+        chance = math.nan
+    if not 0 <= chance <= 1:
+        raise LedgerError(where, f"{field} is not between 0 and 1", value=text)
+    return chance
 
 
 def read_clusters(path: str | Path) -> dict[str, str]:
@@ -81,9 +114,9 @@ def _is_list(path: str | Path) -> bool:
     return Path(path).suffix.lower() in (".csv", ".json", ".yaml", ".yml")
 
 
-def _rows(path: str | Path, *columns: str) -> list[tuple[str, ...]]:
-    table = read_columns(Path(path), columns)
-    rows = zip(*(table[c].to_pylist() for c in columns), strict=True)
+def _rows(path: str | Path, *columns: str, optional: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
+    table = read_columns(Path(path), columns, optional=optional)
+    rows = zip(*(table[c].to_pylist() for c in table.column_names), strict=True)
     numbered = [(f"{path}:{k + 2}", *row) for k, row in enumerate(rows)]
     for where, *row in numbered:
         if not all(row):

@@ -17,8 +17,8 @@ from coinhaze.errors import InputError, LedgerError
 from coinhaze.ledger.batches import TEXT, Batch
 from coinhaze.ledger.readers.arrow_columns import Columns
 from coinhaze.ledger.readers.ethereum_etl import TRACES, told_blocks, trace_rows
-from coinhaze.ledger.readers.ethereum_rows import BOM, Piece
 from coinhaze.ledger.readers.packed import UNREADABLE, open_plain
+from coinhaze.ledger.readers.table_rows import BOM, Piece
 from coinhaze.ledger.readers.traces import Pool
 
 LARGEST_FILE = 1 << 30  # bytes, unpacked; a block has some millions

@@ -50,8 +50,11 @@ def _places(paths: list[Path], lengths: list[int]) -> Place:
 
 
 def _times(column: pa.ChunkedArray, place: Place) -> pa.Array:
-    """Read seconds since 1970 or ISO 8601, all rows alike; empty is unknown."""
-    text = pc.if_else(pc.equal(column, ""), None, column).combine_chunks()
+    return times_of(pc.if_else(pc.equal(column, ""), None, column).combine_chunks(), place)
+
+
+def times_of(text: pa.Array, place: Place) -> pa.Array:
+    """Read seconds since 1970 or ISO 8601, all rows alike; null is unknown."""
     seconds = pc.match_substring_regex(text, "^[0-9]{1,11}$")
     if pc.all(seconds).as_py() is not False:
         return pc.cast(pc.cast(text, pa.int64()), pa.timestamp("s", "UTC"))

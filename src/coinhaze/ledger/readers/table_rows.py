@@ -1,4 +1,4 @@
-"""Rows of one table, whether it lies in CSV, JSON lines or Parquet: the asked columns by name."""
+"""Rows of one table, in CSV, JSON lines, Parquet or Arrow: the asked columns by name."""
 
 from __future__ import annotations
 
@@ -10,24 +10,21 @@ from typing import Any
 
 import msgspec
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from coinhaze.errors import InputError, LedgerError
 from coinhaze.ledger.readers.arrow_columns import Columns
+from coinhaze.ledger.readers.arrow_rows import (
+    AT_ONCE,
+    Opened,
+    is_arrow,
+    names_at_start,
+    open_arrow,
+)
 from coinhaze.ledger.readers.delimited import stream_text
 from coinhaze.ledger.readers.packed import UNREADABLE, open_plain
 
 BOM = b"\xef\xbb\xbf"
-PARQUET = b"PAR1"
-AT_ONCE = 1 << 15  # rows
 LONGEST = 64 << 20  # bytes a line of JSON may have
-
-
-# What a damaged file can raise: pyarrow lets names that are no UTF-8, for one, fail in Python.
-BAD_PARQUET = (
-    pa.ArrowException, OSError, MemoryError, ValueError, TypeError, ArithmeticError, LookupError,
-    RecursionError,
-)  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,13 +58,13 @@ def column_names(path: Path) -> list[str]:
         raise InputError(f"{path}: no such file") from None
     except UNREADABLE as error:
         raise InputError(f"{path}: cannot be read: {error}") from None
-    if line.startswith(PARQUET):
-        return _opened(path)[1]
-    return names_in(line)
+    return open_arrow(path, line).names if is_arrow(line) else names_in(line)
 
 
 def names_in(head: bytes) -> list[str]:
-    """Name the columns in the first line of a text file; none if it is neither CSV nor JSON."""
+    """Name the columns a file begins with: its header, its first object or Arrow's schema."""
+    if is_arrow(head):
+        return names_at_start(head)
     line = head.removeprefix(BOM).split(b"\n", 1)[0]
     if line.lstrip().startswith(b"{"):
         try:
@@ -81,8 +78,8 @@ def names_in(head: bytes) -> list[str]:
 def pieces(path: Path, layout: Layout) -> Iterator[Piece]:
     """Read the columns of a layout, some ten thousand rows at a time."""
     start = _start(path)
-    if start.startswith(PARQUET):
-        yield from _from_parquet(path, layout)
+    if is_arrow(start):
+        yield from pieces_of(open_arrow(path, start), layout, str(path))
     elif start.removeprefix(BOM).lstrip().startswith(b"{"):
         yield from _from_json(path, layout)
     else:
@@ -98,45 +95,21 @@ def _start(path: Path) -> bytes:
         raise InputError(f"{path}: cannot be read: {error}") from None
 
 
-def _opened(path: Path) -> tuple[pq.ParquetFile, list[str]]:
-    try:
-        file = pq.ParquetFile(path, pre_buffer=False)
-        return file, list(file.schema_arrow.names)
-    except BAD_PARQUET as error:
-        raise InputError(f"{path}: cannot be read as Parquet: {error}") from None
-
-
-def _from_parquet(path: Path, layout: Layout) -> Iterator[Piece]:
-    file, names = _opened(path)
+def pieces_of(opened: Opened, layout: Layout, place: str) -> Iterator[Piece]:
+    """Read the columns of a layout out of what is open."""
+    names = opened.names
     for name in (*layout.needed, *layout.optional):
         if names.count(name) > 1:
-            raise LedgerError(str(path), f"more than one column {name!r}", value=names)
+            raise LedgerError(place, f"more than one column {name!r}", value=names)
+    first = 0
     chosen = [n for n in (*layout.needed, *layout.optional) if n in names]
-    first, size = 0, path.stat().st_size
-    total = max(file.metadata.num_rows, 1)
-    for table in _tables(path, file, chosen):
-        where = _row_namer(path, first)
-        yield Piece(Columns(table, where), first, size * (first + len(table)) // total)
+    for table, read in opened.tables(chosen):
+        yield Piece(Columns(table, _row_namer(place, first)), first, read)
         first += len(table)
 
 
-def _tables(path: Path, file: pq.ParquetFile, columns: list[str]) -> Iterator[pa.Table]:
-    stream = file.iter_batches(AT_ONCE, columns=columns)
-    while True:
-        try:
-            batch = next(stream, None)
-            if batch is not None:
-                # Parquet is not made to hold UTF-8 in its text, only to say so.
-                batch.validate(full=True)
-        except BAD_PARQUET as error:
-            raise InputError(f"{path}: cannot be read as Parquet: {error}") from None
-        if batch is None:
-            return
-        yield pa.Table.from_batches([batch])
-
-
-def _row_namer(path: Path, first: int) -> Callable[[int], str]:
-    return lambda row: f"{path}: row {first + row + 1}"
+def _row_namer(place: str, first: int) -> Callable[[int], str]:
+    return lambda row: f"{place}: row {first + row + 1}"
 
 
 def _from_json(path: Path, layout: Layout) -> Iterator[Piece]:

@@ -1,0 +1,1 @@
+"""What people ask: wallets, screening, robustness, churn; over the library's own nouns."""

@@ -1,0 +1,118 @@
+"""Which coins are safe to spend together: what each coin is, and what they are in one payment.
+
+Spending coins together also tells everybody that one person held them all (the common-input rule):
+these figures do not weigh that. They say what becomes of doubt and of exposure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+
+from coinhaze.apps.holdings import Coin
+from coinhaze.chain import AbsorbingChain
+from coinhaze.errors import UsageError
+from coinhaze.measure.mixture import Mixture, blend
+from coinhaze.solve.mixing import mix, mix_weights
+
+
+@dataclass(frozen=True, eq=False)
+class Combination:
+    """Coins in one payment: bits and exposure of each before, of all together after."""
+
+    coins: tuple[str, ...]
+    shares: tuple[float, ...]  # of each coin in the payment
+    bits_before: tuple[float, ...]
+    exposure_before: tuple[float, ...] | None
+    after: Mixture
+    exposure: float | None
+
+    @property
+    def gain(self) -> float:
+        """The bits mixing adds to the mean of its coins by share; never below 0."""
+        pairs = zip(self.shares, self.bits_before, strict=True)
+        return self.after.bits - sum(share * bits for share, bits in pairs if share > 0)
+
+    def taints(self, limit: float) -> tuple[str, ...]:
+        """Name the coins within an exposure that the payment would put above it."""
+        if self.exposure is None or self.exposure_before is None or self.exposure <= limit:
+            return ()
+        pairs = zip(self.coins, self.exposure_before, strict=True)
+        return tuple(coin for coin, exposure in pairs if exposure <= limit)
+
+    def is_safe(self, limit: float = 0.0) -> bool:
+        """Tell whether no coin within the limit of exposure is put above it by the others."""
+        return not self.taints(limit)
+
+
+class Purse:
+    """A wallet's coins on one chain, each row found once, to be put together in any way.
+
+    >>> import coinhaze
+    >>> from coinhaze.apps.holdings import find_coin
+    >>> ledger = coinhaze.CoinLedger.from_transactions([
+    ...     {"txid": "a", "outputs": [{"value": 5}]}, {"txid": "b", "outputs": [{"value": 5}]},
+    ... ])
+    >>> chain = coinhaze.absorbing_chain(coinhaze.transaction_graph(ledger))
+    >>> purse = Purse(chain, [find_coin(chain.graph, name) for name in ("a:0", "b:0")])
+    >>> [(pair.coins, pair.after.bits, pair.is_safe()) for pair in purse.pairs()]
+    [(('a:0', 'b:0'), 1.0, True)]
+    """
+
+    def __init__(
+        self,
+        chain: AbsorbingChain,
+        coins: Sequence[Coin],
+        *,
+        exposed: AbsorbingChain | None = None,
+    ) -> None:
+        if exposed is not None and (exposed.graph is not chain.graph or not exposed.listed):
+            raise UsageError("`exposed` is a chain of the same graph, made with `listed`")
+        self.chain = chain
+        self.exposed = exposed
+        self.coins = {coin.name: coin for coin in coins if coin.node is not None}
+        self._rows = {name: mix(chain, [coin.node or 0]) for name, coin in self.coins.items()}
+        self._listed = {
+            name: mix(exposed, [coin.node or 0])
+            for name, coin in self.coins.items()
+            if exposed is not None
+        }
+
+    def together(self, names: Sequence[str]) -> Combination:
+        """Put some of the coins together."""
+        unknown = [name for name in names if name not in self.coins]
+        if unknown or len(set(names)) < len(names) or not names:
+            raise UsageError(f"name coins of this purse, each once, not {list(names)[:5]}")
+        shares, after = _blended(self.chain, self._rows, self.coins, names)
+        exposure = None
+        if self.exposed is not None:
+            exposure = _blended(self.exposed, self._listed, self.coins, names)[1].exposure
+        return Combination(
+            coins=tuple(names),
+            shares=shares,
+            bits_before=tuple(self._rows[name].bits for name in names),
+            exposure_before=None
+            if self.exposed is None
+            else tuple(self._listed[name].exposure or 0.0 for name in names),
+            after=after,
+            exposure=exposure,
+        )
+
+    def pairs(self) -> list[Combination]:
+        """Put every two coins together, in their order."""
+        return [self.together(pair) for pair in combinations(self.coins, 2)]
+
+
+def _blended(
+    chain: AbsorbingChain,
+    rows: dict[str, Mixture],
+    coins: dict[str, Coin],
+    names: Sequence[str],
+) -> tuple[tuple[float, ...], Mixture]:
+    weights = mix_weights(chain, np.array([coins[name].node for name in names]))
+    total = sum(weights)
+    shares = tuple(weight / total for weight in weights)
+    return shares, blend([rows[name] for name in names], shares)

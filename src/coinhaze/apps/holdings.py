@@ -1,0 +1,116 @@
+"""Whose coins: names and addresses of a wallet found in a graph of coins, or why they are not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from coinhaze.errors import InputError, UnknownName, UsageError
+from coinhaze.graph import TransactionGraph
+from coinhaze.ledger import CoinLedger
+from coinhaze.ledger.amounts import Ints
+from coinhaze.ledger.readers.addresses import networks_of, networks_of_owners
+from coinhaze.ledger.readers.coin_list import Listed
+
+
+class UnknownCoin(UnknownName):
+    """A coin that is not in the ledger."""
+
+
+@dataclass(frozen=True)
+class Coin:
+    """An unspent coin; `node` is its place in the graph, None if the ledger does not know it."""
+
+    name: str
+    node: int | None
+    value: int | None
+    address: str | None = None
+    label: str | None = None
+
+
+def find_coins(graph: TransactionGraph, listed: Iterable[Listed]) -> list[Coin]:
+    """Find the unspent coins a list names, each once, in its order.
+
+    An address stands for all its unspent coins. What is unknown, spent, or of another network is
+    an error that says where it stands in the list.
+    """
+    found: dict[str, Coin] = {}
+    for entry in listed:
+        try:
+            coins = _coins_of(graph, entry)
+        except InputError as error:
+            raise type(error)(f"{entry.where}: {error}") from None
+        found |= {coin.name: coin for coin in coins if coin.name not in found}
+    if not found:
+        raise InputError("the list names no coin")
+    return list(found.values())
+
+
+def find_coin(graph: TransactionGraph, name: str, *, label: str | None = None) -> Coin:
+    """Find an unspent coin by `txid:vout`."""
+    ledger = coin_ledger(graph)
+    output = graph.names.parties.find(name)
+    if not 0 <= output < len(ledger.output_tx):
+        hint = "a coin made before the window and not spent in it is not there"
+        raise UnknownCoin(f"no coin {name!r} in the ledger ({hint})")
+    return _coin(graph, ledger, output, label)
+
+
+def coin_ledger(graph: TransactionGraph) -> CoinLedger:
+    """Give the ledger of a coin view whose coins are seen to be spent."""
+    if not isinstance(graph.ledger, CoinLedger) or graph.settings.get("view") != "coin":
+        raise UsageError("a wallet's coins are found in the coin view of a ledger of coins")
+    if graph.ledger.has_rings:
+        raise UsageError("rings do not tell which coins are spent: no coin of theirs can be found")
+    return graph.ledger
+
+
+def _coins_of(graph: TransactionGraph, entry: Listed) -> list[Coin]:
+    ledger = coin_ledger(graph)
+    if entry.coin is not None:
+        coin = find_coin(graph, entry.coin, label=entry.label)
+        if entry.value is not None and coin.value not in (None, entry.value):
+            raise InputError(
+                f"coin {coin.name} is worth {coin.value} in the ledger, {entry.value} in the list"
+            )
+        return [coin]
+    assert entry.address is not None
+    outputs = graph.names.others.parties(entry.address)
+    if not len(outputs):
+        raise _unknown_address(ledger, entry.address)
+    unspent = outputs[~np.isin(outputs, ledger.input_output)]
+    unspent = unspent[ledger.output_spendable[unspent] & (graph.names.newest[unspent] >= 0)]
+    if not len(unspent):
+        raise InputError(f"address {entry.address} has no unspent coin in the ledger")
+    return [_coin(graph, ledger, int(output), entry.label) for output in unspent]
+
+
+def _coin(graph: TransactionGraph, ledger: CoinLedger, output: int, label: str | None) -> Coin:
+    name = str(ledger.output_names(np.array([output]))[0].as_py())
+    spends: Ints = np.flatnonzero(ledger.input_output == output)
+    if len(spends):
+        spender = ledger.txids[int(ledger.input_tx[spends[0]])].as_py()
+        raise InputError(f"coin {name} is spent already, by {spender}")
+    if not ledger.output_spendable[output]:
+        raise InputError(f"coin {name} can never be spent")
+    node = int(graph.names.newest[output])
+    if node < 0:
+        raise InputError(f"coin {name} is worth nothing")
+    value = None if ledger.output_value is None else ledger.output_value[output]
+    owner = int(ledger.output_owner[output])
+    address = None if ledger.owner_is_coin[owner] else str(ledger.owners[owner].as_py())
+    return Coin(name, node, value, address, label)
+
+
+def _unknown_address(ledger: CoinLedger, address: str) -> UnknownName:
+    networks = networks_of(address)
+    ours = networks_of_owners(ledger.owners)
+    if networks and ours and not networks & ours:
+        return UnknownName(
+            f"{address} is an address of {' or '.join(sorted(networks))}, "
+            f"the ledger's are of {' or '.join(sorted(ours))}"
+        )
+    odd = "" if networks or not ours else ", and no address of a network known here"
+    return UnknownName(f"address {address} is not in the ledger{odd}")

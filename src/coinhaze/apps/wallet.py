@@ -1,0 +1,123 @@
+"""A wallet's coins, each and together: bits, exposure, origins, and what goes with what.
+
+A coin is *exposed* if its exposure is above a limit. Coins within the limit stay within it however
+they are put together, since exposure of a payment is a mean of its coins' (by value, or each
+alike); so two groups, exposed and not, tell what is safe to spend together.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from coinhaze.apps.combine import Combination, Purse
+from coinhaze.apps.holdings import Coin, coin_ledger
+from coinhaze.apps.origin_words import NO_LABELS, Origin, origin_words
+from coinhaze.chain import AbsorbingChain
+from coinhaze.errors import UsageError
+from coinhaze.measure.mixture import Mixture
+
+MOST_PAIRED = 40  # coins, all of whose pairs are looked at
+
+
+@dataclass(frozen=True, eq=False)
+class Holding:
+    """One coin of a wallet as an observer sees it."""
+
+    coin: Coin
+    row: Mixture
+    exposure: float | None  # None where nothing is listed
+    origins: tuple[Origin, ...]  # the largest, largest first
+
+    @property
+    def equal_origins(self) -> float:
+        """As many equally likely origins would leave the same doubt."""
+        return float(2.0**self.row.bits)
+
+
+@dataclass(frozen=True, eq=False)
+class Wallet:
+    """Coins in the order of their list, what they are together, and every pair of them."""
+
+    purse: Purse
+    holdings: tuple[Holding, ...]
+    limit: float
+    groups: tuple[tuple[str, Combination], ...]  # what a group is, and its coins in one payment
+    pairs: tuple[Combination, ...] | None  # None: too many to look at
+
+    @property
+    def chain(self) -> AbsorbingChain:
+        """What the observer believes."""
+        return self.purse.chain
+
+    @property
+    def total(self) -> int | None:
+        """The coins' value in the smallest unit; None where amounts are hidden."""
+        values = [h.coin.value for h in self.holdings]
+        return None if None in values else sum(value or 0 for value in values)
+
+    def is_exposed(self, holding: Holding) -> bool:
+        """Tell whether a coin's exposure is above the limit."""
+        return holding.exposure is not None and holding.exposure > self.limit
+
+    def named(self, name: str) -> Holding | None:
+        """Find a coin of the wallet."""
+        return next((h for h in self.holdings if h.coin.name == name), None)
+
+
+def weigh_wallet(
+    chain: AbsorbingChain,
+    coins: Sequence[Coin],
+    *,
+    exposed: AbsorbingChain | None = None,
+    limit: float = 0.0,
+    labels: Mapping[str, str] = NO_LABELS,
+    top: int = 3,
+) -> Wallet:
+    """Weigh every coin of a wallet, its groups and pairs; `top` origins of each are named.
+
+    `exposed` is a chain of the same graph and policy with a list; `limit` is the exposure up to
+    which a coin counts as not exposed.
+
+    >>> import coinhaze
+    >>> from coinhaze.apps.holdings import find_coin
+    >>> ledger = coinhaze.CoinLedger.from_transactions([
+    ...     {"txid": "a", "outputs": [{"value": 5}]}, {"txid": "b", "outputs": [{"value": 5}]},
+    ... ])
+    >>> chain = coinhaze.absorbing_chain(coinhaze.transaction_graph(ledger))
+    >>> mine = weigh_wallet(chain, [find_coin(chain.graph, name) for name in ("a:0", "b:0")])
+    >>> mine.total, mine.holdings[0].origins[0].words
+    (10, 'newly mined: tx:a')
+    """
+    coin_ledger(chain.graph)
+    if not 0 <= limit < 1:
+        raise UsageError(f"a limit of exposure is from 0 to below 1, not {limit}")
+    purse = Purse(chain, coins, exposed=exposed)
+    holdings = tuple(_holding(purse, coin, labels, top) for coin in purse.coins.values())
+    few = len(holdings) <= MOST_PAIRED
+    wallet = Wallet(purse, holdings, limit, (), tuple(purse.pairs()) if few else None)
+    return Wallet(purse, holdings, limit, tuple(_groups(wallet)), wallet.pairs)
+
+
+def _holding(purse: Purse, coin: Coin, labels: Mapping[str, str], top: int) -> Holding:
+    alone = purse.together([coin.name])
+    graph = purse.chain.graph
+    origins = tuple(
+        Origin(row["source"], origin_words(graph, row["source"], labels), row["probability"])
+        for row in alone.after.sources(top).to_pylist()
+    )
+    assert not math.isnan(alone.after.bits)  # the walks of a coin view always end
+    return Holding(coin, alone.after, alone.exposure, origins)
+
+
+def _groups(wallet: Wallet) -> list[tuple[str, Combination]]:
+    """Put together what may go together, and all there is."""
+    kinds = {"not exposed": [], "exposed": []} if wallet.purse.exposed is not None else {}
+    names: dict[str, list[str]] = kinds
+    for holding in wallet.holdings:
+        kind = "exposed" if wallet.is_exposed(holding) else "not exposed"
+        if kind in names:
+            names[kind].append(holding.coin.name)
+    names["all coins"] = [holding.coin.name for holding in wallet.holdings]
+    return [(kind, wallet.purse.together(some)) for kind, some in names.items() if some]

@@ -1,0 +1,124 @@
+"""coinhaze knowledge: what our heuristics guess of a ledger, as files other commands read."""
+
+from __future__ import annotations
+
+import csv
+import io
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from coinhaze.cli.waiting import wait_for
+from coinhaze.errors import UsageError
+
+if TYPE_CHECKING:
+    from coinhaze.ledger import Ledger
+
+
+@click.command("knowledge")
+@click.argument("sources", nargs=-1, metavar="[SOURCE...]")
+@click.option("--by", "name", help="The heuristic to use; all are listed without a SOURCE.")
+@click.option("--format", "format_", help="Force the format of all files.")
+@click.option("--from", "first", help="Where a window of a store begins: a height, or a time.")
+@click.option("--to", "last", help="Where it ends, that block or second included.")
+@click.option("--token", help="Which token of a store.")
+@click.option("--services", help="A FILE with the services, or pools, one a line.")
+@click.option("--gas-prices", help="A FILE payment,gas_price.")
+@click.option("--latest", type=click.IntRange(1), default=5, help="Pay-ins to look back at.")
+@click.option("--fee", type=click.FloatRange(0, 1, max_open=True), default=0.02,
+              help="The largest fee of a pay-out.")  # fmt: skip
+@click.option("--confidence", type=click.FloatRange(0, 1), help="How sure links are.")
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="Write to a .csv file.")
+def command(
+    sources: tuple[str, ...], name: str | None, output: Path | None, **options: Any
+) -> None:
+    """List our heuristics; count what those find that are on; or write what one of them finds.
+
+    Clusters go into --clusters of other commands, links into --links.
+
+    Example: coinhaze knowledge transfers.csv --by pay-outs --services hubs.txt -o links.csv
+    """
+    if not sources:
+        if name is not None:
+            raise UsageError("--by needs a SOURCE to look at")
+        _list()
+        return
+    if name is None:
+        if output is not None:
+            raise UsageError("-o writes what one heuristic finds: name it with --by")
+        _count(list(sources), options)
+        return
+    rows = wait_for("looking", lambda _: _found(_read(sources, options), name, options))
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows(rows)
+    if output is None:
+        sys.stdout.write(text.getvalue())
+        return
+    from coinhaze.report.files import check_output, write_whole
+
+    check_output(output, sources)
+    write_whole(output, lambda path: path.write_text(text.getvalue(), encoding="utf-8"))
+    click.echo(f"wrote {output}: {len(rows) - 1:,} rows", err=True)
+
+
+def _read(sources: Sequence[str], options: dict[str, Any]) -> Ledger:
+    from coinhaze.ledger import read
+
+    window = {k: v for k, v in options.items() if k in ("first", "last", "token") and v is not None}
+    return read(list(sources), format=options["format_"], **window)
+
+
+def _found(ledger: Ledger, name: str, options: dict[str, Any]) -> list[tuple[object, ...]]:
+    from coinhaze.graph.knowledge import find
+    from coinhaze.ledger.readers.knowledge import read_gas_prices, read_listed
+
+    services, prices = options["services"], options["gas_prices"]
+    return find(
+        ledger,
+        name,
+        services=None if services is None else read_listed(services),
+        gas_prices=None if prices is None else read_gas_prices(prices),
+        last=options["latest"],
+        fee=options["fee"],
+        confidence=options["confidence"],
+    )
+
+
+def _count(sources: Sequence[str], options: dict[str, Any]) -> None:
+    """Show how much the heuristics that are on find."""
+    from rich.console import Console
+    from rich.table import Table
+
+    from coinhaze.graph.heuristics import HEURISTICS
+    from coinhaze.ledger import CoinLedger
+
+    ledger = wait_for("reading", lambda _: _read(sources, options))
+    if not isinstance(ledger, CoinLedger):
+        raise UsageError("no heuristic for accounts is on unasked: name one with --by")
+    table = Table(title="What the heuristics find that are on", title_justify="left")
+    for column in ("name", "found", "confidence"):
+        table.add_column(column, justify="left" if column == "name" else "right")
+    for h in HEURISTICS:
+        if h.on:
+            found = len(_found(ledger, h.name, options)) - 1
+            words = "addresses merged" if h.gives == "clusters" else "transactions"
+            table.add_row(h.name, f"{found:,} {words}", f"{h.confidence:.3f}")
+    Console().print(table)
+
+
+def _list() -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    from coinhaze.graph.heuristics import HEURISTICS
+
+    table = Table(title="Heuristics", title_justify="left")
+    for column in ("name", "gives", "what it assumes", "confidence", "origin", "default"):
+        table.add_column(column, overflow="fold")
+    for h in HEURISTICS:
+        on = "on" if h.on else "off"
+        table.add_row(h.name, h.gives, h.assumes, f"{h.confidence:.3f}", h.origin, on)
+    Console().print(table)
