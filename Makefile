@@ -33,6 +33,7 @@ bench: $(DEV_READY)
 	$(BIN)/python -m benchmarks.one_coin --size $(SIZE)
 	$(BIN)/python -m benchmarks.building --size $(SIZE)
 	$(BIN)/python -m benchmarks.ingesting --size $(SIZE)
+	$(BIN)/python -m benchmarks.parcels --size $(SIZE)
 
 docs: $(DEV_READY)
 	$(BIN)/sphinx-build -W -q -b html docs docs/_build

@@ -14,10 +14,13 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from coinhaze.chain import AbsorbingChain, absorbing_chain
+    from coinhaze.chain.coinjoin_links import coinjoin_links
+    from coinhaze.chain.link_matrix import link_matrix
     from coinhaze.errors import CoinhazeError
     from coinhaze.graph import TransactionGraph, transaction_graph
     from coinhaze.ledger import AccountLedger, CoinLedger, read
     from coinhaze.measure import Origins, Scores, Taint
+    from coinhaze.measure.comparators import compare_measures
     from coinhaze.solve import (
         Parcels,
         Plan,
@@ -45,7 +48,10 @@ __all__ = [
     "Taint",
     "TransactionGraph",
     "absorbing_chain",
+    "coinjoin_links",
+    "compare_measures",
     "eliminate",
+    "link_matrix",
     "origins",
     "parcels",
     "plan",
@@ -70,7 +76,10 @@ _HOME = {
     "Taint": "measure",
     "TransactionGraph": "graph",
     "absorbing_chain": "chain",
+    "coinjoin_links": "chain.coinjoin_links",
+    "compare_measures": "measure.comparators",
     "eliminate": "solve",
+    "link_matrix": "chain.link_matrix",
     "origins": "solve",
     "parcels": "solve",
     "plan": "solve",

@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 
 import coinhaze
 import twin
+import vectors
 from coinhaze import AccountLedger, CoinLedger
+from coinhaze.solve.taint import POLICIES
 from coinhaze.solve.tiho import shared
 from properties import strategies as random
 from properties.comparison import profile
@@ -195,6 +197,22 @@ def test_a_theft_followed_by_every_policy_side_by_side() -> None:
     ] == [("fifo", "6", "0", "0"), ("lifo", "2", "2", "2"), ("tiho", "6", "0", "0")]
     assert taint.tainted().tolist() == [0, 1]
     assert repr(taint) == "Taint(2 nodes, 1 listed: haircut, poison, fifo, lifo, tiho)"
+
+
+@pytest.mark.parametrize("case", vectors.load("related")["taint_one_tx"], ids=["three", "two"])
+def test_one_transaction_is_tainted_as_published(case: dict[str, Any]) -> None:
+    transactions: Transactions = [
+        {"txid": f"in{k}", "inputs": [], "outputs": [{"value": value}]}
+        for k, (value, _) in enumerate(case["inputs"])
+    ]
+    spent = [{"txid": f"in{k}", "vout": 0} for k in range(len(case["inputs"]))]
+    made = [{"value": int(value)} for value in case["outputs"]]
+    transactions.append({"txid": "t", "inputs": spent, "outputs": made})
+    listed = [f"in{k}:0" for k, (_, tainted) in enumerate(case["inputs"]) if tainted]
+    rows = coinhaze.taint(CoinLedger.from_transactions(transactions), listed).to_arrow().to_pylist()
+    assert [row["node"] for row in rows] == [f"t:{k}" for k in range(len(made))]
+    for policy in POLICIES:
+        assert [float(row[policy]) for row in rows] == pytest.approx(case[policy], abs=1e-12)
 
 
 def test_haircut_and_poison_need_no_order() -> None:

@@ -79,7 +79,7 @@ def _coins_of(graph: TransactionGraph, entry: Listed) -> list[Coin]:
     assert entry.address is not None
     outputs = graph.names.others.parties(entry.address)
     if not len(outputs):
-        raise _unknown_address(ledger, entry.address)
+        raise unknown_address(ledger, entry.address)
     unspent = outputs[~np.isin(outputs, ledger.input_output)]
     unspent = unspent[ledger.output_spendable[unspent] & (graph.names.newest[unspent] >= 0)]
     if not len(unspent):
@@ -104,7 +104,8 @@ def _coin(graph: TransactionGraph, ledger: CoinLedger, output: int, label: str |
     return Coin(name, node, value, address, label)
 
 
-def _unknown_address(ledger: CoinLedger, address: str) -> UnknownName:
+def unknown_address(ledger: CoinLedger, address: str) -> UnknownName:
+    """Say that an address is not in the ledger, and if so that it is of another network."""
     networks = networks_of(address)
     ours = networks_of_owners(ledger.owners)
     if networks and ours and not networks & ours:

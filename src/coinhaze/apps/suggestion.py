@@ -16,7 +16,7 @@ from itertools import combinations, islice
 from math import comb
 
 from coinhaze.apps.combine import Combination
-from coinhaze.apps.wallet import Holding, Wallet
+from coinhaze.apps.wallet import ALL, EXPOSED, NOT_EXPOSED, Holding, Wallet
 from coinhaze.errors import UsageError
 
 # Sets looked at, and those of them weighed: beyond, the best of these is told as just that.
@@ -63,10 +63,10 @@ def suggest_coins(wallet: Wallet, amount: int, *, show: int = 2) -> Suggestion:
 
 def _groups(wallet: Wallet) -> list[tuple[str, list[Holding]]]:
     if wallet.purse.exposed is None:
-        return [("all coins", list(wallet.holdings))]
+        return [(ALL, list(wallet.holdings))]
     exposed = [h for h in wallet.holdings if wallet.is_exposed(h)]
     others = [h for h in wallet.holdings if not wallet.is_exposed(h)]
-    return [("not exposed", others), ("exposed", exposed)]
+    return [(NOT_EXPOSED, others), (EXPOSED, exposed)]
 
 
 def _worth(holdings: Sequence[Holding]) -> int:
@@ -85,11 +85,22 @@ def _best(
     sets = comb(len(group), size)
     ranked = _ranked(wallet, weighed)
     whole = sets <= MOST_SETS and len(weighed) < MOST_WEIGHED
-    told = Suggestion(
-        amount, ranked[0], tuple(ranked[1 : show + 1]), kind, sets,
-        None if whole else len(weighed), (),
-    )  # fmt: skip
-    return _with_reasons(wallet, told, len(weighed))
+    among = (
+        f"Of {len(weighed):,} choices of {_coins(size)} that suffice"
+        if whole
+        else f"Of {len(weighed):,} choices compared (there are up to {sets:,})"
+    )
+    most = f"{among}, its payment has most bits: {ranked[0].after.bits:.4f}."
+    only = "No other choice of so few coins suffices."
+    return Suggestion(
+        amount=amount,
+        chosen=ranked[0],
+        others=tuple(ranked[1 : show + 1]),
+        group=kind,
+        sets=sets,
+        weighed=None if whole else len(weighed),
+        why=(*_reasons(kind, size), most if len(weighed) > 1 else only),
+    )
 
 
 def _candidates(
@@ -121,33 +132,14 @@ def _ranked(wallet: Wallet, weighed: dict[tuple[str, ...], Combination]) -> list
     return [weighed[names] for names in sorted(weighed, key=key)]
 
 
-def _with_reasons(wallet: Wallet, told: Suggestion, covering: int) -> Suggestion:
-    chosen = told.chosen
-    assert chosen is not None
-    count = len(chosen.coins)
-    why = []
-    if told.group == "not exposed":
-        why.append("No exposed coin is in it, so none of your exposed coins is tied to it.")
-    elif told.group == "exposed":
-        why.append(
-            "Coins that are not exposed do not suffice. These are exposed already, and are not "
-            "put together with others."
-        )
-    fewest = "One coin suffices." if count == 1 else f"No fewer than {count} coins suffice."
-    why.append(fewest)
-    if covering == 1:
-        why.append("It is the only choice of so few coins." if told.weighed is None else "")
-    else:
-        among = (
-            f"Of {covering:,} choices of {_coins(count)} that suffice"
-            if told.weighed is None
-            else f"Of {covering:,} choices compared (there are up to {told.sets:,})"
-        )
-        why.append(f"{among} its payment has most bits, {chosen.after.bits:.4f}.")
-    reasons = tuple(line for line in why if line)
-    return Suggestion(
-        told.amount, chosen, told.others, told.group, told.sets, told.weighed, reasons
-    )
+def _reasons(kind: str, size: int) -> tuple[str, ...]:
+    fewest = "One coin suffices." if size == 1 else f"No fewer than {size} coins suffice."
+    if kind == NOT_EXPOSED:
+        return "No exposed coin is in it, so it ties nothing to one.", fewest
+    if kind == EXPOSED:
+        why = "Coins that are not exposed do not suffice; these are exposed already, all of them."
+        return why, fewest
+    return (fewest,)
 
 
 def _none(wallet: Wallet, amount: int) -> Suggestion:
@@ -157,7 +149,7 @@ def _none(wallet: Wallet, amount: int) -> Suggestion:
         if total < amount
         else "Only exposed coins together with others are worth so much; that is not suggested."
     )
-    return Suggestion(amount, None, (), "all coins", 0, None, (why,))
+    return Suggestion(amount, None, (), ALL, 0, None, (why,))
 
 
 def _coins(count: int) -> str:

@@ -19,6 +19,7 @@ from coinhaze.errors import UsageError
 from coinhaze.measure.mixture import Mixture
 
 MOST_PAIRED = 40  # coins, all of whose pairs are looked at
+NOT_EXPOSED, EXPOSED, ALL = "not exposed", "exposed", "all coins"
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,9 +96,8 @@ def weigh_wallet(
         raise UsageError(f"a limit of exposure is from 0 to below 1, not {limit}")
     purse = Purse(chain, coins, exposed=exposed)
     holdings = tuple(_holding(purse, coin, labels, top) for coin in purse.coins.values())
-    few = len(holdings) <= MOST_PAIRED
-    wallet = Wallet(purse, holdings, limit, (), tuple(purse.pairs()) if few else None)
-    return Wallet(purse, holdings, limit, tuple(_groups(wallet)), wallet.pairs)
+    pairs = tuple(purse.pairs()) if len(holdings) <= MOST_PAIRED else None
+    return Wallet(purse, holdings, limit, _groups(purse, holdings, limit), pairs)
 
 
 def _holding(purse: Purse, coin: Coin, labels: Mapping[str, str], top: int) -> Holding:
@@ -111,13 +111,14 @@ def _holding(purse: Purse, coin: Coin, labels: Mapping[str, str], top: int) -> H
     return Holding(coin, alone.after, alone.exposure, origins)
 
 
-def _groups(wallet: Wallet) -> list[tuple[str, Combination]]:
+def _groups(
+    purse: Purse, holdings: Sequence[Holding], limit: float
+) -> tuple[tuple[str, Combination], ...]:
     """Put together what may go together, and all there is."""
-    kinds = {"not exposed": [], "exposed": []} if wallet.purse.exposed is not None else {}
-    names: dict[str, list[str]] = kinds
-    for holding in wallet.holdings:
-        kind = "exposed" if wallet.is_exposed(holding) else "not exposed"
-        if kind in names:
-            names[kind].append(holding.coin.name)
-    names["all coins"] = [holding.coin.name for holding in wallet.holdings]
-    return [(kind, wallet.purse.together(some)) for kind, some in names.items() if some]
+    groups: dict[str, list[str]] = {NOT_EXPOSED: [], EXPOSED: []}
+    for holding in holdings:
+        if holding.exposure is not None:
+            kind = EXPOSED if holding.exposure > limit else NOT_EXPOSED
+            groups[kind].append(holding.coin.name)
+    groups[ALL] = [holding.coin.name for holding in holdings]
+    return tuple((kind, purse.together(some)) for kind, some in groups.items() if some)

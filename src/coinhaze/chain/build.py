@@ -101,6 +101,10 @@ def _walk(
         if links:
             raise UsageError("links have no meaning under policy=poison, which ignores amounts")
         return policies.poison(graph, sources.nodes)
+    if policy in ("fifo", "lifo"):
+        raise UsageError(
+            f"policy={policy} is no walk: take coinhaze.parcels(graph, order={policy!r})"
+        )
     raise UsageError(f"unknown policy {policy!r}: proportional, uniform, poison or your own")
 
 

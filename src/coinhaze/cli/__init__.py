@@ -22,6 +22,7 @@ COMMANDS = (
     "score",
     "simulate",
     "verify",
+    "wallet",
 )
 
 

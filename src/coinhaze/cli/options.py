@@ -58,6 +58,20 @@ def model_options(command: F) -> F:
     return command
 
 
+def some_options(*names: str) -> Callable[[F], F]:
+    """Add some of the options that shape graph and chain, by name."""
+    known = {name: (choices, text) for name, choices, text in _GRAPH + _CHAIN}
+
+    def add(command: F) -> F:
+        for name in reversed(names):
+            choices, text = known[name]
+            kind = click.Choice(choices) if choices else str
+            command = click.option(name, type=kind, help=text)(command)
+        return command
+
+    return add
+
+
 def settings_of(given: dict[str, Any]) -> dict[str, Any]:
     """Turn options into settings of the library, reading the files they name."""
     from coinhaze.ledger.readers import knowledge

@@ -36,6 +36,8 @@ class Scores:
     top_probability: Floats
     method: str
     exposure: Floats | None = None
+    exposure_low: Floats | None = None  # proven bounds, of exact solves
+    exposure_high: Floats | None = None
     conditional_bits: Floats | None = None
     bits_unmodified: Floats | None = None
     bits_error: Floats | None = None  # standard error, where bits are estimates

@@ -52,6 +52,8 @@ class Taint:
     trails: Mapping[str, Trail]  # of ordered policies
     settings: dict[str, object]
     notes: tuple[str, ...] = ()
+    exposure_low: Floats | None = None  # proven bounds of the exposure
+    exposure_high: Floats | None = None
 
     def __post_init__(self) -> None:
         freeze(self)

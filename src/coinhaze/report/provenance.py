@@ -19,7 +19,7 @@ def provenance(
     return {
         "software": f"coinhaze {__version__}",
         "command": command,
-        "inputs": [{"file": name, "sha256": digest_of(p)} for name, p in _files(inputs)],
+        "inputs": input_digests(inputs),
         "settings": chain.settings,
         "method": scores.method,
         "widest_interval_bits": scores.width,
@@ -27,6 +27,11 @@ def provenance(
         "conservation_error": scores.conservation,
         "notes": list(chain.notes),
     }
+
+
+def input_digests(inputs: Sequence[str | Path]) -> list[dict[str, str]]:
+    """Name every file that was read, with its SHA-256."""
+    return [{"file": name, "sha256": digest_of(path)} for name, path in _files(inputs)]
 
 
 def _files(inputs: Sequence[str | Path]) -> list[tuple[str, Path]]:

@@ -53,9 +53,13 @@ def certified(
             f"{width:.0e}: ask for accuracy={at_least(reached)} or wider"
         )
     spread = asked.spread
-    exposure = spread(np.minimum(sums.mass, 1.0))
-    if chain.clean is not None:
-        exposure = np.where(chain.clean[asked.rows], 0.0, exposure)
+    exposure = low_exposure = high_exposure = None
+    if chain.listed:
+        bounds = exposure_interval(asked, columns, sums, counts, by_fours=by_fours)
+        clean = False if chain.clean is None else chain.clean[asked.rows]
+        exposure, low_exposure, high_exposure = (
+            np.where(clean, 0.0, spread(v)) for v in (np.minimum(sums.mass, 1.0), *bounds)
+        )
     # What was dropped lies nearer its upper bound: dropped pieces seldom meet again.
     middle = bits + sums.above if np.any(sums.missing) else bits
     return Scores(
@@ -70,7 +74,9 @@ def certified(
         top=spread(_outcomes(columns, sums.top_column), NO_COLUMN).astype(np.int64),
         top_probability=spread(sums.top),
         method=method,
-        exposure=exposure if chain.listed else None,
+        exposure=exposure,
+        exposure_low=low_exposure,
+        exposure_high=high_exposure,
         conditional_bits=spread(np.maximum(conditional(sums.entropy, sums.mass), 0.0))
         if chain.listed
         else None,
@@ -130,6 +136,31 @@ def check_conservation(asked: Asked, columns: Columns, weights: Floats) -> float
     return error
 
 
+def exposure_interval(
+    asked: Asked, columns: Columns, sums: Sums, sources: Floats, *, by_fours: bool
+) -> tuple[Floats, Floats]:
+    """Bound how much of each row ends in listed outcomes.
+
+    Both proofs of `intervals` bound a sum of probabilities as they are: a row changes by so much
+    in total, and each of its probabilities by so much of itself.
+    """
+    factor = asked.factor
+    walks = factor.roundings(by_fours=by_fours, walks=True) * ROUNDING
+    each = 1.01 * float(factor.roundings(by_fours=by_fours).sum()) * ROUNDING
+    by_each = each / max(1.0 - each, 0.5) * sums.mass
+    slack = np.minimum(1.01 * factor.solve(walks)[asked.scored], by_each)
+    slack = slack + 4 * _terms(columns, sources) * ROUNDING * sums.mass
+    low = np.clip(sums.mass - slack, 0.0, 1.0)
+    return low, np.clip(sums.mass + sums.missing * (1 + 1e-9) + slack, 0.0, 1.0)
+
+
+def _terms(columns: Columns, sources: Floats) -> Floats:
+    # A tile's terms, then tile by tile, a few roundings each. Inner entropies of columns err by
+    # the moves behind their gates. Logarithms are right to 2e-14 each, 150 roundings.
+    terms: Floats = -(-sources // WIDTH) + WIDTH + ENTRY_ERROR + columns.inner_error + 40
+    return terms
+
+
 def intervals(
     asked: Asked,
     columns: Columns,
@@ -151,11 +182,8 @@ def intervals(
     by_total = slack_from_total(1.01 * factor.solve(walks)[asked.scored], sources)
     each = factor.roundings(by_fours=by_fours) * ROUNDING
     by_each = slack_from_each(1.01 * float(each.sum()), bits)
-    # Adding up -p log2 p: a tile's terms, then tile by tile, a few roundings each.
-    # Inner entropies of columns err by the moves behind their gates.
-    # Logarithms are right to 2e-14 each, 150 roundings.
-    terms = -(-sources // WIDTH) + WIDTH + ENTRY_ERROR + columns.inner_error + 40
-    slack = np.minimum(by_total, by_each) + 4 * terms * ROUNDING * (bits + 2)
+    # Adding up -p log2 p.
+    slack = np.minimum(by_total, by_each) + 4 * _terms(columns, sources) * ROUNDING * (bits + 2)
     # What was dropped is itself known to a relative 1e-9 at least: it is a sum like any other.
     slack = slack + sums.slack + 1e-9 * (sums.missing + sums.above)
     missing = np.clip(sums.missing, 0.0, 1.0)

@@ -18,6 +18,7 @@ from coinhaze.solve.exact import score_exactly, width_of
 from coinhaze.solve.fold import fold
 from coinhaze.solve.in_order import is_ordered, origins_in_order, parcels_of
 from coinhaze.solve.local import MOST_MOVES, LocalSolver, local_row, no_answer
+from coinhaze.solve.moves_of import moves_of
 from coinhaze.solve.reduce import NO_STATE
 from coinhaze.solve.source import Source, chain_of
 from coinhaze.solve.trace import trace
@@ -119,7 +120,7 @@ def _origins(
     ended = visits[ends] * chain.walk.own[nodes[ends]]
     share = np.bincount(outcome, ended, minlength=len(possible))
     order = np.argsort(-share, kind="stable")
-    at, before, chance = _moves(chain, nodes)
+    at, before, chance = moves_of(chain, nodes)
     flow = visits[at] * chance
     largest = np.argsort(-flow, kind="stable")
     way_next, way_end = _ways(chain, start, nodes, (at, before, chance), ends, outcome)
@@ -140,16 +141,6 @@ def _origins(
         way_end=way_end[order],
         missing=missing,
     )
-
-
-def _moves(chain: AbsorbingChain, nodes: Ints) -> tuple[Ints, Ints, Floats]:
-    """Give the moves of some nodes: which of them moves, to which predecessor, how likely."""
-    q = chain.Q
-    first = q.indptr[nodes].astype(np.int64)
-    count = q.indptr[nodes + 1] - first
-    at = np.repeat(np.arange(len(nodes)), count)
-    place = np.arange(len(at)) - np.repeat(np.cumsum(count) - count, count) + first[at]
-    return at, q.indices[place].astype(np.int64), q.data[place]
 
 
 def _ways(

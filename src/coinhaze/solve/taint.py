@@ -53,17 +53,19 @@ def taint(
     assert poisoned.clean is not None
     assert graph.closing is not None
     balance = graph.closing.take(rows)
-    exposure = None
+    scores = None
     if "haircut" in asked:
         chain = absorbing_chain(graph, policy="proportional", listed=listed)
         names = "sinks" if nodes == "sinks" else graph.names.of(rows).to_pylist()
-        exposure = score(chain, nodes=names).exposure
+        scores = score(chain, nodes=names)
     return Taint(
         graph=graph,
         listed=tuple(poisoned.outcomes.to_pylist()),
         nodes=rows,
         balance=balance,
-        exposure=exposure,
+        exposure=None if scores is None else scores.exposure,
+        exposure_low=None if scores is None else scores.exposure_low,
+        exposure_high=None if scores is None else scores.exposure_high,
         poison=balance.where(~poisoned.clean[rows]) if "poison" in asked else None,
         trails=_trails(graph, listed, asked, rows, tainted=~poisoned.clean),
         settings=graph.settings | {"policies": list(asked), "listed": len(poisoned.outcomes)},

@@ -1,0 +1,190 @@
+"""coinhaze wallet: a wallet's coins, which go together, and which to spend."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from coinhaze.cli.options import settings_of, some_options, tell_notes
+from coinhaze.cli.waiting import wait_for
+
+if TYPE_CHECKING:
+    from coinhaze.apps.proposal import Proposal
+    from coinhaze.apps.wallet import Wallet
+    from coinhaze.apps.wallet_report import WalletReport
+    from coinhaze.ledger.coins import Transaction
+
+FORMS = ("text", "json", "html")
+SUFFIXES = {".html": "html", ".htm": "html", ".json": "json", ".txt": "text"}
+WIDTH = 120  # letters a line, in a file of text
+
+
+@click.command("wallet")
+@click.argument("sources", nargs=-1, required=True, metavar="LEDGER...")
+@click.option("--coins", required=True, help="A FILE of coins txid:vout or addresses, one a line.")
+@click.option("--exposed", help="A FILE of addresses that are known to be yours, or tainted.")
+@click.option(
+    "--limit",
+    type=click.FloatRange(0, 1, max_open=True),
+    default=0.0,
+    help="Exposure up to which a coin counts as not exposed. [default: 0]",
+)
+@click.option("--labels", help="A FILE address,label: names for where money came from.")
+@click.option("--spend", help="COIN,COIN,...: what if these were spent together?")
+@click.option("--psbt", help="A FILE: what if this transaction were sent?")
+@click.option("--amount", type=click.IntRange(1), help="Suggest coins for so many smallest units.")
+@click.option(
+    "--policy", type=click.Choice(["proportional", "uniform"]), help="How money is split."
+)
+@some_options("--links", "--history", "--pools", "--format", "--from", "--to", "--unknown")
+@click.option("--complete", is_flag=True, help="The ledger begins with its chain.")
+@click.option("--top", type=click.IntRange(1), default=3, help="Origins of a coin to name.")
+@click.option("--as", "form", type=click.Choice(FORMS), help="What to print. [default: text]")
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="A .html, .json or .txt.")
+def command(
+    sources: tuple[str, ...],
+    form: str | None,
+    output: Path | None,
+    spend: str | None,
+    psbt: str | None,
+    **options: Any,
+) -> None:
+    """Tell of a wallet's coins: bits, origins, exposure, what goes together, which to spend.
+
+    Example: coinhaze wallet ledger --coins mine.txt --exposed known.txt --amount 50000
+    """
+    from coinhaze.errors import UsageError
+
+    if spend is not None and psbt is not None:
+        raise UsageError("--spend and --psbt are two proposals: ask one at a time")
+    files = [options[n] for n in ("coins", "exposed", "labels", "links", "history") if options[n]]
+    inputs = [*sources, *files, *([psbt] if psbt else [])]
+    form = _form(form, output, inputs)
+    report = wait_for("weighing", lambda _: _report(sources, inputs, spend, psbt, options))
+    if output is None:
+        _print(report, form)
+        return
+    from coinhaze.report.files import write_whole
+
+    text = _text(report, form)
+    write_whole(output, lambda path: path.write_text(text, encoding="utf-8"))
+    click.echo(f"wrote {output}", err=True)
+
+
+def _form(form: str | None, output: Path | None, inputs: Sequence[str]) -> str:
+    """Tell what to write, and refuse early what should not be written."""
+    from coinhaze.errors import UsageError
+
+    if output is None:
+        return form or "text"
+    if form is None and output.suffix not in SUFFIXES:
+        raise UsageError(f"{output}: end it in {', '.join(SUFFIXES)}, or say --as what")
+    if any(output.exists() and Path(i).exists() and output.samefile(i) for i in inputs):
+        raise UsageError(f"{output}: is one of the inputs; write somewhere else")
+    return form or SUFFIXES[output.suffix]
+
+
+def _report(
+    sources: Sequence[str],
+    inputs: Sequence[str],
+    spend: str | None,
+    psbt: str | None,
+    options: dict[str, Any],
+) -> WalletReport:
+    from coinhaze import __version__
+    from coinhaze.apps.suggestion import suggest_coins
+    from coinhaze.apps.wallet_report import WalletReport
+    from coinhaze.report.provenance import input_digests
+
+    wallet = _wallet(sources, options)
+    notes = wallet.chain.notes if wallet.purse.exposed is None else wallet.purse.exposed.notes
+    tell_notes(notes)
+    amount = options["amount"]
+    return WalletReport(
+        wallet,
+        proposal=_proposal(wallet, spend, psbt),
+        suggestion=None if amount is None else suggest_coins(wallet, amount),
+        made_by={
+            "software": f"coinhaze {__version__}",
+            "command": " ".join(["coinhaze", *sys.argv[1:]]),
+            "inputs": input_digests(inputs),
+            "settings": wallet.chain.settings,
+            "notes": list(notes),
+        },
+    )
+
+
+def _wallet(sources: Sequence[str], options: dict[str, Any]) -> Wallet:
+    from coinhaze.apps.exposed import exposed_chain
+    from coinhaze.apps.holdings import find_coins
+    from coinhaze.apps.wallet import weigh_wallet
+    from coinhaze.ledger.readers.coin_list import read_coin_list
+    from coinhaze.ledger.readers.knowledge import read_listed
+    from coinhaze.ledger.readers.labels import read_labels
+    from coinhaze.solve.source import chain_of
+
+    listed = read_coin_list(options["coins"])
+    names = None if options["exposed"] is None else read_listed(options["exposed"])
+    labels = {} if options["labels"] is None else read_labels(options["labels"]).names
+    ours = ("coins", "exposed", "labels", "limit", "amount", "top")
+    settings = settings_of({n: v for n, v in options.items() if n not in ours})
+    chain = chain_of(list(sources), **settings)
+    coins = find_coins(chain.graph, listed)
+    beliefs = {name: settings[name] for name in ("policy", "links") if name in settings}
+    exposed = None if names is None else exposed_chain(chain.graph, names, **beliefs)
+    return weigh_wallet(
+        chain, coins, exposed=exposed, limit=options["limit"], labels=labels, top=options["top"]
+    )
+
+
+def _proposal(wallet: Wallet, spend: str | None, psbt: str | None) -> Proposal | None:
+    from coinhaze.apps.proposal import named_coins, propose
+
+    if spend is not None:
+        return propose(wallet, named_coins(spend), what="the coins of --spend")
+    return None if psbt is None else propose(wallet, _psbt(wallet, psbt), what=Path(psbt).name)
+
+
+def _psbt(wallet: Wallet, path: str) -> Transaction:
+    """Read a PSBT with addresses as the ledger's network writes them."""
+    from coinhaze.apps.holdings import coin_ledger
+    from coinhaze.ledger.readers.addresses import NETWORKS, networks_of_owners
+    from coinhaze.ledger.readers.networks import BITCOIN
+    from coinhaze.ledger.readers.psbt import read_psbt
+
+    ours = networks_of_owners(coin_ledger(wallet.chain.graph).owners)
+    network = next((n for n in NETWORKS if n.name in ours), BITCOIN)
+    return read_psbt(path, network=network)
+
+
+def _print(report: WalletReport, form: str) -> None:
+    if form != "text":
+        click.echo(_text(report, form), nl=False)
+        return
+    from rich.console import Console
+
+    from coinhaze.report.sections import sections_text
+
+    Console().print(sections_text(report.title, report.sections(with_inputs=False)))
+
+
+def _text(report: WalletReport, form: str) -> str:
+    if form == "json":
+        from coinhaze.apps.wallet_document import wallet_json
+
+        return wallet_json(report)
+    from coinhaze.report.sections import sections_page, sections_text
+
+    if form == "html":
+        return sections_page(report.title, report.sections())
+    from io import StringIO
+
+    from rich.console import Console
+
+    file = StringIO()
+    Console(file=file, width=WIDTH).print(sections_text(report.title, report.sections()))
+    return file.getvalue()
