@@ -64,6 +64,20 @@ def test_a_real_set_is_ingested_verified_and_scored(data: Path, tmp_path: Path, 
     assert scores.conservation < 1e-9
 
 
+def test_every_token_of_the_first_year_is_scored(data: Path, tmp_path: Path) -> None:
+    path = tmp_path / "store"
+    with Store(path) as store:
+        assert ingest([data / "eth_480000_499999" / "token_transfers.parquet"], store).rows >= 60
+        verify(store)
+        tokens = store.ask("SELECT token, count(*) FROM transfers GROUP BY token ORDER BY token")
+    assert sum(count for _, count in tokens) == 60
+    for token, _ in tokens:
+        scores = coinhaze.score(path, token=token)
+        assert len(scores.bits) > 0
+        assert scores.width <= 1e-9
+        assert np.abs(scores.mass - 1).max() < 1e-10
+
+
 def test_wasabis_blocks_are_scored_and_its_coins_are_there(data: Path, tmp_path: Path) -> None:
     archive = next((data / "btc_wasabi2_emulation_truth").glob("*.tar.xz"))
     with tarfile.open(archive) as packed:

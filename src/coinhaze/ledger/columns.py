@@ -195,6 +195,8 @@ def _is_text(kind: pa.DataType) -> bool:
 
 
 def _one_array(column: pa.ChunkedArray) -> pa.Array:
+    if column.num_chunks == 1:
+        return column.chunk(0)  # combining would copy it
     whole = column.combine_chunks()
     return whole.combine_chunks() if isinstance(whole, pa.ChunkedArray) else whole
 

@@ -26,7 +26,7 @@ from coinhaze.errors import InputError, LedgerError
 from coinhaze.ledger.checks import check_name, exact_amount
 from coinhaze.ledger.readers.json_records import FAULTS
 from coinhaze.ledger.readers.labels import normal_address
-from coinhaze.ledger.readers.packed import UNREADABLE, open_plain
+from coinhaze.ledger.readers.packed import read_plain
 
 LARGEST = 1 << 28  # bytes, unpacked
 COIN_UNIT = 100_000_000  # satoshi in a coin, the same in every chain a node lists coins of
@@ -52,13 +52,7 @@ class Listed:
 
 def read_coin_list(path: str | Path) -> list[Listed]:
     """Read a list of coins or addresses; the format is told by what the file begins with."""
-    try:
-        with open_plain(Path(path)) as file:
-            content = bytes(file.read(LARGEST + 1))
-    except UNREADABLE as error:
-        raise InputError(f"{path}: cannot be read: {error}") from None
-    if len(content) > LARGEST:
-        raise InputError(f"{path}: more than {LARGEST} bytes of coins")
+    content = read_plain(Path(path), most=LARGEST, what="coins")
     return parse_coin_list(content, where=str(path))
 
 

@@ -26,7 +26,7 @@ import msgspec
 
 from coinhaze.errors import InputError, LedgerError, UsageError
 from coinhaze.ledger.checks import check_name
-from coinhaze.ledger.readers.packed import SUFFIXES, UNREADABLE, open_plain
+from coinhaze.ledger.readers.packed import SUFFIXES, read_plain
 
 LARGEST = 1 << 28  # bytes, unpacked
 LARGEST_YAML = 1 << 25
@@ -86,13 +86,7 @@ def _labels(tags: Iterable[Tag]) -> Labels:
 
 
 def _text(path: Path) -> str:
-    try:
-        with open_plain(path) as file:
-            content = bytes(file.read(LARGEST + 1))
-    except UNREADABLE as error:
-        raise InputError(f"{path}: cannot be read: {error}") from None
-    if len(content) > LARGEST:
-        raise InputError(f"{path}: more than {LARGEST} bytes of labels")
+    content = read_plain(path, most=LARGEST, what="labels")
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:

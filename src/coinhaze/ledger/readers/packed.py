@@ -11,6 +11,8 @@ from typing import Any, BinaryIO, cast
 
 import pyarrow as pa
 
+from coinhaze.errors import InputError
+
 GZIP, XZ, ZSTD = b"\x1f\x8b", b"\xfd7zXZ\x00", b"\x28\xb5\x2f\xfd"
 # What zlib begins with, by how hard it tried; some programs call such files .gz.
 ZLIB = (b"\x78\x01", b"\x78\x5e", b"\x78\x9c", b"\x78\xda")
@@ -57,6 +59,18 @@ def open_plain(path: Path) -> BinaryIO:
     if how in ZLIB:
         return io.BufferedReader(_Unzlib(path))
     return open(path, "rb")
+
+
+def read_plain(path: Path, *, most: int, what: str) -> bytes:
+    """Read a whole file of at most so many bytes, unpacked."""
+    try:
+        with open_plain(path) as file:
+            content = bytes(file.read(most + 1))
+    except UNREADABLE as error:
+        raise InputError(f"{path}: cannot be read: {error}") from None
+    if len(content) > most:
+        raise InputError(f"{path}: more than {most} bytes of {what}")
+    return content
 
 
 class _Unzlib(io.RawIOBase):

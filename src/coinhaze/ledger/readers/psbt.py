@@ -14,10 +14,10 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from coinhaze.errors import InputError, LedgerError
+from coinhaze.errors import LedgerError
 from coinhaze.ledger.coins import Input, Output, Transaction
 from coinhaze.ledger.readers.networks import BITCOIN, Network
-from coinhaze.ledger.readers.packed import UNREADABLE, open_plain
+from coinhaze.ledger.readers.packed import read_plain
 from coinhaze.ledger.readers.plain_transaction import (
     MOST_VALUE,
     Paid,
@@ -49,13 +49,7 @@ def read_psbt(path: str | Path, *, network: Network = BITCOIN) -> Transaction:
     The id is that of the transaction without signatures: the one it will have if all its coins
     are of witness kind.
     """
-    try:
-        with open_plain(Path(path)) as file:
-            content = bytes(file.read(LARGEST + 1))
-    except UNREADABLE as error:
-        raise InputError(f"{path}: cannot be read: {error}") from None
-    if len(content) > LARGEST:
-        raise InputError(f"{path}: more than {LARGEST} bytes, which no PSBT needs")
+    content = read_plain(Path(path), most=LARGEST, what="a PSBT")
     return parse_psbt(content, network=network, where=str(path))
 
 
