@@ -228,7 +228,12 @@ def test_origins_show_sources_and_ways(run: Run, transfers: Path) -> None:
     assert "62.50%" in out
     document = json.loads(run("origins", transfers, "carol", "--json", "--top", 1)[1])
     assert document["sources"] == [
-        {"source": "alice", "probability": 0.625, "way": ["alice", "shop", "carol"]}
+        {
+            "source": "alice",
+            "probability": 0.625,
+            "way": ["alice", "shop", "carol"],
+            "label": None,
+        }
     ]
 
 

@@ -61,7 +61,7 @@ def _coin_words(ledger: CoinLedger, output: int, source: str, labels: Mapping[st
 
 def _mined_words(ledger: CoinLedger, tx: int, source: str, labels: Mapping[str, str]) -> str:
     paid = [_owner(ledger, int(k)) for k in np.flatnonzero(ledger.output_tx == tx)]
-    known = [labels[owner] for owner in paid if owner in labels]
+    known = [labels[owner] for owner in paid if owner is not None and owner in labels]
     by = f" by {known[0]}" if known else ""
     height = ledger.heights[tx].as_py()
     block = "" if height is None else f" in block {height}"

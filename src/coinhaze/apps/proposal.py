@@ -64,8 +64,8 @@ def _ties(wallet: Wallet, answer: WhatIf) -> list[str]:
     if not others:
         return [f"It spends exposed money: {answer.exposure or 0.0:.2%} of it is."]
     return [
-        f"It ties {_names(exposed)}, exposed, to {_names(others)}, not exposed: {answer.exposure:.2%} "
-        "of every payment would be exposed."
+        f"It ties {_names(exposed)}, exposed, to {_names(others)}, not exposed: "
+        f"{answer.exposure:.2%} of every payment would be exposed."
     ]
 
 
@@ -85,7 +85,8 @@ def _strangers(wallet: Wallet, answer: WhatIf) -> list[str]:
 
 
 def _payments(wallet: Wallet, answer: WhatIf) -> list[str]:
-    spent = {h.coin.address for name in answer.coins if (h := wallet.named(name.name)) is not None}
+    mine = (wallet.named(coin.name) for coin in answer.coins)
+    spent = {holding.coin.address for holding in mine if holding is not None}
     found = []
     for output in answer.outputs:
         if output.address in answer.listed:

@@ -16,6 +16,7 @@ from coinhaze.apps.holdings import Coin, coin_ledger
 from coinhaze.apps.origin_words import NO_LABELS, Origin, origin_words
 from coinhaze.chain import AbsorbingChain
 from coinhaze.errors import UsageError
+from coinhaze.measure.beyond import Beyond, bits_beyond
 from coinhaze.measure.mixture import Mixture
 
 MOST_PAIRED = 40  # coins, all of whose pairs are looked at
@@ -30,6 +31,20 @@ class Holding:
     row: Mixture
     exposure: float | None  # None where nothing is listed
     origins: tuple[Origin, ...]  # the largest, largest first
+    beyond: Beyond | None = None  # over a whole chain, where the ledger is but a part of it
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """Where the bits are proven to lie: over the whole chain, if that was asked."""
+        found = self.row if self.beyond is None else self.beyond
+        return found.bits_low, found.bits_high
+
+    @property
+    def exposure_high(self) -> float | None:
+        """The exposure if all that was not followed were exposed."""
+        if self.exposure is None:
+            return None
+        return min(self.exposure + (0.0 if self.beyond is None else self.beyond.open), 1.0)
 
     @property
     def equal_origins(self) -> float:
@@ -58,6 +73,11 @@ class Wallet:
         values = [h.coin.value for h in self.holdings]
         return None if None in values else sum(value or 0 for value in values)
 
+    @property
+    def open(self) -> float:
+        """The largest share of a coin's money that was not followed to its origin."""
+        return max(0.0 if h.beyond is None else h.beyond.open for h in self.holdings)
+
     def is_exposed(self, holding: Holding) -> bool:
         """Tell whether a coin's exposure is above the limit."""
         return holding.exposure is not None and holding.exposure > self.limit
@@ -75,11 +95,13 @@ def weigh_wallet(
     limit: float = 0.0,
     labels: Mapping[str, str] = NO_LABELS,
     top: int = 3,
+    most_origins: int | None = None,
 ) -> Wallet:
     """Weigh every coin of a wallet, its groups and pairs; `top` origins of each are named.
 
     `exposed` is a chain of the same graph and policy with a list; `limit` is the exposure up to
-    which a coin counts as not exposed.
+    which a coin counts as not exposed. `most_origins` says that the ledger is a part of a chain
+    with no more origins than that: intervals are then over all of it.
 
     >>> import coinhaze
     >>> from coinhaze.apps.holdings import find_coin
@@ -95,12 +117,16 @@ def weigh_wallet(
     if not 0 <= limit < 1:
         raise UsageError(f"a limit of exposure is from 0 to below 1, not {limit}")
     purse = Purse(chain, coins, exposed=exposed)
-    holdings = tuple(_holding(purse, coin, labels, top) for coin in purse.coins.values())
+    holdings = tuple(
+        _holding(purse, coin, labels, top, most_origins) for coin in purse.coins.values()
+    )
     pairs = tuple(purse.pairs()) if len(holdings) <= MOST_PAIRED else None
     return Wallet(purse, holdings, limit, _groups(purse, holdings, limit), pairs)
 
 
-def _holding(purse: Purse, coin: Coin, labels: Mapping[str, str], top: int) -> Holding:
+def _holding(
+    purse: Purse, coin: Coin, labels: Mapping[str, str], top: int, most_origins: int | None
+) -> Holding:
     alone = purse.together([coin.name])
     graph = purse.chain.graph
     origins = tuple(
@@ -108,7 +134,8 @@ def _holding(purse: Purse, coin: Coin, labels: Mapping[str, str], top: int) -> H
         for row in alone.after.sources(top).to_pylist()
     )
     assert not math.isnan(alone.after.bits)  # the walks of a coin view always end
-    return Holding(coin, alone.after, alone.exposure, origins)
+    beyond = None if most_origins is None else bits_beyond(alone.after, most_origins)
+    return Holding(coin, alone.after, alone.exposure, origins, beyond)
 
 
 def _groups(

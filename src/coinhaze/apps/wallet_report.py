@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from coinhaze.apps.combine import Combination
@@ -94,7 +94,7 @@ def _coins(wallet: Wallet) -> Section:
     exposed = wallet.purse.exposed is not None
     columns = [
         ("", RIGHT), ("coin", LEFT), ("value", RIGHT), ("bits", RIGHT), ("proven", RIGHT),
-        ("as among equal origins", RIGHT), ("steps back", RIGHT),
+        ("as among", RIGHT), ("steps", RIGHT),
     ]  # fmt: skip
     columns += [("exposure", RIGHT)] if exposed else []
     rows = []
@@ -103,15 +103,31 @@ def _coins(wallet: Wallet) -> Section:
         name = coin.name if coin.label is None else f"{coin.name} ({coin.label})"
         cells = [str(place), name, _value(coin.value), f"{row.bits:.4f}", _proven(holding)]
         cells += [f"{holding.equal_origins:,.1f}", f"{row.steps:.2f}"]
-        cells += [f"{holding.exposure:.2%}"] if exposed else []
+        cells += [_exposure(holding)] if exposed else []
         rows.append(tuple(cells))
-    return Section("Your coins", columns=tuple(columns), rows=tuple(rows))
+    lines = (
+        "Proven: how far the bits can be off, or between which bounds they lie. As among: so many "
+        "equally likely origins would leave the same doubt. Steps: how far back origins are.",
+    )
+    return Section("Your coins", lines, columns=tuple(columns), rows=tuple(rows))
 
 
 def _proven(holding: Holding) -> str:
-    row = holding.row
-    half = (row.bits_high - row.bits_low) / 2
-    return f"±{half:.0e}" if half <= EXACT else f"{row.bits_low:.4f} to {row.bits_high:.4f}"
+    low, high = holding.interval
+    half = (high - low) / 2
+    return f"±{half:.0e}" if half <= EXACT else f"{low:.4f} to {high:.4f}"
+
+
+def _exposure(holding: Holding) -> str:
+    low, high = holding.exposure or 0.0, holding.exposure_high or 0.0
+    return _percent(low) if low == high else f"{_percent(low)} to {_percent(high)}"
+
+
+def _percent(share: float) -> str:
+    """Write a share so that a little is not taken for nothing, nor nearly all for all."""
+    if 0 < share < 5e-5:
+        return "<0.01%"
+    return ">99.99%" if 1 - 5e-5 < share < 1 else f"{share:.2%}"
 
 
 def _value(value: int | None) -> str:
@@ -123,12 +139,12 @@ def _origins(wallet: Wallet) -> Section:
     for place, holding in enumerate(wallet.holdings, 1):
         told = 0.0
         for origin in holding.origins:
-            rows.append((str(place), f"{origin.share:.2%}", origin.words))
+            rows.append((str(place), _percent(origin.share), origin.words))
             told += origin.share
         more = len(holding.row.outcomes) + len(holding.row.others) - len(holding.origins)
         if more > 0:
             rest = f"{more:,} other origins" if more > 1 else "one other origin"
-            rows.append((str(place), f"{max(1 - told, 0.0):.2%}", rest))
+            rows.append((str(place), _percent(max(1 - told, 0.0)), rest))
     columns = (("coin", RIGHT), ("share", RIGHT), ("from", LEFT))
     return Section("Where they came from", columns=columns, rows=tuple(rows))
 
@@ -158,18 +174,23 @@ def _groups(wallet: Wallet) -> list[Section]:
 
 
 def _figures(wallet: Wallet, some: Combination) -> list[str]:
-    cells = [_range([f"{bits:.4f}" for bits in some.bits_before]), f"{some.after.bits:.4f}"]
+    cells = [_range(some.bits_before, _bits), _bits(some.after.bits)]
     if some.exposure is None or some.exposure_before is None:
         return cells
-    before = _range([f"{share:.2%}" for share in some.exposure_before])
-    return [*cells, before, f"{some.exposure:.2%}", _verdict(wallet, some)]
+    before = _range(some.exposure_before, _percent)
+    return [*cells, before, _percent(some.exposure), _verdict(wallet, some)]
 
 
-def _range(figures: Sequence[str]) -> str:
+def _range(figures: Sequence[float], write: Callable[[float], str]) -> str:
+    """Write one or two figures, or between which more of them lie."""
     if len(figures) <= 2:
-        return ", ".join(figures)
-    by_size = sorted(figures, key=lambda text: float(text.rstrip("%")))
-    return by_size[0] if by_size[0] == by_size[-1] else f"{by_size[0]} to {by_size[-1]}"
+        return ", ".join(map(write, figures))
+    low, high = write(min(figures)), write(max(figures))
+    return low if low == high else f"{low} to {high}"
+
+
+def _bits(bits: float) -> str:
+    return f"{bits:.4f}"
 
 
 def _verdict(wallet: Wallet, some: Combination) -> str:
@@ -184,21 +205,21 @@ def _proposal(wallet: Wallet, proposal: Proposal) -> Section:
     exposed = answer.exposure is not None
     rows = [
         ("spends", _spent(wallet, c.name), _value(c.value), f"{c.bits:.4f}")
-        + ((f"{c.exposure:.2%}",) if exposed else ())
+        + ((_percent(c.exposure or 0.0),) if exposed else ())
         for c in answer.coins
     ]
     after = f"{answer.after.bits:.4f}"
     for output in answer.outputs:
         share = answer.exposure_of(output)
         told = ("pays", output.address or "no address", _value(output.value), after)
-        rows.append(told + ((f"{share:.2%}",) if exposed else ()))
+        rows.append(told + ((_percent(share or 0.0),) if exposed else ()))
     if answer.fee is not None:
         rows.append(("fee", "", _value(answer.fee), "") + (("",) if exposed else ()))
     if not answer.outputs:
         values = [c.value for c in answer.coins]
         value = None if None in values else sum(v or 0 for v in values)
         told = ("pays", "anybody", _value(value), after)
-        rows.append(told + ((f"{answer.exposure:.2%}",) if exposed else ()))
+        rows.append(told + ((_percent(answer.exposure or 0.0),) if exposed else ()))
     columns = [("", LEFT), ("coin or address", LEFT), ("value", RIGHT), ("bits", RIGHT)]
     columns += [("exposure", RIGHT)] if exposed else []
     among = f"{2.0**answer.after.bits:,.1f}"

@@ -36,18 +36,30 @@ def window_words(wallet: Wallet) -> str:
 
 def how_sure(wallet: Wallet) -> list[str]:
     """Say how sure the figures are, and of what."""
-    widest = max(h.row.bits_high - h.row.bits_low for h in wallet.holdings)
-    exact = (
-        f"Bits are exact but for roundings: every coin's whole past in this ledger was followed, "
-        f"and each is proven to {widest / 2:.0e} bits or better."
-        if widest <= EXACT
-        else f"Bits are proven to {widest / 2:.4f} or better, each within the interval told."
-    )
+    widest = max(high - low for low, high in (h.interval for h in wallet.holdings))
     return [
-        exact,
+        *(_beyond_words(wallet, widest) if wallet.open > 0 else [_exact_words(widest)]),
         "That is how sure the sum is, not how sure the story: it holds for this ledger, this rule "
         "and what the observer is taken to know.",
         window_words(wallet),
+    ]
+
+
+def _exact_words(widest: float) -> str:
+    return (
+        "Bits are exact but for roundings: every coin's whole past in this ledger was followed, "
+        f"and each is proven to {widest / 2:.0e} bits or better."
+    )
+
+
+def _beyond_words(wallet: Wallet, widest: float) -> list[str]:
+    return [
+        f"Not all of the past was fetched: up to {wallet.open:.2%} of a coin's money comes from "
+        "further back. Its bits over the whole chain are proven to lie in the interval told, which "
+        f"is up to {widest:.4f} bits wide; --width asks for a narrower one, --most lets it fetch "
+        "more.",
+        "Bits in the tables, and what is suggested by them, take each coin further back for one "
+        "origin: where intervals overlap, the order of two coins is not proven.",
     ]
 
 
@@ -60,8 +72,8 @@ def would_change(wallet: Wallet) -> list[str]:
         f"The rule. {rule} Others: --policy; coinhaze score --policy fifo or lifo.",
         f"What the observer knows: --links tells where payments came from ({known}). Every payment "
         "somebody learns to link can lower the bits, also later.",
-        "The window. Money from before it is one origin a coin; an earlier start can raise the bits "
-        "or lower them.",
+        "The window. Money from before it is one origin a coin; an earlier start can raise the "
+        "bits or lower them.",
     ]
     if wallet.purse.exposed is None:
         lines.append("Exposure is not told: no addresses are named with --exposed.")

@@ -20,6 +20,7 @@ COMMANDS = (
     "origins",
     "robustness",
     "score",
+    "screen",
     "simulate",
     "verify",
     "wallet",

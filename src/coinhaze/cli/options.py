@@ -46,13 +46,22 @@ _CHAIN = (
 
 def model_options(command: F) -> F:
     """Add every option that shapes graph and chain."""
+    return _with(command, _GRAPH + _CHAIN)
+
+
+def graph_options(command: F) -> F:
+    """Add every option that shapes the graph."""
+    return _with(command, _GRAPH)
+
+
+def _with(command: F, options: tuple[tuple[str, tuple[str, ...] | None, str], ...]) -> F:
     flags = (
         ("--top-up", "Raise an incomplete opening table to what was spent."),
         ("--complete", "The ledger begins with its chain: an unknown coin is an error."),
     )
     for name, text in flags:
         command = click.option(name, is_flag=True, help=text)(command)
-    for name, choices, text in reversed(_GRAPH + _CHAIN):
+    for name, choices, text in reversed(options):
         kind = click.Choice(choices) if choices else str
         command = click.option(name, type=kind, help=text)(command)
     return command

@@ -17,9 +17,11 @@ if TYPE_CHECKING:
     from coinhaze.apps.wallet import Wallet
     from coinhaze.apps.wallet_report import WalletReport
     from coinhaze.ledger.coins import Transaction
+    from coinhaze.ledger.readers.coin_list import Listed
 
 FORMS = ("text", "json", "html")
 SUFFIXES = {".html": "html", ".htm": "html", ".json": "json", ".txt": "text"}
+NODE_OPTIONS = ("width", "most", "cache")
 WIDTH = 120  # letters a line, in a file of text
 
 
@@ -42,6 +44,9 @@ WIDTH = 120  # letters a line, in a file of text
 )
 @some_options("--links", "--history", "--pools", "--format", "--from", "--to", "--unknown")
 @click.option("--complete", is_flag=True, help="The ledger begins with its chain.")
+@click.option("--width", type=click.FloatRange(0), help="From a node: bits an interval may have.")
+@click.option("--most", type=click.IntRange(1), help="From a node: transactions to fetch at most.")
+@click.option("--cache", help="From a node: a FILE to keep transactions in.")
 @click.option("--top", type=click.IntRange(1), default=3, help="Origins of a coin to name.")
 @click.option("--as", "form", type=click.Choice(FORMS), help="What to print. [default: text]")
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="A .html, .json or .txt.")
@@ -55,6 +60,9 @@ def command(
 ) -> None:
     """Tell of a wallet's coins: bits, origins, exposure, what goes together, which to spend.
 
+    LEDGER is a file or several, or a node: bitcoin+http://127.0.0.1:8332, whose chain is then
+    walked back from the coins only as far as --width needs.
+
     Example: coinhaze wallet ledger --coins mine.txt --exposed known.txt --amount 50000
     """
     from coinhaze.errors import UsageError
@@ -62,7 +70,7 @@ def command(
     if spend is not None and psbt is not None:
         raise UsageError("--spend and --psbt are two proposals: ask one at a time")
     files = [options[n] for n in ("coins", "exposed", "labels", "links", "history") if options[n]]
-    inputs = [*sources, *files, *([psbt] if psbt else [])]
+    inputs = [*(s for s in sources if not _is_node(s)), *files, *([psbt] if psbt else [])]
     form = _form(form, output, inputs)
     report = wait_for("weighing", lambda _: _report(sources, inputs, spend, psbt, options))
     if output is None:
@@ -118,6 +126,12 @@ def _report(
     )
 
 
+def _is_node(source: str) -> bool:
+    from coinhaze.ledger.follow import is_node
+
+    return is_node(source)
+
+
 def _wallet(sources: Sequence[str], options: dict[str, Any]) -> Wallet:
     from coinhaze.apps.exposed import exposed_chain
     from coinhaze.apps.holdings import find_coins
@@ -130,15 +144,55 @@ def _wallet(sources: Sequence[str], options: dict[str, Any]) -> Wallet:
     listed = read_coin_list(options["coins"])
     names = None if options["exposed"] is None else read_listed(options["exposed"])
     labels = {} if options["labels"] is None else read_labels(options["labels"]).names
-    ours = ("coins", "exposed", "labels", "limit", "amount", "top")
+    ours = ("coins", "exposed", "labels", "limit", "amount", "top", *NODE_OPTIONS)
     settings = settings_of({n: v for n, v in options.items() if n not in ours})
-    chain = chain_of(list(sources), **settings)
+    thing, most_origins = _opened(sources, listed, settings, options)
+    chain = chain_of(thing, **settings)
     coins = find_coins(chain.graph, listed)
     beliefs = {name: settings[name] for name in ("policy", "links") if name in settings}
     exposed = None if names is None else exposed_chain(chain.graph, names, **beliefs)
     return weigh_wallet(
-        chain, coins, exposed=exposed, limit=options["limit"], labels=labels, top=options["top"]
-    )
+        chain, coins, exposed=exposed, limit=options["limit"], labels=labels, top=options["top"],
+        most_origins=most_origins,
+    )  # fmt: skip
+
+
+def _opened(
+    sources: Sequence[str], listed: list[Listed], settings: dict[str, Any], options: dict[str, Any]
+) -> tuple[Any, int | None]:
+    """Give what the files are, or the part of a node's chain that was walked back."""
+    from coinhaze.errors import UsageError
+
+    asked = {n: options[n] for n in NODE_OPTIONS if options[n] is not None}
+    if not any(map(_is_node, sources)):
+        if asked:
+            raise UsageError(f"--{next(iter(asked))} is for nodes: bitcoin+http://host:port")
+        return list(sources), None
+    if len(sources) > 1 or settings.keys() - {"policy"}:
+        more = sorted(settings.keys() - {"policy"})
+        raise UsageError(f"from a node take one source and no other settings than --policy: {more}")
+    if not sources[0].startswith("bitcoin+"):
+        raise UsageError(
+            "coins are walked back over a node of Bitcoin alone, bitcoin+http://host:port: read "
+            "the blocks of others into a store with coinhaze ingest"
+        )
+    from contextlib import closing
+
+    from coinhaze.apps.walk_back import walk_back
+    from coinhaze.ledger.follow import open_node
+    from coinhaze.ledger.nodes.past import Past
+    from coinhaze.ledger.nodes.transaction_cache import TransactionCache, default_cache
+
+    _, node = open_node(sources[0])
+    file = asked.pop("cache", default_cache())
+    with closing(node.rpc), TransactionCache(file, node.network) as cache:
+        past = Past(node, cache)
+        walked = walk_back(past, listed, **asked, **settings)
+    told = f"{past.asked:,} transactions asked of the node, {past.found:,} found in the cache"
+    tell_notes((told,))
+    if not walked.reached:
+        tell_notes((f"not all intervals are within {walked.width} bits: they are as told",))
+    return walked.ledger, walked.blocks
 
 
 def _proposal(wallet: Wallet, spend: str | None, psbt: str | None) -> Proposal | None:

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from coinhaze.chain import AbsorbingChain
 from coinhaze.ledger.amounts import Floats, Ints
 
 
 @dataclass(frozen=True, eq=False)
 class Hop:
-    """Where a walk is after so many steps, how much of it ends there, and how it goes on."""
+    """Where a walk is after so many hops, how much of it ends there, and how it goes on."""
 
-    nodes: Ints  # in order of number
+    parties: Ints  # coins, transactions, accounts, by number, in order
+    nodes: Ints  # of each a node that money came to
     share: Floats  # of the money, at each of them ...
     ended: Floats  # ... and the part whose source it is
-    at: Ints  # moves on: from which of `nodes` ...
+    at: Ints  # moves on: from which of `parties` ...
     to: Ints  # ... to which of the next hop's ...
     flow: Floats  # ... and how much moves
 
@@ -39,15 +38,10 @@ class Hops:
     chain: AbsorbingChain
     node: int
     hops: tuple[Hop, ...]
+    earlier: float  # how much comes from before the last hop
 
     def __len__(self) -> int:
         return len(self.hops)
 
     def __getitem__(self, hop: int) -> Hop:
         return self.hops[hop]
-
-    @property
-    def earlier(self) -> float:
-        """How much comes from before the last hop."""
-        last = self.hops[-1]
-        return float(np.sum(last.share * (1 - self.chain.walk.own[last.nodes])))

@@ -20,10 +20,17 @@ from coinhaze.measure.correlation import correlations
 SUFFIXES = (".csv", ".json", ".parquet")
 
 
-def check_output(path: Path, inputs: Sequence[str | Path] = ()) -> None:
+def check_output(
+    path: Path, inputs: Sequence[str | Path] = (), *, suffixes: Sequence[str] = SUFFIXES
+) -> None:
     """Refuse, before any work is done, a file that cannot or should not be written."""
-    if path.suffix not in SUFFIXES:
-        raise UsageError(f"{path}: write to a file ending in {', '.join(SUFFIXES)}")
+    if path.suffix not in suffixes:
+        raise UsageError(f"{path}: write to a file ending in {', '.join(suffixes)}")
+    check_place(path, inputs)
+
+
+def check_place(path: Path, inputs: Sequence[str | Path] = ()) -> None:
+    """Refuse a file whose folder is not there, or that would take an input's place."""
     if not path.parent.is_dir():
         raise InputError(f"{path}: cannot be written: there is no folder {path.parent}")
     for name in inputs:
@@ -49,7 +56,14 @@ def write_scores(scores: Scores, path: Path, provenance: dict[str, object]) -> l
     if path.suffix == ".json":
         write_whole(path, lambda p: p.write_text(scores_json(scores, provenance), encoding="utf-8"))
         return [path]
-    table = scores.to_arrow()
+    return write_table(scores.to_arrow(), path, provenance)
+
+
+def write_table(table: pa.Table, path: Path, provenance: dict[str, object]) -> list[Path]:
+    """Write a table to CSV or Parquet, its provenance beside it or inside; says what was written.
+
+    In CSV no name can be taken for a formula; Parquet has names as they are.
+    """
     about = json.dumps(provenance, indent=1, allow_nan=False) + "\n"
     if path.suffix == ".parquet":
         table = table.replace_schema_metadata({"coinhaze": about})

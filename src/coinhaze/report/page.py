@@ -20,7 +20,7 @@ th, td { padding: .3rem .7rem; border-bottom: 1px solid var(--line); text-align:
   vertical-align: top; overflow-wrap: anywhere; }
 th { color: var(--soft); font-weight: 600; }
 th.number, td.number { text-align: right; font-variant-numeric: tabular-nums;
-  white-space: nowrap; }
+  white-space: pre; }
 .warning { border-left: 3px solid var(--source); padding-left: .7rem; }
 svg { max-width: none; }
 svg text { font: 12px system-ui, sans-serif; fill: var(--ink); paint-order: stroke;

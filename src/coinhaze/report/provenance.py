@@ -16,16 +16,22 @@ def provenance(
 ) -> dict[str, object]:
     """Describe how scores came to be, the same for the same inputs and command."""
     chain = scores.chain
-    return {
-        "software": f"coinhaze {__version__}",
-        "command": command,
-        "inputs": input_digests(inputs),
+    return made_by(inputs=inputs, command=command) | {
         "settings": chain.settings,
         "method": scores.method,
         "widest_interval_bits": scores.width,
         "standard_error_bits": scores.summary().standard_error,
         "conservation_error": scores.conservation,
         "notes": list(chain.notes),
+    }
+
+
+def made_by(*, inputs: Sequence[str | Path] = (), command: str = "") -> dict[str, object]:
+    """Name the software, the command, and every file that was read with its digest."""
+    return {
+        "software": f"coinhaze {__version__}",
+        "command": command,
+        "inputs": input_digests(inputs),
     }
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from rich.console import Group, RenderableType
 from rich.table import Table
@@ -9,6 +11,7 @@ from rich.text import Text
 
 from coinhaze.ledger.amounts import Ints
 from coinhaze.measure import Origins, Scores, Summary
+from coinhaze.report.layers import short_name
 
 
 def summary_table(summary: Summary) -> Table:
@@ -86,8 +89,8 @@ def scores_report(scores: Scores, *, most: int = 5) -> Group:
     return Group(*parts)
 
 
-def origins_report(origins: Origins, *, most: int = 10) -> Group:
-    """Show one coin's sources, largest first, and the likeliest way from each."""
+def origins_sentence(origins: Origins) -> str:
+    """Say one coin's bits, how sure they are and how far its money came."""
     count = 2.0**origins.bits
     half = (origins.bits_high - origins.bits_low) / 2
     one = len(origins.outcomes) == 1 and origins.bits_high < 1e-9
@@ -95,7 +98,11 @@ def origins_report(origins: Origins, *, most: int = 10) -> Group:
     steps = "" if np.isnan(origins.steps) else f"; {origins.steps:.2f} steps back on average"
     between = f"between {origins.bits_low:.4f} and {origins.bits_high:.4f}"
     proven = f"proven to {half:.0e}" if half <= 1e-6 else f"proven {between}"
-    sentence = f"{origins.bits:.4f} bits, {proven}: {among}{steps}."
+    return f"{origins.bits:.4f} bits, {proven}: {among}{steps}."
+
+
+def origins_report(origins: Origins, *, most: int = 10, labels: Sequence[str | None] = ()) -> Group:
+    """Show one coin's sources, largest first, the likeliest way from each, and their labels."""
     table = Table(title="Origins", title_justify="left")
     table.add_column("source", overflow="fold")
     table.add_column("share", justify="right")
@@ -105,21 +112,30 @@ def origins_report(origins: Origins, *, most: int = 10) -> Group:
     shown = origins.sources().slice(0, most).to_pylist()
     for rank, row in enumerate(shown):
         way = origins.way(rank)
-        if len(way) > 7:
-            way = [*way[:3], f"({len(way) - 6} more)", *way[-3:]]
-        cells = [Text(" → ".join(map(_short, way)))] if ways else []
-        table.add_row(Text(row["source"]), f"{row['probability']:.2%}", *cells)
+        cells = [Text(way_words(way))] if ways else []
+        label = labels[rank] if rank < len(labels) else None
+        name = row["source"] if label is None else f"{label}: {row['source']}"
+        table.add_row(Text(name), f"{row['probability']:.2%}", *cells)
     rest = len(origins.outcomes) - len(shown)
     if rest:
         share = float(np.sum(origins.probability[len(shown) :]))
         table.add_row(Text(f"other, {rest:,} sources"), f"{share:.2%}")
     if origins.missing > 5e-5:
         table.add_row("not followed to its end", f"{origins.missing:.2%}")
-    return Group(Text(origins.name, style="bold"), Text(sentence), table)
+    sentence = Text(origins_sentence(origins))
+    return Group(Text(origins.name, style="bold"), sentence, table)
 
 
-def _short(name: str) -> str:
-    return name if len(name) <= 24 else f"{name[:10]}…{name[-10:]}"
+def way_words(way: Sequence[str]) -> str:
+    """Write a way with arrows, the middle of a long one left out.
+
+    >>> way_words("abcdefghi")
+    'a → b → c → (3 more) → g → h → i'
+    """
+    shown = list(way)
+    if len(shown) > 7:
+        shown = [*shown[:3], f"({len(shown) - 6} more)", *shown[-3:]]
+    return " → ".join(map(short_name, shown))
 
 
 def _number(value: float) -> str:

@@ -26,7 +26,7 @@ from coinhaze.measure import Origins
 from coinhaze.solve.moves_of import moves_of
 
 # Beginnings of paths that are looked at before those found so far must do.
-MOST_LOOKS = 100_000
+MOST_LOOKS = 50_000
 # Shortest paths need positive lengths: a certain move costs next to nothing.
 SHORTEST = 1e-12
 
@@ -42,6 +42,12 @@ class Path:
 
 # A node, and what comes after it on the way to the start.
 _Beginning = tuple[int, Any]
+# A move: how long the rest of a path is with it, at least; how long it is itself; its probability;
+# where it leads.
+_Move = tuple[float, float, float, int]
+# The length it has at least once finished, a number for ties, its own length and share, whether it
+# is whole.
+_Item = tuple[float, int, float, float, bool, _Beginning]
 
 
 def largest_paths(found: Origins, *, most: int = 3) -> list[Path]:
@@ -62,9 +68,10 @@ def largest_paths(found: Origins, *, most: int = 3) -> list[Path]:
     past = _Past(chain, found.past)
     start = int(np.searchsorted(found.past, found.node))
     paths = []
-    for beginning in islice(past.finished(start, most), most):
-        nodes = [int(found.past[k]) for k in _unrolled(beginning)]
-        paths.append(Path(tuple(nodes), int(chain.column[nodes[0]]), _product(chain, nodes)))
+    for share, beginning in islice(past.finished(start, most), most):
+        nodes = found.past[_unrolled(beginning)].tolist()
+        whole = share * float(chain.walk.own[nodes[0]])
+        paths.append(Path(tuple(nodes), int(chain.column[nodes[0]]), whole))
     return paths
 
 
@@ -76,7 +83,8 @@ class _Past:
         to = np.minimum(np.searchsorted(nodes, before), len(nodes) - 1)
         # A past that was cut off by its accuracy leads out of what is known.
         known = (nodes[to] == before) & (chance > 0)
-        self.length = np.maximum(-np.log2(chance[known]), SHORTEST)
+        self.chance = chance[known]
+        self.length = np.maximum(-np.log2(self.chance), SHORTEST)
         at, self.to = at[known], to[known]
         self.first = np.searchsorted(at, np.arange(len(nodes) + 1))
         column, own = chain.column[nodes], chain.walk.own[nodes]
@@ -84,6 +92,7 @@ class _Past:
         self.end = np.full(len(nodes), np.inf)
         self.end[ends] = np.maximum(-np.log2(own[ends]), SHORTEST)
         self.left = self._left(at, ends)
+        self.best: dict[int, list[_Move]] = {}
 
     def _left(self, at: Ints, ends: Ints) -> Floats:
         n = len(self.end)
@@ -98,48 +107,45 @@ class _Past:
         left: Floats = scipy.sparse.csgraph.dijkstra(backwards, indices=n)
         return left[:n]
 
-    def finished(self, start: int, most: int) -> Iterator[_Beginning]:
-        """Give whole paths back from a node, largest first."""
+    def finished(self, start: int, most: int) -> Iterator[tuple[float, _Beginning]]:
+        """Give whole paths back from a node, largest first, and the share of their moves."""
         if not math.isfinite(self.left[start]):
             return
         order = count()
-        heap = [(float(self.left[start]), next(order), 0.0, False, (start, None))]
+        begin: _Item = (float(self.left[start]), next(order), 0.0, 1.0, False, (start, None))
+        heap = [begin]
         for _ in range(MOST_LOOKS):
             if not heap:
                 return
-            _, _, length, done, beginning = heapq.heappop(heap)
+            _, _, length, share, done, beginning = heapq.heappop(heap)
             if done:
-                yield beginning
+                yield share, beginning
                 continue
             node = beginning[0]
             if math.isfinite(self.end[node]):
                 whole = length + float(self.end[node])
-                heapq.heappush(heap, (whole, next(order), whole, True, beginning))
-            for step, to in self._best(node, most):
-                item = (length + step, (to, beginning))
-                least = item[0] + float(self.left[to])
-                heapq.heappush(heap, (least, next(order), item[0], False, item[1]))
+                heapq.heappush(heap, (whole, next(order), whole, share, True, beginning))
+            for least, step, chance, to in self._best(node, most):
+                item = (length + step, share * chance, False, (to, beginning))
+                heapq.heappush(heap, (length + least, next(order), *item))
 
-    def _best(self, node: int, most: int) -> list[tuple[float, int]]:
+    def _best(self, node: int, most: int) -> list[_Move]:
         """Give the moves of a node that can be part of the `most` largest paths through it."""
+        if node in self.best:
+            return self.best[node]
         moves = slice(self.first[node], self.first[node + 1])
         to, length = self.to[moves], self.length[moves]
         total = length + self.left[to]
         best = np.argsort(total, kind="stable")[:most]
         best = best[np.isfinite(total[best])]
-        return list(zip(length[best].tolist(), to[best].tolist(), strict=True))
+        columns = (total, length, self.chance[moves], to)
+        self.best[node] = list(zip(*(c[best].tolist() for c in columns), strict=True))
+        return self.best[node]
 
 
 def _unrolled(beginning: _Beginning | None) -> list[int]:
-    nodes = []
+    nodes: list[int] = []
     while beginning is not None:
         nodes.append(beginning[0])
         beginning = beginning[1]
     return nodes
-
-
-def _product(chain: AbsorbingChain, nodes: list[int]) -> float:
-    share = float(chain.walk.own[nodes[0]])
-    for before, node in zip(nodes, nodes[1:], strict=False):
-        share *= float(chain.Q[node, before])
-    return share

@@ -51,7 +51,7 @@ class Payments:
 
 def payments_of(graph: TransactionGraph) -> Payments:
     """Put the payments of a graph in order; it must be one that knows their order."""
-    _check_view(graph)
+    check_order(graph)
     assert graph.amounts is not None
     assert graph.opening is not None
     parties = len(graph.names.parties)
@@ -75,7 +75,8 @@ def payments_of(graph: TransactionGraph) -> Payments:
     )
 
 
-def _check_view(graph: TransactionGraph) -> None:
+def check_order(graph: TransactionGraph) -> None:
+    """Refuse a graph whose money cannot be followed in order."""
     if graph.amounts is None:
         raise UsageError("this ledger hides amounts: ordered policies need them")
     if graph.settings.get("view") == "address":

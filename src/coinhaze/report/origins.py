@@ -1,0 +1,203 @@
+"""One node's origins told in four ways: for a terminal, as JSON, for Graphviz, as a page."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from coinhaze.errors import UsageError
+from coinhaze.measure import Origins
+from coinhaze.report.dot import dot
+from coinhaze.report.labels import Labelled
+from coinhaze.report.layers import Box, Layers
+from coinhaze.report.page import Html, page, section, table
+from coinhaze.report.sankey import sankey
+from coinhaze.report.tables import origins_report, origins_sentence, way_words
+
+NOT = (
+    "It is not proof that anybody paid anybody, and no grade. It is what this ledger, this window "
+    "and this rule of sharing leave open; another rule, a longer window, or somebody who knows "
+    "more than the ledger says, gives other shares."
+)
+A_HOP = (
+    "A hop is one step back: to the account that paid, to the transaction that made a coin, or "
+    "to a coin that a transaction spent. Money that stays in an account makes no hop."
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Told:
+    """Origins, with what a reader needs beside them."""
+
+    origins: Origins
+    labelled: Labelled
+    layers: Layers | None  # None under ordered policies, which follow parcels
+    most: int = 10
+
+    def labels(self) -> list[str | None]:
+        """Give the labels of the sources that are shown."""
+        shown = self.origins.outcomes[: self.most]
+        return self.labelled.of_outcomes(self.origins.chain, shown)
+
+    def by_label(self) -> list[tuple[str, int, float]]:
+        """Add sources up by label: label, how many, their share; largest first."""
+        sums: dict[str, tuple[int, float]] = {}
+        if self.labelled.labels:
+            found = self.origins
+            texts = self.labelled.of_outcomes(found.chain, found.outcomes)
+            for text, share in zip(texts, found.probability.tolist(), strict=True):
+                if text is not None:
+                    count, total = sums.get(text, (0, 0.0))
+                    sums[text] = count + 1, total + share
+        return sorted(((k, n, p) for k, (n, p) in sums.items()), key=lambda row: (-row[2], row[0]))
+
+    def other(self) -> tuple[int, float]:
+        """Count the sources that are not shown, and their share."""
+        rest = self.origins.probability[self.most :]
+        return len(rest), float(rest.sum())
+
+
+def told_text(told: Told) -> Group:
+    """Lay origins out for a terminal."""
+    report = origins_report(told.origins, most=told.most, labels=told.labels())
+    parts: list[RenderableType] = [report]
+    for title, columns, rows in (_label_rows(told), _hop_rows(told)):
+        if rows:
+            shown = Table(title=title, title_justify="left")
+            for k, name in enumerate(columns):
+                words = name in ("label", "where it was")
+                shown.add_column(
+                    name, justify="left" if words or not k else "right", overflow="fold"
+                )
+            for row in rows:
+                shown.add_row(*(Text(cell) for cell in row))
+            parts.append(shown)
+    return Group(*parts)
+
+
+def told_json(told: Told, made_by: Mapping[str, object]) -> str:
+    """Give origins as JSON text with keys that stay."""
+    document: dict[str, Any] = told.origins.as_dict(most=told.most)
+    for row, label in zip(document["sources"], told.labels(), strict=True):
+        row["label"] = label
+    count, share = told.other()
+    document["label"] = told.labelled.of(np.array([told.origins.node]))[0]
+    document["other"] = {"sources": count, "probability": share}
+    document["labels"] = [
+        {"label": text, "sources": n, "probability": p} for text, n, p in told.by_label()
+    ]
+    layers = told.layers
+    document["hops"] = (
+        [] if layers is None else [*map(_hop, range(len(layers.boxes)), layers.boxes)]
+    )
+    document["earlier"] = None if layers is None else layers.earlier
+    document["provenance"] = dict(made_by)
+    return json.dumps(document, indent=1, allow_nan=False) + "\n"
+
+
+def told_dot(told: Told) -> str:
+    """Give flow by hop for Graphviz."""
+    if told.layers is None:
+        raise UsageError(
+            "an ordered policy follows parcels: there is no flow by hop to draw; "
+            "ask for text, json or html"
+        )
+    return dot(told.layers, title=f"origins of {told.origins.name}")
+
+
+def told_page(told: Told, made_by: Mapping[str, object]) -> str:
+    """Give origins as a page with a drawing of the flow by hop."""
+    label = told.labelled.of(np.array([told.origins.node]))[0]
+    name = told.origins.name if label is None else f"{label}: {told.origins.name}"
+    parts: list[Html] = [section("In short", origins_sentence(told.origins), NOT)]
+    if told.layers is not None:
+        drawing = sankey(told.layers)
+        parts.append(section("Flow by hop", _legend(told.layers), drawing, A_HOP))
+    for title, columns, rows in (_source_rows(told), _label_rows(told), _hop_rows(told)):
+        if rows:
+            right = [k for k, c in enumerate(columns) if c in _NUMBERS]
+            parts.append(section(title, table(columns, rows, right=right)))
+    parts.append(section("How it was made", _facts(told, made_by)))
+    return page(f"Origins of {name}", parts)
+
+
+_Rows = tuple[str, tuple[str, ...], list[tuple[str, ...]]]
+_NUMBERS = ("share", "sources", "hop", "reached", "ends here")
+
+
+def _source_rows(told: Told) -> _Rows:
+    rows: list[tuple[str, ...]] = []
+    shown = told.origins.sources().slice(0, told.most).to_pylist()
+    for rank, (row, label) in enumerate(zip(shown, told.labels(), strict=True)):
+        way = way_words(told.origins.way(rank))
+        rows.append((row["source"], label or "", f"{row['probability']:.4%}", way))
+    count, share = told.other()
+    if count:
+        rows.append((f"other, {count:,} sources", "", f"{share:.4%}", ""))
+    if told.origins.missing > 5e-7:
+        rows.append(("not followed to its end", "", f"{told.origins.missing:.4%}", ""))
+    return "Sources", ("source", "label", "share", "likeliest way it came"), rows
+
+
+def _label_rows(told: Told) -> _Rows:
+    rows: list[tuple[str, ...]]
+    rows = [(text, f"{n:,}", f"{p:.2%}") for text, n, p in told.by_label()[: told.most]]
+    return "By label", ("label", "sources", "share"), rows
+
+
+def _hop_rows(told: Told) -> _Rows:
+    rows: list[tuple[str, ...]] = []
+    layers = told.layers
+    for hop, boxes in enumerate(() if layers is None else layers.boxes):
+        figures = (sum(b.share for b in boxes), sum(b.ended for b in boxes))
+        words = "; ".join(box.words() for box in boxes)
+        rows.append((str(hop), *(f"{v:.2%}" for v in figures), words))
+    if layers is not None and layers.earlier > 5e-5:
+        rows.append(("…", f"{layers.earlier:.2%}", "", "further back"))
+    return "By hop", ("hop", "reached", "ends here", "where it was"), rows
+
+
+def _hop(number: int, boxes: tuple[Box, ...]) -> dict[str, object]:
+    shown = [box for box in boxes if not box.other]
+    rest = [box for box in boxes if box.other]
+    return {
+        "hop": number,
+        "reached": sum(box.share for box in boxes),
+        "ended": sum(box.ended for box in boxes),
+        "nodes": [
+            {"node": b.name, "nodes": b.nodes, "label": b.label, "share": b.share, "ended": b.ended}
+            for b in shown
+        ],
+        "other": {
+            "nodes": sum(box.nodes for box in rest),
+            "share": sum((box.share for box in rest), 0.0),
+            "ended": sum((box.ended for box in rest), 0.0),
+        },
+    }
+
+
+def _legend(layers: Layers) -> str:
+    rest = f" {layers.earlier:.2%} comes from further back." if layers.earlier > 5e-7 else ""
+    return (
+        "Time runs from left to right; the width of a band is the share of the node's money that "
+        f"came along it. The second colour marks what ends at a source.{rest}"
+    )
+
+
+def _facts(told: Told, made_by: Mapping[str, object]) -> Html:
+    rows: list[tuple[object, object]] = [("software", made_by.get("software", ""))]
+    if made_by.get("command"):
+        rows.append(("command", made_by["command"]))
+    inputs: Any = made_by.get("inputs", ())
+    rows += [(f"file {i['file']}", f"sha256 {i['sha256']}") for i in inputs]
+    settings = told.origins.chain.settings.items()
+    rows += [(name, value) for name, value in settings if value is not None]
+    rows += [("note", note) for note in told.origins.chain.notes]
+    return table(("what", "value"), rows)

@@ -1,0 +1,194 @@
+"""Screening: shares and amounts by every rule, adding up, for whatever a name stands for."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import coinhaze
+from coinhaze.apps.screen import Screening, screen
+from coinhaze.errors import InputError, UnknownName, UsageError
+from properties import strategies
+
+ALL = ("haircut", "poison", "fifo", "lifo", "tiho")
+
+
+def theft() -> coinhaze.CoinLedger:
+    """A theft of 6 meets 10 clean; bob gets 3 and, at one address, 11; he spends the 3."""
+    old = [
+        {"txid": "theft", "vout": 0, "value": 6, "address": "thief"},
+        {"txid": "pay", "vout": 0, "value": 10, "address": "shop"},
+    ]
+    return coinhaze.CoinLedger.from_transactions([
+        {"txid": "t", "inputs": old, "outputs": [
+            {"value": 3, "address": "bob"}, {"value": 11, "address": "bob"}]},
+        {"txid": "u", "inputs": [{"txid": "t", "vout": 0}],
+         "outputs": [{"value": 3, "address": "carol"}]},
+    ])  # fmt: skip
+
+
+def check_totals(found: Screening) -> None:
+    for row in found.totals():
+        if row["listed"] is not None:
+            parts = ("screened", "other_sinks", "fees", "unspendable", "relisted")
+            assert row["listed"] == sum(row[part] for part in parts), row
+            assert min(row[part] for part in parts) >= 0
+
+
+def test_every_rule_side_by_side() -> None:
+    found = screen(theft(), ["thief", "nobody"])
+    assert found.policies == ALL
+    assert found.found == ("thief",)
+    assert found.missing == ("nobody",)
+    rows = {row["node"]: row for row in found.to_arrow().to_pylist()}
+    assert rows["t:1"]["haircut_share"] == pytest.approx(0.375)
+    assert rows["t:1"]["haircut_share_low"] <= 0.375 <= rows["t:1"]["haircut_share_high"]
+    assert rows["t:1"]["haircut_amount"] == pytest.approx(11 * 0.375)
+    assert [rows["t:1"][f"{p}_amount"] for p in ALL[1:]] == ["11", "3", "4", "6"]
+    assert [rows["u:0"][f"{p}_amount"] for p in ALL[1:]] == ["3", "3", "0", "0"]
+    assert rows["t:1"]["tiho_share"] == 6 / 11
+    check_totals(found)
+    assert found.order().tolist() == [list(rows).index("t:1"), list(rows).index("u:0")]
+    assert [(r.node, r.names) for r in found.routes] == [
+        ("t:1", ("theft:0", "tx:t", "t:1")),
+        ("u:0", ("theft:0", "tx:t", "t:0", "tx:u", "u:0")),
+    ]
+    assert [r.share for r in found.routes] == pytest.approx([0.375, 0.375])
+    assert [r.source for r in found.routes] == ["thief", "thief"]
+
+
+def test_an_address_stands_for_its_unspent_coins() -> None:
+    found = screen(theft(), ["thief"], nodes=["bob"])
+    assert found.to_arrow()["node"].to_pylist() == ["t:1"]
+    check_totals(found)
+    assert {row["policy"]: row["other_sinks"] for row in found.totals()} == {
+        "haircut": None, "poison": None, "fifo": 3, "lifo": 0, "tiho": 0,
+    }  # fmt: skip
+
+
+def test_a_spent_coin_is_told_by_what_it_held() -> None:
+    row = screen(theft(), ["thief"], nodes=["t:0"]).to_arrow().to_pylist()[0]
+    assert row["balance"] == "0"
+    assert row["haircut_share"] == pytest.approx(0.375)
+    assert (row["poison_share"], row["fifo_share"], row["lifo_share"]) == (1.0, 1.0, 0.0)
+    assert row["tiho_share"] is None
+    assert row["fifo_amount"] == "0"
+
+
+def test_accounts_have_no_tiho_and_say_why_once() -> None:
+    ledger = coinhaze.AccountLedger.from_transfers([("a", "b", 2), ("b", "c", 1)])
+    found = screen(ledger, ["a"])
+    assert found.policies == ALL[:-1]
+    assert found.asked == ALL
+    assert list(found.undefined) == ["tiho"]
+    assert "accounts have no outputs" in found.undefined["tiho"]
+    assert found.to_arrow()["tiho_share"].null_count == 2
+    with pytest.raises(UsageError, match="accounts have no outputs"):
+        screen(ledger, ["a"], policies=["tiho"])
+
+
+def test_without_the_order_of_payments_two_rules_are_left() -> None:
+    ledger = coinhaze.AccountLedger.from_transfers([("a", "b", 2), ("b", "c", 1)])
+    found = screen(ledger, ["a"], time="stationary")
+    assert found.policies == ("haircut", "poison")
+    assert sorted(found.undefined) == ["fifo", "lifo", "tiho"]
+    addresses = screen(theft(), ["thief"], view="address")
+    assert addresses.policies == ("haircut", "poison")
+
+
+def test_nodes_asked_about_are_told_whatever_they_hold() -> None:
+    ledger = coinhaze.AccountLedger.from_transfers([("a", "b", 2), ("x", "c", 1)])
+    found = screen(ledger, ["a"], nodes=["c", "b"])
+    assert [found.to_arrow()["node"][k].as_py() for k in found.order().tolist()] == ["b", "c"]
+    assert found.reached().tolist() == [False, True]
+    assert {route.node for route in found.routes} == {"b"}
+
+
+def test_a_past_that_never_ends_has_no_share() -> None:
+    rows = [("a", "b", 1), ("x", "y", 1), ("y", "x", 1)]
+    ledger = coinhaze.AccountLedger.from_transfers(rows)
+    found = screen(ledger, ["a"], nodes=["x", "b"], time="stationary")
+    told = {row["node"]: row for row in found.to_arrow().to_pylist()}
+    assert told["x"]["haircut_share"] is None
+    assert told["x"]["poison_share"] == 0
+    assert found.order().tolist() == [1, 0]
+    assert 0 <= found.half_width() < 1e-12
+
+
+def test_paths_through_the_same_accounts_at_other_times_are_one() -> None:
+    rows = [("a", "b", 1), ("b", "c", 1), ("a", "b", 1), ("x", "b", 1), ("b", "c", 2)]
+    found = screen(coinhaze.AccountLedger.from_transfers(rows), ["a"], nodes=["c"])
+    assert [r.names for r in found.routes] == [("a", "b", "c")]
+    assert found.routes[0].share == pytest.approx(2 / 3)
+    assert found.routes[0].listed == pytest.approx(2 / 3)
+
+
+def test_a_listed_account_is_marked_and_has_no_path() -> None:
+    ledger = coinhaze.AccountLedger.from_transfers([("x", "a", 4), ("a", "b", 1)])
+    found = screen(ledger, ["a"])
+    rows = {row["node"]: row for row in found.to_arrow().to_pylist()}
+    assert rows["a"]["listed"]
+    assert rows["a"]["haircut_share"] == 1
+    assert {route.node for route in found.routes} == {"b"}
+
+
+def test_names_of_ethereum_are_found_in_any_case() -> None:
+    name = "0x" + "ab" * 20
+    ledger = coinhaze.AccountLedger.from_transfers([(name, "b", 1)])
+    found = screen(ledger, ["0x" + "AB" * 20])
+    assert found.found == (name,)
+
+
+@given(strategies.transfers(dropped=False), st.data())
+@settings(max_examples=40, deadline=None)
+def test_no_unit_is_lost_whatever_is_screened(
+    rows: list[tuple[str, str, int]], data: st.DataObject
+) -> None:
+    ledger = coinhaze.AccountLedger.from_transfers(rows)
+    graph = coinhaze.transaction_graph(ledger, time="temporal")
+    accounts = [a for a in ledger.accounts.to_pylist() if len(graph.names.nodes(a))]
+    if not accounts:
+        return
+    listed = data.draw(st.lists(st.sampled_from(accounts), min_size=1, max_size=3, unique=True))
+    asked = data.draw(st.lists(st.sampled_from(accounts), min_size=1, max_size=3, unique=True))
+    for nodes in (None, asked):
+        found = screen(graph, listed, nodes=nodes)
+        check_totals(found)
+        for policy in found.policies:
+            share = found.shares[policy]
+            known = share[~np.isnan(share)]
+            assert np.all((known >= 0) & (known <= 1))
+        # Poison is the most that any rule can call listed.
+        for policy in ("fifo", "lifo"):
+            pairs = zip(found.shares[policy], found.shares["poison"], strict=True)
+            assert all(math.isnan(a) or a <= b for a, b in pairs)
+
+
+@pytest.mark.parametrize(
+    ("listed", "settings", "error", "words"),
+    [
+        pytest.param([], {}, InputError, "names nothing", id="empty list"),
+        pytest.param("thief", {}, UsageError, "not one", id="one name as text"),
+        pytest.param(["zoe"], {}, InputError, "none of the 1 listed names", id="unknown"),
+        pytest.param(["thief"], {"nodes": ["zoe"]}, UnknownName, "no node 'zoe'", id="no node"),
+        pytest.param(["thief"], {"policies": ["fefo"]}, UsageError, "some of haircut", id="policy"),
+        pytest.param(["thief"], {"policies": []}, UsageError, "some of haircut", id="no policy"),
+    ],
+)
+def test_what_cannot_be_answered_is_refused(
+    listed: list[str], settings: dict[str, object], error: type[Exception], words: str
+) -> None:
+    with pytest.raises(error, match=words):
+        screen(theft(), listed, **settings)  # type: ignore[arg-type]
+
+
+def test_hidden_amounts_are_refused() -> None:
+    ledger = coinhaze.CoinLedger.from_transactions(
+        [{"txid": "a", "rings": [["w:0", "x:0"]], "outputs": 1}]
+    )
+    with pytest.raises(UsageError, match="hides amounts"):
+        screen(ledger, ["w:0"])

@@ -1,0 +1,75 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+def test_text_tells_sources_and_hops(run: Run, transfers: Path) -> None:
+    code, out, _ = run("origins", transfers, "carol", "--hops", 1)
+    assert code == 0
+    assert "By hop" in out
+    assert "shop 100.00%" in out
+    assert "further back" in out
+
+
+def test_labels_are_applied(run: Run, transfers: Path) -> None:
+    Path("labels.csv").write_text("address,label\nalice,Alice's bank\nshop,a kiosk\n")
+    code, out, _ = run("origins", transfers, "carol", "--labels", "labels.csv")
+    assert code == 0
+    assert "Alice's bank: alice" in out
+    assert "By label" in out
+    assert "a kiosk 100.00%" in out
+
+
+@pytest.mark.parametrize(
+    ("form", "begins"),
+    [("dot", 'digraph "origins of carol" {'), ("html", "<!doctype html>"), ("json", "{")],
+)
+def test_every_form_goes_to_stdout_or_a_file(
+    run: Run, transfers: Path, form: str, begins: str
+) -> None:
+    code, out, _ = run("origins", transfers, "carol", "--as", form)
+    assert code == 0
+    assert out.startswith(begins)
+    code, nothing, err = run("origins", transfers, "carol", "--as", form, "-o", "told")
+    assert (code, nothing, err) == (0, "", "wrote told\n")
+    assert Path("told").read_text().startswith(begins)
+
+
+def test_text_goes_to_a_file_too(run: Run, transfers: Path) -> None:
+    code, out, _ = run("origins", transfers, "carol", "-o", "told.txt")
+    assert (code, out) == (0, "")
+    assert "alice → shop → carol" in Path("told.txt").read_text()
+
+
+def test_the_page_names_its_inputs(run: Run, transfers: Path) -> None:
+    page = run("origins", transfers, "carol", "--as", "html")[1]
+    digest = json.loads(run("origins", transfers, "carol", "--as", "json")[1])["provenance"]
+    assert digest["inputs"][0]["sha256"] in page
+    assert "<svg" in page
+
+
+@pytest.mark.parametrize(
+    ("more", "code", "words"),
+    [
+        pytest.param(["--as", "dot", "--json"], 2, "two things", id="two forms"),
+        pytest.param(["--hops", 0], 2, "--hops", id="no hops"),
+        pytest.param(["--as", "dot", "--policy", "fifo"], 2, "follows parcels", id="parcels"),
+        pytest.param(["--labels", "none.csv"], 3, "none.csv", id="no labels"),
+        pytest.param(["-o", "transfers.csv"], 2, "one of the inputs", id="over the input"),
+    ],
+)
+def test_what_cannot_be_told_is_refused(
+    run: Run, transfers: Path, more: list[object], code: int, words: str
+) -> None:
+    before = transfers.read_text()
+    found, out, err = run("origins", "transfers.csv", "carol", *more)
+    assert found == code
+    assert out == ""
+    assert words in err
+    assert transfers.read_text() == before

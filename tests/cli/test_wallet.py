@@ -1,0 +1,228 @@
+"""coinhaze wallet, as a person types it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from coinhaze import CoinLedger
+from coinhaze.ledger.folder import write_folder
+from coinhaze.ledger.readers.networks import BITCOIN
+from coinhaze.ledger.readers.scripts import owners_of
+from ledger.readers.psbt_samples import record, transaction
+
+Run = Callable[..., tuple[int, str, str]]
+A, B, C, D = (letter * 64 for letter in "abcd")
+MINE = "1A1zP1eP5QGefi2DMPTfTL5SLmv7DivfNa"
+KNOWN = "bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4"
+TEST = "mipcBbFg9gMiCh81Kj8tqqdgoZub1ZJRfn"
+EVIL = "<script>alert(1)</script>"
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> Path:
+    """Two kinds of money: a mix of two mints, and some that lay at a known address."""
+    return write_folder(
+        CoinLedger.from_transactions(
+            [
+                {"txid": A, "outputs": [{"value": 60, "address": "x"}, {"value": 60}]},
+                {"txid": B, "outputs": [{"value": 40, "address": KNOWN}]},
+                {
+                    "txid": C,
+                    "inputs": [{"txid": A, "vout": 0}, {"txid": "e" * 64, "vout": 1, "value": 60}],
+                    "outputs": [{"value": 70, "address": MINE}, {"value": 50, "address": EVIL}],
+                },
+                {
+                    "txid": D,
+                    "inputs": [{"txid": B, "vout": 0}],
+                    "outputs": [{"value": 40, "address": MINE}],
+                },
+            ]
+        ),
+        tmp_path / "ledger",
+    )
+
+
+@pytest.fixture
+def coins(tmp_path: Path) -> Path:
+    path = tmp_path / "mine.csv"
+    path.write_text(
+        f"txid,vout,label\n{C},0,rent\n{D},0,\n{A},1,{EVIL}\n".replace(",\n", ",gift\n")
+    )
+    return path
+
+
+@pytest.fixture
+def exposed(tmp_path: Path) -> Path:
+    path = tmp_path / "known.txt"
+    path.write_text(KNOWN + "\n")
+    return path
+
+
+def test_the_report_answers_what_people_ask(
+    run: Run, ledger: Path, coins: Path, exposed: Path
+) -> None:
+    asked = ("--coins", coins, "--exposed", exposed, "--amount", 65)
+    code, out, err = run("wallet", ledger, *asked)
+    assert (code, err) == (0, "")
+    text = " ".join(out.split())
+    for words in (
+        f"To pay 65: spend coin 1 ({C}:0)",
+        "Why: No exposed coin is in it",
+        "What would change it",
+        "What the numbers are not",
+        "Bits are exact but for roundings",
+        "Exposed: 1 coin worth 40. Keep apart from the rest: coin 2.",
+        "keep apart: exposes",
+        "100.00%",
+    ):
+        assert words in text, words
+
+
+def test_json_holds_every_figure(run: Run, ledger: Path, coins: Path, exposed: Path) -> None:
+    asked = ("--coins", coins, "--exposed", exposed, "--amount", 65, "--as", "json")
+    told = json.loads(run("wallet", ledger, *asked)[1])
+    assert [c["value"] for c in told["coins"]] == [70, 40, 60]
+    assert [c["exposed"] for c in told["coins"]] == [False, True, False]
+    assert told["coins"][0]["bits"] == 1
+    assert told["coins"][0]["bits_low"] <= 1 <= told["coins"][0]["bits_high"]
+    assert told["coins"][1]["bits"] == 0
+    assert told["suggestion"]["spend"]["coins"] == [f"{C}:0"]
+    assert [pair["safe"] for pair in told["pairs"]] == [False, True, False]
+    assert told["pairs"][0]["exposure"] == pytest.approx(40 / 110)
+    assert told["total_value"] == 170
+    assert {"file": "known.txt"}.items() <= told["provenance"]["inputs"][-1].items()
+
+
+def test_what_if_on_coins_that_are_named(
+    run: Run, ledger: Path, coins: Path, exposed: Path
+) -> None:
+    asked = ("--coins", coins, "--exposed", exposed, "--spend", f"{C}:0,{D}:0")
+    code, out, _ = run("wallet", ledger, *asked)
+    assert code == 0
+    assert "36.36% of every payment would be exposed" in " ".join(out.split())
+    told = json.loads(run("wallet", ledger, *asked, "--as", "json")[1])["proposal"]
+    assert told["exposure"] == pytest.approx(40 / 110)
+    assert [coin["exposure"] for coin in told["coins"]] == [0.0, 1.0]
+
+
+def test_what_if_on_a_psbt(run: Run, ledger: Path, coins: Path, exposed: Path) -> None:
+    script = bytes.fromhex("0014751e76e8199196d454941c45d1b3a323f1433bd6")
+    assert owners_of([script], BITCOIN)[0].to_pylist() == [KNOWN]
+    other = bytes.fromhex("0014" + "11" * 20)
+    spends = [(bytes.fromhex(C), 0), (bytes.fromhex(D), 0)]
+    body = transaction(spends, [(30, script), (75, other)])
+    Path("pay.psbt").write_bytes(b"psbt\xff" + record(0, body) + b"\0" * 5)
+    asked = ("--coins", coins, "--exposed", exposed, "--psbt", "pay.psbt", "--as", "json")
+    code, out, err = run("wallet", ledger, *asked)
+    assert (code, err) == (0, "")
+    told = json.loads(out)["proposal"]
+    assert told["fee"] == 5
+    assert told["outputs"][0] == {"address": KNOWN, "value": 30, "exposure": 1.0}
+    assert told["outputs"][1]["exposure"] == pytest.approx(40 / 110)
+    assert told["what"] == "pay.psbt"
+    assert any(KNOWN in warning for warning in told["warnings"])
+
+
+class Tags(HTMLParser):
+    """Counts tags; refuses what a page that is kept must not have."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.seen: list[str] = []
+        self.text = ""
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.seen.append(tag)
+        assert not {"src", "href", "onload", "onclick"} & {name for name, _ in attrs}
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+def test_the_page_stands_alone_and_runs_nothing(
+    run: Run, ledger: Path, coins: Path, exposed: Path
+) -> None:
+    Path("labels.csv").write_text(f"address,label\nx,{EVIL}\n")
+    asked = ("--coins", coins, "--exposed", exposed, "--amount", 65, "--labels", "labels.csv")
+    code, out, err = run("wallet", ledger, *asked, "-o", "report.html")
+    assert (code, out, err) == (0, "", "wrote report.html\n")
+    text = Path("report.html").read_text()
+    tags = Tags()
+    tags.feed(text)
+    assert "script" not in tags.seen
+    assert not {"img", "link", "iframe"} & set(tags.seen)
+    assert tags.seen.count("table") >= 4
+    assert f"newly mined by {EVIL}" in tags.text
+    assert "SHA-256" in tags.text
+    assert "://" not in text
+
+
+def test_a_file_of_text_is_written_too(run: Run, ledger: Path, coins: Path) -> None:
+    assert run("wallet", ledger, "--coins", coins, "-o", "report.txt")[0] == 0
+    assert "Made by" in Path("report.txt").read_text()
+    for name, fault in (("report.pdf", "end it in"), (coins, "one of the inputs")):
+        code, _, err = run("wallet", ledger, "--coins", coins, "--as", "text", "-o", name)
+        assert code == (0 if name == "report.pdf" else 2)
+        code, _, err = run("wallet", ledger, "--coins", coins, "-o", name)
+        assert code == 2
+        assert fault in err or "end it in" in err
+
+
+@pytest.mark.parametrize(
+    ("line", "fault"),
+    [
+        (f"{'f' * 64}:0", "mine.csv:1: no coin"),
+        (f"{B}:0", "is spent already, by dddd"),
+        (TEST, f"mine.csv:1: {TEST} is an address of bitcoin "),
+        ("", "mine.csv: lists no coin"),
+        ("# none yet", "mine.csv: lists no coin"),
+    ],
+    ids=["unknown", "spent", "network", "empty", "comment"],
+)
+def test_a_list_that_is_wrong_is_one_line(
+    run: Run, ledger: Path, coins: Path, line: str, fault: str
+) -> None:
+    coins.write_text(line + "\n")
+    code, out, err = run("wallet", ledger, "--coins", coins)
+    assert (code, out) == (3, "")
+    assert fault in err
+    assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("asked", "code", "fault"),
+    [
+        (("--spend", f"{'f' * 64}:0"), 3, "no coin"),
+        (("--spend", f"{B}:0"), 3, "is spent already"),
+        (("--spend", ","), 3, "list of coins to spend is empty"),
+        (("--spend", MINE), 3, "is no coin; name coins"),
+        (("--spend", f"{C}:0,{C}:0"), 3, "named twice"),
+        (("--psbt", "nowhere"), 3, "nowhere: cannot be read"),
+        (("--spend", f"{C}:0", "--psbt", "x"), 2, "one at a time"),
+        (("--exposed", "test.txt"), 3, f"{TEST} is an address of bitcoin "),
+        (("--exposed", "none.txt"), 3, "none.txt: lists no name"),
+        (("--exposed", "none.json"), 3, "list of exposed addresses is empty"),
+        (("--amount", "0"), 2, "0 is not in the range"),
+    ],
+)  # fmt: skip
+def test_what_makes_no_sense_is_refused(
+    run: Run, ledger: Path, coins: Path, asked: tuple[str, ...], code: int, fault: str
+) -> None:
+    Path("test.txt").write_text(TEST + "\n")
+    Path("none.txt").write_text("\n")
+    Path("none.json").write_text("[]")
+    found, out, err = run("wallet", ledger, "--coins", coins, *asked)
+    assert (found, out) == (code, "")
+    assert fault in err
+    assert "Traceback" not in err
+
+
+def test_accounts_have_no_coins(run: Run, transfers: Path, coins: Path) -> None:
+    code, _, err = run("wallet", transfers, "--coins", coins)
+    assert code == 2
+    assert "ledger of coins" in err
