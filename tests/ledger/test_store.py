@@ -19,9 +19,9 @@ from benchmarks.blockchair_files import write_blockchair
 import coinhaze
 from coinhaze.errors import InputError, LedgerError, UsageError
 from coinhaze.ledger import CoinLedger, read
-from coinhaze.ledger.batches import Batch, Rows, gather
+from coinhaze.ledger.batches import Batch, Rows, are_unique, gather
 from coinhaze.ledger.ingest import Ingested, ingest
-from coinhaze.ledger.store import Store, are_unique
+from coinhaze.ledger.store import Store
 from coinhaze.ledger.stored import read_store
 from coinhaze.ledger.verify import verify
 from coinhaze.ledger.window import Window

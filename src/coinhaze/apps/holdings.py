@@ -11,7 +11,7 @@ from coinhaze.errors import InputError, UnknownName, UsageError
 from coinhaze.graph import TransactionGraph
 from coinhaze.ledger import CoinLedger
 from coinhaze.ledger.amounts import Ints
-from coinhaze.ledger.readers.addresses import networks_of, networks_of_owners
+from coinhaze.ledger.readers.addresses import foreign_words, networks_of, networks_of_owners
 from coinhaze.ledger.readers.coin_list import Listed
 
 
@@ -106,12 +106,8 @@ def _coin(graph: TransactionGraph, ledger: CoinLedger, output: int, label: str |
 
 def unknown_address(ledger: CoinLedger, address: str) -> UnknownName:
     """Say that an address is not in the ledger, and if so that it is of another network."""
-    networks = networks_of(address)
     ours = networks_of_owners(ledger.owners)
-    if networks and ours and not networks & ours:
-        return UnknownName(
-            f"{address} is an address of {' or '.join(sorted(networks))}, "
-            f"the ledger's are of {' or '.join(sorted(ours))}"
-        )
-    odd = "" if networks or not ours else ", and no address of a network known here"
+    if foreign := foreign_words(address, ours):
+        return UnknownName(foreign)
+    odd = "" if networks_of(address) or not ours else ", and no address of a network known here"
     return UnknownName(f"address {address} is not in the ledger{odd}")

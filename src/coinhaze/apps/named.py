@@ -11,7 +11,7 @@ from coinhaze.errors import UnknownName
 from coinhaze.graph import TransactionGraph
 from coinhaze.ledger import CoinLedger
 from coinhaze.ledger.amounts import Ints
-from coinhaze.ledger.readers.addresses import LOOKED_AT, networks_of, networks_of_owners
+from coinhaze.ledger.readers.addresses import LOOKED_AT, foreign_words, networks_of_owners
 from coinhaze.ledger.readers.labels import normal_address
 
 
@@ -61,11 +61,4 @@ def other_network(graph: TransactionGraph, names: Iterable[str]) -> str | None:
     """
     ledger = graph.ledger
     ours = networks_of_owners(ledger.owners if isinstance(ledger, CoinLedger) else ledger.accounts)
-    for name in islice(names, LOOKED_AT):
-        theirs = networks_of(name)
-        if theirs and ours and not theirs & ours:
-            return (
-                f"{name} is an address of {' or '.join(sorted(theirs))}, "
-                f"the ledger's are of {' or '.join(sorted(ours))}"
-            )
-    return None
+    return next(filter(None, (foreign_words(name, ours) for name in islice(names, LOOKED_AT))), None)

@@ -12,10 +12,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Protocol
 
+import numpy as np
 import pyarrow as pa
+
+from coinhaze.ledger.text import text_hashes
 
 TEXT, NUMBER, FLAG = pa.string(), pa.int64(), pa.bool_()
 
@@ -118,6 +122,29 @@ class Batch:
     def __post_init__(self) -> None:
         for name, table in self.tables.items():
             assert table.schema.equals(SCHEMAS[name]), (name, table.schema)
+
+    @cached_property
+    def without_repeats(self) -> frozenset[str]:
+        """The tables in which no two rows have one key."""
+        tables = self.tables.items()
+        return frozenset(name for name, table in tables if are_unique(table, KEYS[name]))
+
+
+def are_unique(table: pa.Table, keys: Sequence[str]) -> bool:
+    """Tell whether no two rows have one key; it may say no where two keys share a hash."""
+    key = np.zeros(len(table), dtype=np.uint64)
+    for name in keys:
+        column = table[name].combine_chunks()
+        part = (
+            text_hashes(column)
+            if pa.types.is_string(column.type)
+            else column.to_numpy(zero_copy_only=False).astype(np.uint64)
+        )
+        # An odd factor keeps all bits; the high ones are brought down for the next round.
+        key = (key ^ part) * np.uint64(0x9E3779B97F4A7C15)
+        key ^= key >> np.uint64(29)
+    key.sort()
+    return not bool(np.any(key[1:] == key[:-1]))
 
 
 def table_of(name: str, columns: Mapping[str, object]) -> pa.Table:

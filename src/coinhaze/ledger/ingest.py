@@ -103,6 +103,7 @@ class _Files:
         while batch is not None:
             after = next(batches, None)
             done = before + min(batch.read, size)
+            _ = batch.without_repeats  # looked for here, while the batch before is being stored
             yield _Piece(path, digest, name, batch, begins, after is None, done)
             batch, begins = after, False
 

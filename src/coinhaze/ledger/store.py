@@ -16,13 +16,11 @@ from types import TracebackType
 from typing import Any
 
 import duckdb
-import numpy as np
 import pyarrow as pa
 
 from coinhaze.errors import InputError, LedgerError, ResourceError, UsageError, first_few
 from coinhaze.ledger.batches import ACCOUNT_TABLES, COIN_TABLES, KEYS, SCHEMAS, Batch
 from coinhaze.ledger.formats import is_store
-from coinhaze.ledger.text import text_hashes
 
 VERSION = 1
 _TYPES = {pa.string(): "VARCHAR", pa.int64(): "BIGINT", pa.bool_(): "BOOLEAN"}
@@ -183,7 +181,7 @@ class Store:
     def append(self, batch: Batch) -> int:
         """Add what is new in a batch; give how many rows that are. Belongs in a transaction."""
         self._check_kind(batch)
-        return sum(self._append(name, table) for name, table in batch.tables.items() if len(table))
+        return sum(self._append(batch, name) for name, table in batch.tables.items() if len(table))
 
     def _check_kind(self, batch: Batch) -> None:
         brings = {"accounts" for t in ACCOUNT_TABLES if t in batch.tables}
@@ -192,13 +190,13 @@ class Store:
         if kind is not None and brings - {kind}:
             raise UsageError(f"{self.path}: holds {kind}; a store is one ledger: use another file")
 
-    def _append(self, name: str, table: pa.Table) -> int:
+    def _append(self, batch: Batch, name: str) -> int:
         keys = KEYS[name]
         others = [f.name for f in SCHEMAS[name] if f.name not in keys]
         columns, using = ", ".join(f.name for f in SCHEMAS[name]), ", ".join(keys)
-        self.connection.register("coming", table)
+        self.connection.register("coming", batch.tables[name])
         try:
-            fresh = "coming" if are_unique(table, keys) else self._merged(name, keys, others)
+            fresh = "coming" if name in batch.without_repeats else self._merged(name, keys, others)
             ((low, high),) = self.ask(f"SELECT min(height), max(height) FROM {fresh}")
             near = f"SELECT * FROM {name} WHERE height BETWEEN {low} AND {high}"
             ((before,),) = self.ask(f"SELECT count(*) FROM ({near})")
@@ -287,23 +285,6 @@ class Store:
             )
             parts.append(f"{name}:{'/'.join(str(v) for v in self.ask(sums)[0])}")
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()
-
-
-def are_unique(table: pa.Table, keys: Sequence[str]) -> bool:
-    """Tell whether no two rows have one key; it may say no where two keys share a hash."""
-    key = np.zeros(len(table), dtype=np.uint64)
-    for name in keys:
-        column = table[name].combine_chunks()
-        part = (
-            text_hashes(column)
-            if pa.types.is_string(column.type)
-            else column.to_numpy(zero_copy_only=False).astype(np.uint64)
-        )
-        # An odd factor keeps all bits; the high ones are brought down for the next round.
-        key = (key ^ part) * np.uint64(0x9E3779B97F4A7C15)
-        key ^= key >> np.uint64(29)
-    key.sort()
-    return not bool(np.any(key[1:] == key[:-1]))
 
 
 def _joined(columns: str) -> str:

@@ -90,3 +90,14 @@ def _prefix(address: str) -> str | None:
                 sum_ ^= step
     wanted = _BECH32 if data[0] == _BASE32[0] else _BECH32M
     return hrp if sum_ == wanted else None
+
+
+def foreign_words(address: str, ours: frozenset[str]) -> str | None:
+    """Say that an address is of another network than the ledger's; None if it is not."""
+    theirs = networks_of(address)
+    if not theirs or not ours or theirs & ours:
+        return None
+    return (
+        f"{address} is an address of {' or '.join(sorted(theirs))}, "
+        f"the ledger's are of {' or '.join(sorted(ours))}"
+    )
