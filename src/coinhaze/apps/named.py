@@ -61,4 +61,6 @@ def other_network(graph: TransactionGraph, names: Iterable[str]) -> str | None:
     """
     ledger = graph.ledger
     ours = networks_of_owners(ledger.owners if isinstance(ledger, CoinLedger) else ledger.accounts)
-    return next(filter(None, (foreign_words(name, ours) for name in islice(names, LOOKED_AT))), None)
+    return next(
+        filter(None, (foreign_words(name, ours) for name in islice(names, LOOKED_AT))), None
+    )

@@ -138,7 +138,6 @@ class Truncation:
         scores = replace(scores, bits=np.clip(found, scores.bits_low, scores.bits_high))
         return Try(level, scores, Widths.of(scores), swept)
 
-
     def _sweep(self, least: Floats, budget: Budget, **settings: Any) -> Swept:
         """Sweep blocks by twos or, where their lists do not fit the memory, one by one."""
         rows = len(self.asked.scored)
