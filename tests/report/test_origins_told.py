@@ -183,7 +183,7 @@ def test_the_drawing_is_well_formed_and_nothing_overlaps(make: object) -> None:
             assert lower.y >= upper.y + max(upper.height, LINE)
     assert len({column[0].x for column in places}) == len(places)
     svg = ET.fromstring(re.search(r"<svg.*</svg>", sankey(layers), re.DOTALL)[0])  # type: ignore[index]
-    width, height = (float(svg.attrib[name]) for name in ("width", "height"))
+    _, _, width, height = map(float, svg.attrib["viewBox"].split())
     for box in svg.iter(f"{SVG}rect"):
         x, y, wide, tall = (float(box.attrib[k]) for k in ("x", "y", "width", "height"))
         assert x >= 0

@@ -143,7 +143,11 @@ def _source_rows(told: Told) -> _Rows:
         rows.append((f"other, {count:,} sources", "", f"{share:.4%}", ""))
     if told.origins.missing > 5e-7:
         rows.append(("not followed to its end", "", f"{told.origins.missing:.4%}", ""))
-    return "Sources", ("source", "label", "share", "likeliest way it came"), rows
+    columns: tuple[str, ...] = ("source", "label", "share", "likeliest way it came")
+    if not told.labelled.labels:
+        columns = columns[:1] + columns[2:]
+        rows = [row[:1] + row[2:] for row in rows]
+    return "Sources", columns, rows
 
 
 def _label_rows(told: Told) -> _Rows:

@@ -16,8 +16,9 @@ from coinhaze.report.page import Html, escape
 
 TALL = 320.0  # pixels for all the money
 LINE = 17.0  # the least a box takes, so that words do not lie on each other
-LETTERS = 16  # of a name that are shown
-GAP, STEP, THICK, MARGIN, HEAD = 7.0, 190.0, 12.0, 12.0, 26.0
+LETTERS = 14  # of a name that are shown
+GAP, STEP, THICK, MARGIN, HEAD = 7.0, 160.0, 12.0, 12.0, 26.0
+LEAST = 0.75  # of its size, before a wide drawing is scrolled instead of shrunk
 
 
 @dataclass(frozen=True)
@@ -39,8 +40,9 @@ def sankey(layers: Layers) -> Html:
     for boxes, column in zip(layers.boxes, places, strict=True):
         parts += [_box(box, place) for box, place in zip(boxes, column, strict=True)]
     return Html(
-        f'<div class="wide"><svg xmlns="http://www.w3.org/2000/svg" role="img" width="{width:.0f}" '
-        f'height="{height:.0f}" viewBox="0 0 {width:.0f} {height:.0f}">\n'
+        f'<div class="wide"><svg xmlns="http://www.w3.org/2000/svg" role="img" '
+        f'style="width:100%;min-width:{LEAST * width:.0f}px;max-width:{width:.0f}px" '
+        f'viewBox="0 0 {width:.0f} {height:.0f}">\n'
         "<title>Flow of money by hop, newest on the right</title>\n"
         + "".join(parts)
         + "</svg></div>\n"
