@@ -14,6 +14,7 @@ import numpy as np
 
 from coinhaze.apps.holdings import Coin
 from coinhaze.chain import AbsorbingChain
+from coinhaze.chain.chain import ELSEWHERE
 from coinhaze.errors import UsageError
 from coinhaze.measure.mixture import Mixture, blend
 from coinhaze.solve.mixing import mix, mix_weights
@@ -100,6 +101,14 @@ class Purse:
             after=after,
             exposure=exposure,
         )
+
+    def exposed_through(self, name: str) -> list[tuple[str, float]]:
+        """Name what on the list a coin's money was at, and its share there, largest first."""
+        if self.exposed is None:
+            return []
+        found = self._listed[name].sources(len(self.exposed.outcomes)).to_pylist()
+        rows = [(row["source"], row["probability"]) for row in found]
+        return [(source, share) for source, share in rows if source != ELSEWHERE and share > 0]
 
     def pairs(self) -> list[Combination]:
         """Put every two coins together, in their order."""

@@ -52,6 +52,7 @@ CHANGES = (
 )
 
 MANY_DIGITS = 10**15
+MOST_NAMED = 3  # nodes told of in short
 
 
 @dataclass(frozen=True)
@@ -67,6 +68,7 @@ def screening_sections(
 ) -> list[Section]:
     """Draw up the statement."""
     return [
+        _short(found),
         _found(found, most),
         _rules(found),
         *([_ways(found)] if found.routes else []),
@@ -120,11 +122,30 @@ def window_of(found: Screening) -> dict[str, object]:
     return {k: v if v is None or isinstance(v, int) else str(v) for k, v in window.items()}
 
 
+def _short(found: Screening) -> Section:
+    """Say the least and the most that any rule finds in the largest nodes, and who is missing."""
+    rows = found.order()[:MOST_NAMED]
+    names = found.graph.names.of(found.taint.nodes[rows]).to_pylist()
+    balance = found.taint.balance.take(rows).ints()
+    lines = []
+    for k, row in enumerate(rows.tolist()):
+        shares = [s for s in (found.shares[p][row] for p in found.policies) if not np.isnan(s)]
+        if shares and max(shares) > 0:
+            low, high = f"{min(shares):.2%}", f"{max(shares):.2%}"
+            much = low if low == high else f"{low} to {high}, by rule"
+            lines.append(f"{names[k]}: {much}, of the {_amount(balance[k])} it holds.")
+    lines = lines or ["No money from the list was found."]
+    told = f"Of {len(found.found) + len(found.missing):,} names listed, {len(found.found):,}"
+    not_found = f"; not found: {first_few(found.missing)}" if found.missing else ""
+    return Section("In short", (*lines, f"{told} are in the ledger{not_found}."))
+
+
 def _found(found: Screening, most: int) -> Section:
     rows = found.order()
     what = "holding money at the end" if found.every else "asked about"
     count = int(found.reached().sum())
-    lines = [f"Of {len(found):,} nodes {what}, {count:,} hold or held money from the list."]
+    some = f"{len(found):,} node{'' if len(found) == 1 else 's'}"
+    lines = [f"Of {some} {what}, {count:,} hold or held money from the list by some rule."]
     for reason in dict.fromkeys(found.undefined.values()):
         names = ", ".join(p for p, why in found.undefined.items() if why == reason)
         lines.append(f"{names} not told (-): {reason}.")
@@ -183,18 +204,25 @@ def _rules(found: Screening) -> Section:
             f"{', '.join(whole)}: listed money is the sum of the columns after it, to the last "
             "unit. These nodes are all that were screened, shown or not."
         )
+    if len(whole) < len(found.policies):
+        lines.append("-: haircut and poison follow no single units, so these do not add up.")
     columns = tuple((name, LEFT if name == "policy" else RIGHT) for name in names)
     return Section("By which rule", tuple(lines), columns=columns, rows=tuple(rows))
 
 
 def _ways(found: Screening) -> Section:
     rows = [_way(route) for route in found.routes]
-    lines = (
+    lines = [
         "By haircut, what carried most first: the share is of the node's money, and at least that "
-        "much came this way. Smaller paths carry the rest of what came from the list.",
-    )
+        "much came this way."
+    ]
+    carried: dict[str, float] = {}
+    for route in found.routes:
+        carried[route.node] = carried.get(route.node, 0.0) + route.share
+    if any(carried[route.node] < route.listed - 5e-5 for route in found.routes):
+        lines.append("Smaller paths carry the rest of what came from the list.")
     columns = (("node", LEFT), ("path", LEFT), ("share", RIGHT), ("of its listed", RIGHT))
-    return Section("Which way it came", lines, columns=columns, rows=tuple(rows))
+    return Section("Which way it came", tuple(lines), columns=columns, rows=tuple(rows))
 
 
 def _way(route: Route) -> tuple[str, ...]:
@@ -207,7 +235,7 @@ def _certainty(found: Screening) -> tuple[str, ...]:
     if "haircut" in found.policies:
         margin = found.half_width()
         off = f"off by more than {at_least(margin)}" if margin else "off at all"
-        lines.append(f"haircut: no share is {off}, the whole being 1. This is proven.")
+        lines.append(f"haircut: no share is {off}, 1 being all of it. This is proven.")
     exact = [policy for policy in found.policies if policy != "haircut"]
     if exact:
         lines.append(f"{', '.join(exact)}: exact, in whole units of the smallest coin.")

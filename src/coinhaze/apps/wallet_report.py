@@ -20,6 +20,7 @@ from coinhaze.apps.wallet_words import (
 from coinhaze.report.sections import LEFT, RIGHT, Section
 
 MOST_ROWS = 30  # of pairs; all of them are in the JSON
+MOST_NAMED = 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,9 +108,23 @@ def _coins(wallet: Wallet) -> Section:
         rows.append(tuple(cells))
     lines = (
         "Proven: how far the bits can be off, or between which bounds they lie. As among: so many "
-        "equally likely origins would leave the same doubt. Steps: how far back origins are.",
+        "equally likely origins would leave the same doubt. Steps: moves back to an origin on "
+        "average, the last one into the origin itself.",
+        *_exposed_through(wallet),
     )
     return Section("Your coins", lines, columns=tuple(columns), rows=tuple(rows))
+
+
+def _exposed_through(wallet: Wallet) -> list[str]:
+    """Say at which addresses exposed coins were, the largest first."""
+    lines = []
+    for place, holding in enumerate(wallet.holdings, 1):
+        if wallet.is_exposed(holding) and len(lines) < MOST_ROWS:
+            found = wallet.purse.exposed_through(holding.coin.name)
+            named = ", ".join(f"{name} {_percent(share)}" for name, share in found[:MOST_NAMED])
+            more = f" and {len(found) - MOST_NAMED} more" if len(found) > MOST_NAMED else ""
+            lines.append(f"Coin {place} is exposed through {named}{more}.")
+    return lines
 
 
 def _proven(holding: Holding) -> str:
@@ -156,6 +171,8 @@ def _groups(wallet: Wallet) -> list[Section]:
         + (" Safe: no coin that is not exposed becomes so." if exposed else ""),
         "Any coins spent together are taken to be one person's; neither figure weighs that.",
     ]
+    if exposed:
+        lines.append("More bits do not make up for exposure: a payment can have more of both.")
     rows = [
         (f"{kind}: {_numbers(wallet, some.coins)}", *_figures(wallet, some))
         for kind, some in wallet.groups
@@ -163,7 +180,12 @@ def _groups(wallet: Wallet) -> list[Section]:
     ]
     pairs = wallet.pairs or ()
     if len(wallet.holdings) > 2:
-        rows += [(_numbers(wallet, p.coins), *_figures(wallet, p)) for p in pairs[:MOST_ROWS]]
+        told = {some.coins for _, some in wallet.groups}
+        rows += [
+            (_numbers(wallet, p.coins), *_figures(wallet, p))
+            for p in pairs[:MOST_ROWS]
+            if p.coins not in told
+        ]
     if len(pairs) > MOST_ROWS:
         lines.append(f"{len(pairs) - MOST_ROWS:,} more pairs are in the JSON (--as json).")
     if wallet.pairs is None:
@@ -218,7 +240,7 @@ def _proposal(wallet: Wallet, proposal: Proposal) -> Section:
     if not answer.outputs:
         values = [c.value for c in answer.coins]
         value = None if None in values else sum(v or 0 for v in values)
-        told = ("pays", "anybody", _value(value), after)
+        told = ("pays", "whoever is paid", _value(value), after)
         rows.append(told + ((_percent(answer.exposure or 0.0),) if exposed else ()))
     columns = [("", LEFT), ("coin or address", LEFT), ("value", RIGHT), ("bits", RIGHT)]
     columns += [("exposure", RIGHT)] if exposed else []

@@ -82,6 +82,8 @@ def would_change(wallet: Wallet) -> list[str]:
             f"The list of exposed addresses ({wallet.purse.exposed.settings['listed']} found in "
             "the ledger): another list, other exposure. Bits do not depend on it."
         )
+        lines += [f"{note}." for note in wallet.purse.exposed.notes if note.startswith("list: ")]
+    lines.append("What is suggested depends on --amount, and on --limit where exposure is told.")
     return lines
 
 

@@ -95,7 +95,11 @@ def origins_sentence(origins: Origins) -> str:
     half = (origins.bits_high - origins.bits_low) / 2
     one = len(origins.outcomes) == 1 and origins.bits_high < 1e-9
     among = "one possible origin" if one else f"as among {count:,.1f} equally likely origins"
-    steps = "" if np.isnan(origins.steps) else f"; {origins.steps:.2f} steps back on average"
+    steps = (
+        ""
+        if np.isnan(origins.steps)
+        else f"; {origins.steps:.2f} steps on average, the last into the origin"
+    )
     between = f"between {origins.bits_low:.4f} and {origins.bits_high:.4f}"
     proven = f"proven to {half:.0e}" if half <= 1e-6 else f"proven {between}"
     return f"{origins.bits:.4f} bits, {proven}: {among}{steps}."

@@ -36,7 +36,7 @@ def check_coins(graph: TransactionGraph) -> None:
     """Refuse what tiho does not speak of: accounts, and pools, which are accounts."""
     ledger = graph.ledger
     if not isinstance(ledger, CoinLedger):
-        raise UsageError("policy=tiho is for coins: accounts have no outputs to rank")
+        raise UsageError("policy=tiho ranks a transaction's outputs: accounts have no outputs")
     if len(ledger.flow_tx):
         raise UsageError("policy=tiho is for coins: this ledger has shielded pools")
 
