@@ -135,9 +135,9 @@ def _short(found: Screening) -> Section:
             much = low if low == high else f"{low} to {high}, by rule"
             lines.append(f"{names[k]}: {much}, of the {_amount(balance[k])} it holds.")
     lines = lines or ["No money from the list was found."]
-    told = f"Of {len(found.found) + len(found.missing):,} names listed, {len(found.found):,}"
+    there = f"{len(found.found):,} of {len(found.found) + len(found.missing):,}"
     not_found = f"; not found: {first_few(found.missing)}" if found.missing else ""
-    return Section("In short", (*lines, f"{told} are in the ledger{not_found}."))
+    return Section("In short", (*lines, f"Names listed and in the ledger: {there}{not_found}."))
 
 
 def _found(found: Screening, most: int) -> Section:

@@ -117,7 +117,7 @@ def _coins(wallet: Wallet) -> Section:
 
 def _exposed_through(wallet: Wallet) -> list[str]:
     """Say at which addresses exposed coins were, the largest first."""
-    lines = []
+    lines: list[str] = []
     for place, holding in enumerate(wallet.holdings, 1):
         if wallet.is_exposed(holding) and len(lines) < MOST_ROWS:
             found = wallet.purse.exposed_through(holding.coin.name)
