@@ -17,7 +17,6 @@ from coinhaze.chain import AbsorbingChain
 from coinhaze.chain.chain import NO_COLUMN
 from coinhaze.ledger import Amounts
 from coinhaze.ledger.amounts import Bools, Floats, Ints
-from coinhaze.ledger.frozen import narrow
 from coinhaze.solve.reduce_kernels import (
     add_moves,
     certain_in_order,
@@ -90,10 +89,11 @@ def reduce_chain(chain: AbsorbingChain, rows: Ints, *, merge: bool = True) -> Re
     alias = kept & (np.diff(q.indptr) == 1) & (chain.column == NO_COLUMN) & merge
     target, extra = follow_aliases(q.indptr, q.indices, alias)
     states = np.flatnonzero(kept & ~alias)
-    number = np.full(n, NO_STATE)
+    number = np.full(n, NO_STATE, dtype=q.indices.dtype)
     number[states] = np.arange(len(states))
     # The state of a node is that of its alias; of a node that is not kept there is none.
-    number = np.where(kept, number[target], NO_STATE)
+    number = number[target]
+    number[~kept] = NO_STATE
     errors = np.broadcast_to(ENTRY_ERROR, len(q.data))
     *moves, cost = add_moves(q.indptr, q.indices, q.data, errors, states, number, extra)
     steps = extra[rows]
@@ -123,13 +123,13 @@ def reduce_chain(chain: AbsorbingChain, rows: Ints, *, merge: bool = True) -> Re
     indptr, indices, data, error = moves
     return Reduced(
         kept=kept,
-        state=narrow(number),
+        state=number,
         extra_steps=steps,
         indptr=indptr,
         indices=indices,
         data=data,
         entry_error=error,
-        own=np.where(chain.column == NO_COLUMN, 0.0, chain.walk.own)[states],
+        own=np.where(chain.column[states] == NO_COLUMN, 0.0, chain.walk.own[states]),
         column=chain.column[states],
         cost=cost,
         block_start=starts,
