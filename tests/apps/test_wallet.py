@@ -149,6 +149,35 @@ def test_where_not_all_sets_are_compared_that_is_told(monkeypatch: pytest.Monkey
     assert "Of 2 choices compared (there are up to 10)" in told.why[-1]
 
 
+def test_what_was_not_followed_may_be_exposed() -> None:
+    # Of z:0 only the last step was fetched: in truth all of its money was at the bad address.
+    graph = coinhaze.transaction_graph(
+        CoinLedger.from_transactions(
+            [
+                {
+                    "txid": "z",
+                    "inputs": [{"txid": "p", "vout": 0, "value": 9, "address": "q"}],
+                    "outputs": [{"value": 9, "address": "me"}],
+                },
+                {"txid": "m", "outputs": [{"value": 5, "address": "me2"}]},
+                {"txid": "n", "outputs": [{"value": 1, "address": "bad"}]},
+            ]
+        )
+    )
+    coins = [find_coin(graph, name) for name in ("z:0", "m:0")]
+    chain, exposed = coinhaze.absorbing_chain(graph), exposed_chain(graph, ["bad"])
+    whole = weigh_wallet(chain, coins, exposed=exposed)
+    assert not any(map(whole.is_exposed, whole.holdings))
+    part = weigh_wallet(chain, coins, exposed=exposed, most_origins=1000)
+    assert [part.is_exposed(h) for h in part.holdings] == [True, False]
+    assert part.pairs is not None
+    assert not part.pairs[0].is_safe()
+    chosen = suggest_coins(part, 4).chosen
+    assert chosen is not None
+    assert chosen.coins == ("m:0",)
+    assert suggest_coins(part, 12).chosen is None
+
+
 def test_many_coins_are_weighed_without_their_pairs() -> None:
     records = [{"txid": f"t{k}", "outputs": [{"value": 1}]} for k in range(MOST_PAIRED + 1)]
     wallet = wallet_of(records)

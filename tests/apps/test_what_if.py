@@ -137,6 +137,34 @@ def test_a_coin_from_before_the_window_is_a_source_if_asked() -> None:
             what_if(whole, Transaction("new", inputs=(Input("x", 1, value),)), unknown="source")
 
 
+@pytest.mark.parametrize("listed", [["B", "Z"], ["b:0", "B", "Z"], ["B", "b:0"]])
+def test_a_payment_to_a_listed_address_is_exposed_wherever_the_name_comes_from(
+    listed: list[str],
+) -> None:
+    records = [
+        {"txid": "a", "outputs": [{"value": 5, "address": "A"}]},
+        {"txid": "b", "outputs": [{"value": 5, "address": "B"}]},
+    ]
+    graph = coinhaze.transaction_graph(CoinLedger.from_transactions(records))
+    chain = coinhaze.absorbing_chain(graph)
+    exposed = coinhaze.absorbing_chain(graph, listed=listed)
+    paid = tuple(Output(1, name, k) for k, name in enumerate("BZC"))
+    answer = what_if(chain, Transaction("n", (Input("a", 0),), paid), exposed=exposed)
+    shares = [answer.exposure_of(output) for output in paid]
+    assert shares == [1.0, 1.0 if "Z" in listed else 0.0, 0.0]
+
+
+def test_a_listed_coin_that_the_ledger_does_not_know_is_refused() -> None:
+    records = [{"txid": "b", "outputs": [{"value": 5, "address": "B"}]}]
+    graph = coinhaze.transaction_graph(CoinLedger.from_transactions(records))
+    chain = coinhaze.absorbing_chain(graph)
+    for listed, address in ((["B", "x:0"], None), (["B", "Z"], "Z"), (["b:0", "B"], "B")):
+        exposed = coinhaze.absorbing_chain(graph, listed=listed)
+        spent = Transaction("n", (Input("x", 0, 4, address),), (Output(4, None, 0),))
+        with pytest.raises(InputError, match="x:0 is listed, but the ledger knows"):
+            what_if(chain, spent, exposed=exposed, unknown="source")
+
+
 @pytest.mark.parametrize(
     ("coins", "words"),
     [

@@ -16,6 +16,7 @@ from coinhaze.apps.holdings import Coin
 from coinhaze.chain import AbsorbingChain
 from coinhaze.chain.chain import ELSEWHERE
 from coinhaze.errors import UsageError
+from coinhaze.measure.beyond import bits_beyond
 from coinhaze.measure.mixture import Mixture, blend
 from coinhaze.solve.mixing import mix, mix_weights
 
@@ -30,6 +31,16 @@ class Combination:
     exposure_before: tuple[float, ...] | None
     after: Mixture
     exposure: float | None
+    open_before: tuple[float, ...] = ()  # shares not followed to their end, if any: they may be
+    open: float = 0.0  # exposed, for all that is known
+
+    @property
+    def worst_before(self) -> tuple[float, ...]:
+        """The exposure of each coin if all that was not followed were exposed."""
+        if self.exposure_before is None:
+            return ()
+        more = self.open_before or (0.0,) * len(self.coins)
+        return tuple(min(e + o, 1.0) for e, o in zip(self.exposure_before, more, strict=True))
 
     @property
     def gain(self) -> float:
@@ -38,10 +49,10 @@ class Combination:
         return self.after.bits - sum(share * bits for share, bits in pairs if share > 0)
 
     def taints(self, limit: float) -> tuple[str, ...]:
-        """Name the coins within an exposure that the payment would put above it."""
-        if self.exposure is None or self.exposure_before is None or self.exposure <= limit:
+        """Name the coins within an exposure that the payment would, or may, put above it."""
+        if self.exposure is None or min(self.exposure + self.open, 1.0) <= limit:
             return ()
-        pairs = zip(self.coins, self.exposure_before, strict=True)
+        pairs = zip(self.coins, self.worst_before, strict=True)
         return tuple(coin for coin, exposure in pairs if exposure <= limit)
 
     def is_safe(self, limit: float = 0.0) -> bool:
@@ -69,11 +80,14 @@ class Purse:
         coins: Sequence[Coin],
         *,
         exposed: AbsorbingChain | None = None,
+        most_origins: int | None = None,
     ) -> None:
+        """Find the coins' rows; `most_origins` says that the ledger is a part of a chain."""
         if exposed is not None and (exposed.graph is not chain.graph or not exposed.listed):
             raise UsageError("`exposed` is a chain of the same graph, made with `listed`")
         self.chain = chain
         self.exposed = exposed
+        self.most_origins = most_origins
         self.coins = {coin.name: coin for coin in coins if coin.node is not None}
         self._rows = {name: mix(chain, [coin.node or 0]) for name, coin in self.coins.items()}
         self._listed = {
@@ -100,7 +114,12 @@ class Purse:
             else tuple(self._listed[name].exposure or 0.0 for name in names),
             after=after,
             exposure=exposure,
+            open_before=tuple(self._open(self._rows[name]) for name in names),
+            open=self._open(after),
         )
+
+    def _open(self, row: Mixture) -> float:
+        return 0.0 if self.most_origins is None else bits_beyond(row, self.most_origins).open
 
     def exposed_through(self, name: str) -> list[tuple[str, float]]:
         """Name what on the list a coin's money was at, and its share there, largest first."""

@@ -79,8 +79,8 @@ class Wallet:
         return max(0.0 if h.beyond is None else h.beyond.open for h in self.holdings)
 
     def is_exposed(self, holding: Holding) -> bool:
-        """Tell whether a coin's exposure is above the limit."""
-        return holding.exposure is not None and holding.exposure > self.limit
+        """Tell whether a coin's exposure is, or for all that is known may be, above the limit."""
+        return (holding.exposure_high or 0.0) > self.limit
 
     def named(self, name: str) -> Holding | None:
         """Find a coin of the wallet."""
@@ -116,7 +116,7 @@ def weigh_wallet(
     coin_ledger(chain.graph)
     if not 0 <= limit < 1:
         raise UsageError(f"a limit of exposure is from 0 to below 1, not {limit}")
-    purse = Purse(chain, coins, exposed=exposed)
+    purse = Purse(chain, coins, exposed=exposed, most_origins=most_origins)
     holdings = tuple(
         _holding(purse, coin, labels, top, most_origins) for coin in purse.coins.values()
     )
@@ -145,7 +145,7 @@ def _groups(
     groups: dict[str, list[str]] = {NOT_EXPOSED: [], EXPOSED: []}
     for holding in holdings:
         if holding.exposure is not None:
-            kind = EXPOSED if holding.exposure > limit else NOT_EXPOSED
+            kind = EXPOSED if (holding.exposure_high or 0.0) > limit else NOT_EXPOSED
             groups[kind].append(holding.coin.name)
     groups[ALL] = [holding.coin.name for holding in holdings]
     return tuple((kind, purse.together(some)) for kind, some in groups.items() if some)

@@ -121,6 +121,9 @@ def _exposed_through(wallet: Wallet) -> list[str]:
     for place, holding in enumerate(wallet.holdings, 1):
         if wallet.is_exposed(holding) and len(lines) < MOST_ROWS:
             found = wallet.purse.exposed_through(holding.coin.name)
+            if not found:
+                lines.append(f"Coin {place} may be exposed: not all of its past was followed.")
+                continue
             named = ", ".join(f"{name} {_percent(share)}" for name, share in found[:MOST_NAMED])
             more = f" and {len(found) - MOST_NAMED} more" if len(found) > MOST_NAMED else ""
             lines.append(f"Coin {place} is exposed through {named}{more}.")
@@ -217,9 +220,11 @@ def _bits(bits: float) -> str:
 
 def _verdict(wallet: Wallet, some: Combination) -> str:
     if some.is_safe(wallet.limit):
-        all_exposed = all(share > wallet.limit for share in some.exposure_before or ())
-        return "all exposed already" if all_exposed else "safe"
-    return f"keep apart: exposes {_numbers(wallet, some.taints(wallet.limit))}"
+        all_exposed = all(share > wallet.limit for share in some.worst_before)
+        already = "all may be exposed already" if some.open > 0 else "all exposed already"
+        return already if all_exposed else "safe"
+    exposes = "may expose" if some.open > 0 else "exposes"
+    return f"keep apart: {exposes} {_numbers(wallet, some.taints(wallet.limit))}"
 
 
 def _proposal(wallet: Wallet, proposal: Proposal) -> Section:

@@ -87,7 +87,7 @@ def what_if(
         after=_together(chain, coins),
         exposure=None if exposed is None else _together(exposed, coins).exposure,
         fee=fee,
-        listed=frozenset() if exposed is None else frozenset(listed_names(exposed)),
+        listed=frozenset() if exposed is None else exposed.names_listed,
     )
 
 
@@ -149,6 +149,11 @@ def _together(chain: AbsorbingChain, coins: Sequence[Coin]) -> Mixture:
     for coin in coins:
         if coin.node is None:
             name = coin.address if coin.address in listed else coin.name
+            if name not in listed and {coin.name, coin.address} & chain.names_listed:
+                raise InputError(
+                    f"coin {coin.name} is listed, but the ledger knows neither it nor, under a "
+                    "name of its own, its address: no share can be told for it"
+                )
             others[str(name)] = others.get(str(name), 0.0) + (coin.value or 0)
     if others and chain.settings.get("policy") == "proportional":
         return mix(chain, known, values, others=others)

@@ -40,6 +40,8 @@ def absorbing_chain(
     """
     if policy is None:
         policy = "proportional" if graph.amounts is not None else "uniform"
+    if listed is not None and not isinstance(listed, str):
+        listed = list(listed)
     sources = None if listed is None else source_set(graph, listed)
     if sources is not None and not sources.labels:
         raise InputError(
@@ -69,6 +71,7 @@ def absorbing_chain(
         outcomes=outcomes,
         elsewhere=elsewhere,
         listed=sources is not None,
+        names_listed=frozenset(listed or ()),
         clean=clean,
         history=priors,
         conserves=name == "proportional" and sources is None and not links,

@@ -44,6 +44,7 @@ class AbsorbingChain:
     outcomes: Outcomes
     elsewhere: int = NO_COLUMN  # the outcome that lumps all sources not listed
     listed: bool = False
+    names_listed: frozenset[str] = frozenset()  # all that were asked for, in the ledger or not
     clean: Bools | None = None  # nodes that poison never reached
     history: dict[int, npt.NDArray[np.float64]] = field(default_factory=dict)
     conserves: bool = False  # whether x^T B = b must hold

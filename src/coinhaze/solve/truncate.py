@@ -102,6 +102,8 @@ class Truncation:
     def of(cls, folded: Folded, *, over: Over) -> Truncation:
         """Prepare to score rows, narrow on average or at worst."""
         asked = folded.asked
+        # What is dropped of "elsewhere" would be taken for another outcome than what is kept.
+        assert not asked.chain.listed
         counts, counted = folded.sources()
         worth = list_worth(asked) if over == "mean" else np.ones(len(asked.moves))
         return cls(asked, folded.columns, counts, counted, worth)
