@@ -99,9 +99,13 @@ def _coin(graph: TransactionGraph, ledger: CoinLedger, output: int, label: str |
     if node < 0:
         raise InputError(f"coin {name} is worth nothing")
     value = None if ledger.output_value is None else ledger.output_value[output]
+    return Coin(name, node, value, address_of(ledger, output), label)
+
+
+def address_of(ledger: CoinLedger, output: int) -> str | None:
+    """Give the address an output pays, None if it has none."""
     owner = int(ledger.output_owner[output])
-    address = None if ledger.owner_is_coin[owner] else str(ledger.owners[owner].as_py())
-    return Coin(name, node, value, address, label)
+    return None if ledger.owner_is_coin[owner] else str(ledger.owners[owner].as_py())
 
 
 def unknown_address(ledger: CoinLedger, address: str) -> UnknownName:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from coinhaze.apps.holdings import coin_ledger
+from coinhaze.apps.holdings import address_of, coin_ledger
 from coinhaze.chain.chain import ELSEWHERE
 from coinhaze.graph import TransactionGraph
 from coinhaze.ledger import CoinLedger
@@ -54,20 +54,15 @@ def origin_words(graph: TransactionGraph, source: str, labels: Mapping[str, str]
 def _coin_words(ledger: CoinLedger, output: int, source: str, labels: Mapping[str, str]) -> str:
     if source.startswith(UNKNOWN):
         return f"coins of unknown value, spent by {source[len(UNKNOWN) :].rpartition(':')[0]}"
-    owner = _owner(ledger, output)
+    owner = address_of(ledger, output)
     whose = "" if owner is None else f" of {labels.get(owner, owner)}"
     return f"a coin{whose} from before this ledger: {source}"
 
 
 def _mined_words(ledger: CoinLedger, tx: int, source: str, labels: Mapping[str, str]) -> str:
-    paid = [_owner(ledger, int(k)) for k in np.flatnonzero(ledger.output_tx == tx)]
+    paid = [address_of(ledger, int(k)) for k in np.flatnonzero(ledger.output_tx == tx)]
     known = [labels[owner] for owner in paid if owner is not None and owner in labels]
     by = f" by {known[0]}" if known else ""
     height = ledger.heights[tx].as_py()
     block = "" if height is None else f" in block {height}"
     return f"newly mined{by}{block}: {source}"
-
-
-def _owner(ledger: CoinLedger, output: int) -> str | None:
-    owner = int(ledger.output_owner[output])
-    return None if ledger.owner_is_coin[owner] else str(ledger.owners[owner].as_py())

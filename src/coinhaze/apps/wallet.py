@@ -46,6 +46,10 @@ class Holding:
             return None
         return min(self.exposure + (0.0 if self.beyond is None else self.beyond.open), 1.0)
 
+    def may_pass(self, limit: float) -> bool:
+        """Tell whether the exposure is, or for all that is known may be, above a limit."""
+        return (self.exposure_high or 0.0) > limit
+
     @property
     def equal_origins(self) -> float:
         """As many equally likely origins would leave the same doubt."""
@@ -80,7 +84,7 @@ class Wallet:
 
     def is_exposed(self, holding: Holding) -> bool:
         """Tell whether a coin's exposure is, or for all that is known may be, above the limit."""
-        return (holding.exposure_high or 0.0) > self.limit
+        return holding.may_pass(self.limit)
 
     def named(self, name: str) -> Holding | None:
         """Find a coin of the wallet."""
@@ -145,7 +149,7 @@ def _groups(
     groups: dict[str, list[str]] = {NOT_EXPOSED: [], EXPOSED: []}
     for holding in holdings:
         if holding.exposure is not None:
-            kind = EXPOSED if (holding.exposure_high or 0.0) > limit else NOT_EXPOSED
+            kind = EXPOSED if holding.may_pass(limit) else NOT_EXPOSED
             groups[kind].append(holding.coin.name)
     groups[ALL] = [holding.coin.name for holding in holdings]
     return tuple((kind, purse.together(some)) for kind, some in groups.items() if some)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -54,31 +54,27 @@ def graph_options(command: F) -> F:
     return _with(command, _GRAPH)
 
 
-def _with(command: F, options: tuple[tuple[str, tuple[str, ...] | None, str], ...]) -> F:
+def _with(command: F, options: Sequence[tuple[str, tuple[str, ...] | None, str]]) -> F:
     flags = (
         ("--top-up", "Raise an incomplete opening table to what was spent."),
         ("--complete", "The ledger begins with its chain: an unknown coin is an error."),
     )
     for name, text in flags:
         command = click.option(name, is_flag=True, help=text)(command)
-    for name, choices, text in reversed(options):
-        kind = click.Choice(choices) if choices else str
-        command = click.option(name, type=kind, help=text)(command)
-    return command
+    return _added(command, options)
 
 
 def some_options(*names: str) -> Callable[[F], F]:
     """Add some of the options that shape graph and chain, by name."""
-    known = {name: (choices, text) for name, choices, text in _GRAPH + _CHAIN}
+    known = {option[0]: option for option in _GRAPH + _CHAIN}
+    return lambda command: _added(command, [known[name] for name in names])
 
-    def add(command: F) -> F:
-        for name in reversed(names):
-            choices, text = known[name]
-            kind = click.Choice(choices) if choices else str
-            command = click.option(name, type=kind, help=text)(command)
-        return command
 
-    return add
+def _added(command: F, options: Sequence[tuple[str, tuple[str, ...] | None, str]]) -> F:
+    for name, choices, text in reversed(options):
+        kind = click.Choice(choices) if choices else str
+        command = click.option(name, type=kind, help=text)(command)
+    return command
 
 
 def settings_of(given: dict[str, Any]) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -45,7 +46,8 @@ def certified(
     check_mass(found + sums.missing)
     conservation = None if weights is None else check_conservation(asked, columns, weights)
     bits = sums.entropy + surprise(sums.elsewhere) + sums.prior
-    low, high = intervals(asked, columns, sums, bits, counts, by_fours=by_fours)
+    rounding = _rounding(asked, by_fours=by_fours)
+    low, high = intervals(columns, sums, bits, counts, rounding)
     reached = float((high - low).max(initial=0.0))
     if not reached <= width:
         raise AccuracyError(
@@ -55,7 +57,7 @@ def certified(
     spread = asked.spread
     exposure = low_exposure = high_exposure = None
     if chain.listed:
-        bounds = exposure_interval(asked, columns, sums, counts, by_fours=by_fours)
+        bounds = exposure_interval(columns, sums, counts, rounding)
         clean = False if chain.clean is None else chain.clean[asked.rows]
         exposure, low_exposure, high_exposure = (
             np.where(clean, 0.0, spread(v)) for v in (np.minimum(sums.mass, 1.0), *bounds)
@@ -136,19 +138,30 @@ def check_conservation(asked: Asked, columns: Columns, weights: Floats) -> float
     return error
 
 
+class _Rounding(NamedTuple):
+    """How far rounding can change rows of B."""
+
+    total: Floats  # each scored row, in total ...
+    each: float  # ... and each of its probabilities, relative to itself
+
+
+def _rounding(asked: Asked, *, by_fours: bool) -> _Rounding:
+    factor = asked.factor
+    walks = factor.roundings(by_fours=by_fours, walks=True) * ROUNDING
+    each = factor.roundings(by_fours=by_fours) * ROUNDING
+    return _Rounding(1.01 * factor.solve(walks)[asked.scored], 1.01 * float(each.sum()))
+
+
 def exposure_interval(
-    asked: Asked, columns: Columns, sums: Sums, sources: Floats, *, by_fours: bool
+    columns: Columns, sums: Sums, sources: Floats, rounding: _Rounding
 ) -> tuple[Floats, Floats]:
     """Bound how much of each row ends in listed outcomes.
 
     Both proofs of `intervals` bound a sum of probabilities as they are: a row changes by so much
     in total, and each of its probabilities by so much of itself.
     """
-    factor = asked.factor
-    walks = factor.roundings(by_fours=by_fours, walks=True) * ROUNDING
-    each = 1.01 * float(factor.roundings(by_fours=by_fours).sum()) * ROUNDING
-    by_each = each / max(1.0 - each, 0.5) * sums.mass
-    slack = np.minimum(1.01 * factor.solve(walks)[asked.scored], by_each)
+    by_each = rounding.each / max(1.0 - rounding.each, 0.5) * sums.mass
+    slack = np.minimum(rounding.total, by_each)
     slack = slack + 4 * _terms(columns, sources) * ROUNDING * sums.mass
     low = np.clip(sums.mass - slack, 0.0, 1.0)
     return low, np.clip(sums.mass + sums.missing * (1 + 1e-9) + slack, 0.0, 1.0)
@@ -162,13 +175,7 @@ def _terms(columns: Columns, sources: Floats) -> Floats:
 
 
 def intervals(
-    asked: Asked,
-    columns: Columns,
-    sums: Sums,
-    bits: Floats,
-    sources: Floats,
-    *,
-    by_fours: bool,
+    columns: Columns, sums: Sums, bits: Floats, sources: Floats, rounding: _Rounding
 ) -> tuple[Floats, Floats]:
     """Bound the entropy of each row: what was dropped, and rounding.
 
@@ -177,11 +184,8 @@ def intervals(
     uses one move of each state), and changes the row of a walk by at most 2c in total for each
     time it visits that state. See docs/accuracy.md.
     """
-    factor = asked.factor
-    walks = factor.roundings(by_fours=by_fours, walks=True) * ROUNDING
-    by_total = slack_from_total(1.01 * factor.solve(walks)[asked.scored], sources)
-    each = factor.roundings(by_fours=by_fours) * ROUNDING
-    by_each = slack_from_each(1.01 * float(each.sum()), bits)
+    by_total = slack_from_total(rounding.total, sources)
+    by_each = slack_from_each(rounding.each, bits)
     # Adding up -p log2 p.
     slack = np.minimum(by_total, by_each) + 4 * _terms(columns, sources) * ROUNDING * (bits + 2)
     # What was dropped is itself known to a relative 1e-9 at least: it is a sum like any other.

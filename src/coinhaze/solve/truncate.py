@@ -142,28 +142,27 @@ class Truncation:
 
     def _sweep(self, least: Floats, budget: Budget, **settings: Any) -> Swept:
         """Sweep blocks by twos or, where their lists do not fit the memory, one by one."""
-        rows = len(self.asked.scored)
-        for at_once in (AT_ONCE, 1):
-            # Sums of all blocks together, and of those that are swept or wait to be added.
-            room = budget.room(MEMORY) - (at_once + 1) * Sums.size(rows)
-            try:
-                return sweep_blocks(
-                    self.asked,
-                    self.columns,
-                    np.zeros(0),
-                    least=least,
-                    blocks=min(BLOCKS, len(self.columns)),
-                    weigh=False,
-                    memory=max(room, 0) // at_once,
-                    threads=workers_for(at_once, budget.threads),
-                    **settings,
-                )
-            except TooManyEntries:
-                raise
-            except ResourceError:
-                if at_once == 1:
-                    raise
-        raise AssertionError
+        try:
+            return self._sweep_by(AT_ONCE, least, budget, **settings)
+        except TooManyEntries:
+            raise
+        except ResourceError:
+            return self._sweep_by(1, least, budget, **settings)
+
+    def _sweep_by(self, at_once: int, least: Floats, budget: Budget, **settings: Any) -> Swept:
+        # Sums of all blocks together, and of those that are swept or wait to be added.
+        room = budget.room(MEMORY) - (at_once + 1) * Sums.size(len(self.asked.scored))
+        return sweep_blocks(
+            self.asked,
+            self.columns,
+            np.zeros(0),
+            least=least,
+            blocks=min(BLOCKS, len(self.columns)),
+            weigh=False,
+            memory=max(room, 0) // at_once,
+            threads=workers_for(at_once, budget.threads),
+            **settings,
+        )
 
 
 def truncated(

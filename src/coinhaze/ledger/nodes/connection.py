@@ -13,7 +13,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from ipaddress import ip_address
 from itertools import count
-from types import TracebackType
 from typing import TYPE_CHECKING, Self
 from urllib.parse import SplitResult, urlsplit
 
@@ -100,12 +99,7 @@ class Connection:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def send(self, body: bytes) -> Answer:

@@ -6,7 +6,6 @@ import os
 import sqlite3
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from types import TracebackType
 
 import msgspec
 
@@ -58,12 +57,7 @@ class TransactionCache:
     def __enter__(self) -> TransactionCache:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._file.close()
 
     def find(self, txids: Sequence[str]) -> dict[str, Transaction]:
