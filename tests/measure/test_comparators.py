@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import random
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from coinhaze import CoinLedger
 from coinhaze.errors import UsageError
 from coinhaze.measure.comparators import COMPARATORS, compare_measures
 from coinhaze.measure.correlation import correlations, pearson, spearman
+from coinhaze.measure.permanent import permanent, staircase_anonymity, system_anonymity
 
 
 def coin(txid: str, vout: int = 0, value: int | None = None, address: str = "") -> dict[str, Any]:
@@ -89,6 +91,28 @@ def test_the_anonymity_of_a_whole_transaction() -> None:
     scores = compare_measures(coinhaze.score(ledger), ["system-anonymity", "efficiency"])
     assert scores.comparators["system-anonymity"] == pytest.approx([1.0] * 3)
     assert scores.comparators["efficiency"] == pytest.approx([1.0] * 3)
+
+
+def test_one_to_one_readings_are_those_of_the_permanent() -> None:
+    chance = random.Random(1)
+    for _ in range(500):
+        n = chance.randint(2, 6)
+        senders, receivers = ([chance.randint(1, 9) for _ in range(n)] for _ in range(2))
+        feasible = [[int(r <= s) for r in receivers] for s in senders]
+        found = staircase_anonymity(senders, receivers)
+        if permanent(feasible) == 0:
+            assert math.isnan(found)
+        else:
+            assert found == pytest.approx(system_anonymity(feasible), abs=1e-12)
+
+
+def test_a_transaction_that_can_be_read_one_way_hides_nothing() -> None:
+    ins = [coin("x", 0, 5), coin("y", 0, 9)]
+    ledger = CoinLedger.from_transactions(
+        [{"txid": "t", "inputs": ins, "outputs": [{"value": 9}, {"value": 5}]}]
+    )
+    scores = compare_measures(coinhaze.score(ledger), ["system-anonymity"])
+    assert scores.comparators["system-anonymity"].tolist() == [0.0, 0.0]
 
 
 def test_what_is_too_large_is_null_not_a_wrong_number() -> None:

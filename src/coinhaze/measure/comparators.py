@@ -22,7 +22,7 @@ from coinhaze.ledger.amounts import Floats, Ints
 from coinhaze.measure.entropy import shannon
 from coinhaze.measure.matching import admissible_edges
 from coinhaze.measure.mint import mint_centrality
-from coinhaze.measure.permanent import MOST_ROWS, system_anonymity
+from coinhaze.measure.permanent import staircase_anonymity
 from coinhaze.measure.scores import Scores
 from coinhaze.measure.wasabi import wasabi_scores
 
@@ -153,10 +153,21 @@ def _link_bits(question: Question) -> Floats:
     return question.by_coin(lambda coin: bits.get(coin, math.nan))
 
 
-def _system(matrix: LinkMatrix) -> float:
-    if len(matrix.inputs) != len(matrix.outputs) or len(matrix.inputs) > MOST_ROWS:
-        return math.nan
-    return system_anonymity([[int(n > 0) for n in row] for row in matrix.links])
+def _system(question: Question) -> Floats:
+    """Take Edman's measure of each transaction: an input can have become what is worth no more.
+
+    Readings in blocks would link everything, since one block is always possible; Edman matches one
+    to one. Sorted by worth, the matrix of what is feasible is a staircase, so that its permanent is
+    a product: the k-th poorest of the inputs has its outputs less the k that poorer ones took.
+    """
+    ledger, parts = question.ledger, question.parts
+    value: dict[int, float] = {}
+    for tx in np.unique(ledger.output_tx[question.coins[question.coins >= 0]]).tolist():
+        spent, made = (parts.values(some(tx)) for some in (parts.spent, parts.made))
+        value[tx] = math.nan
+        if len(spent) == len(made) > 1 and parts.can_be_taken_apart(tx):
+            value[tx] = staircase_anonymity(spent, made)
+    return question.by_coin(lambda coin: value[int(ledger.output_tx[coin])])
 
 
 def _admissible(question: Question) -> Floats:
@@ -230,8 +241,8 @@ COMPARATORS: Mapping[str, Comparator] = {
         ),
         Comparator(
             "system-anonymity",
-            "of a transaction with as many inputs as outputs, the share of matchings left",
-            lambda q: q.by_transaction(_system),
+            "of matching a transaction's inputs and outputs one to one, how much is left open",
+            _system,
         ),
         Comparator("wasabi", "the score the coin's own wallet would give it", _wasabi),
     )

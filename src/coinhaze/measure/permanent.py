@@ -6,6 +6,7 @@ Edman, Sivrikaya and Yener, "A Combinatorial Approach to Measuring Anonymity" (I
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from collections.abc import Sequence
 from typing import TypeVar
 
@@ -63,6 +64,26 @@ def system_anonymity(matrix: Sequence[Sequence[Number]]) -> float:
         raise InputError("no matching of senders and receivers is possible")
     most = math.log(math.factorial(n)) - (0 if feasible else n * math.log(n))
     return abs(math.log(ways) / most)
+
+
+def staircase_anonymity(senders: Sequence[int], receivers: Sequence[int]) -> float:
+    """Give `system_anonymity` where a sender can have paid any receiver of no more than it had.
+
+    Of any size: from the poorest sender on, each has the receivers it can pay less those that the
+    ones before took, whichever these were. NaN where n is 1, or no matching is possible.
+
+    >>> round(staircase_anonymity([5, 5, 9], [5, 5, 9]), 12)
+    0.386852807235
+    """
+    sorted_receivers = sorted(receivers)
+    ways = [
+        bisect_right(sorted_receivers, sender) - before
+        for before, sender in enumerate(sorted(senders))
+    ]
+    n = len(ways)
+    if n < 2 or min(ways) < 1:
+        return math.nan
+    return math.fsum(map(math.log, ways)) / math.lgamma(n + 1)
 
 
 def _check_doubly_stochastic(matrix: Sequence[Sequence[float]]) -> None:

@@ -1,0 +1,77 @@
+"""coinhaze sensitivity: how much each choice moves the table."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from coinhaze.cli.options import model_options, named_files, settings_of
+from coinhaze.cli.waiting import wait_for
+
+FIGURES = (".png", ".svg", ".pdf")
+
+
+@click.command("sensitivity")
+@click.argument("sources", nargs=-1, required=True, metavar="SOURCE...")
+@model_options
+@click.option(
+    "--seconds", type=click.FloatRange(0, min_open=True), default=120.0, show_default=True,
+    help="Stop a solve that takes longer.",
+)  # fmt: skip
+@click.option("--figure", type=click.Path(path_type=Path), help="Draw it: a .png, .svg or .pdf.")
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="A .csv or .parquet.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON on stdout.")
+def command(
+    sources: tuple[str, ...],
+    seconds: float,
+    figure: Path | None,
+    output: Path | None,
+    as_json: bool,
+    **options: Any,
+) -> None:
+    """Say how the table would read had one thing been chosen otherwise: window, view, policy, ...
+
+    Example: coinhaze sensitivity transfers.csv --figure sensitivity.png
+    """
+    from coinhaze.apps.sensitivity import sensitivity
+    from coinhaze.ledger import read
+    from coinhaze.report.files import check_output, write_table
+    from coinhaze.report.provenance import made_by
+    from coinhaze.solve.source import READ_SETTINGS, only
+
+    inputs: list[str | Path] = [*sources, *named_files(options)]
+    if output is not None:
+        check_output(output, inputs, suffixes=(".csv", ".parquet"))
+    if figure is not None:
+        check_output(figure, inputs, suffixes=FIGURES)
+    settings = settings_of(options)
+    ledger = wait_for("reading", lambda _: read(list(sources), **only(settings, READ_SETTINGS)))
+    shape = {name: value for name, value in settings.items() if name not in READ_SETTINGS}
+    found = wait_for(
+        "scoring",
+        lambda progress: sensitivity(ledger, progress=progress, seconds=seconds, **shape),
+    )
+    table = found.to_arrow()
+    about = made_by(inputs=inputs, command=" ".join(["coinhaze", *sys.argv[1:]]))
+    if output is not None:
+        for path in write_table(table, output, about):
+            click.echo(f"wrote {path}", err=True)
+    if figure is not None:
+        from coinhaze.report.sensitivity import save_sensitivity
+
+        save_sensitivity(table, figure, title=Path(sources[0]).name)
+        click.echo(f"wrote {figure}", err=True)
+    if as_json:
+        import json
+
+        document = {"provenance": about, "choices": table.to_pylist()}
+        click.echo(json.dumps(document, indent=1, allow_nan=False))
+    elif output is None:
+        from rich.console import Console
+
+        from coinhaze.report.sensitivity import sensitivity_table
+
+        Console().print(sensitivity_table(table))
