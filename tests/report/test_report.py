@@ -1,10 +1,12 @@
 from __future__ import annotations
 
 import csv
+import re
 from pathlib import Path
 
 import matplotlib as mpl
 import numpy as np
+import pyarrow as pa
 import pytest
 
 import coinhaze
@@ -33,6 +35,36 @@ def test_notebook_views_escape_names_and_stay_small() -> None:
     origins = coinhaze.origins(big.chain, int(big.nodes[big.order()[0]]))
     assert len(origins._repr_html_()) < 50_000
     assert "<img" not in coinhaze.origins(scores.chain, "=1+1")._repr_html_()
+
+
+def test_notebook_views_show_what_there_is() -> None:
+    rows = [("a", "shop", 5), ("b", "shop", 3), ("shop", "carol", 6), ("dave", "carol", 2)]
+    scores = coinhaze.score(coinhaze.AccountLedger.from_transfers(rows), time="temporal")
+    graph = scores.chain.graph
+    for shown in (scores, coinhaze.origins(scores.chain, "carol"), graph):
+        html = shown._repr_html_()
+        assert len(html) < 50_000
+        assert "<svg" in html
+        assert "<script" not in html
+        assert not re.search("(src|href)=", html)
+    assert "46.8750%" in coinhaze.origins(scores.chain, "carol")._repr_html_()
+    assert f"<bdi>{scores.bits.max():.6g}</bdi>" in scores._repr_html_()
+    assert f"<bdi>{len(graph.tail)}</bdi>" in graph._repr_html_()
+    fifo = coinhaze.origins(coinhaze.AccountLedger.from_transfers(rows), "carol", policy="fifo")
+    assert "carol" in fifo._repr_html_()
+    nothing = coinhaze.score(coinhaze.AccountLedger.from_transfers([]))
+    assert "no scored node" in nothing._repr_html_()
+    rings = [{"txid": "t", "rings": [["x:0", "y:0"]], "outputs": 1}]
+    hidden = coinhaze.transaction_graph(coinhaze.CoinLedger.from_transactions(rings))
+    assert "ring" in hidden._repr_html_()
+
+
+def test_some_rows_of_scores_are_those_rows() -> None:
+    scores = coinhaze.score(simulate_hubs(people=50), renyi=[2.0])
+    rows = np.array([4, 0, 7])
+    assert scores.take(rows).to_arrow() == scores.to_arrow().take(pa.array(rows))
+    half = scores.bits > np.median(scores.bits)
+    assert scores.take(half).to_arrow() == scores.to_arrow().filter(pa.array(half))
 
 
 def test_csv_is_harmless_in_a_spreadsheet(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import coinhaze
 from coinhaze import absorbing_chain, transaction_graph
 from coinhaze.errors import UsageError
 from coinhaze.ledger.text import text_hashes
-from coinhaze.simulate import simulate_hubs
+from coinhaze.simulate import simulate_hubs, simulate_week
 from coinhaze.solve.asked import Asked
 from coinhaze.solve.fold import fold
 from coinhaze.solve.sketch import SPREAD, sketch
@@ -19,6 +19,9 @@ from coinhaze.solve.sketch_kernels import fill_draws
 from coinhaze.solve.workers import Budget
 from solve.economies import random_transfers
 from vectors import coins
+
+ZERO = "0x0000000000000000000000000000000000000000"
+LONG = pytest.mark.long
 
 
 def slow_hash(name: str) -> int:
@@ -138,3 +141,71 @@ def test_a_preview_of_a_list_and_odd_numbers_of_draws_are_refused() -> None:
         sketch(chain, np.array([0]), draws=100)
     with pytest.raises(UsageError, match="exactly"):
         coinhaze.score(random_transfers(10, 30, 1), listed=["a1"], accuracy="preview")
+
+
+def test_more_draws_are_taken_until_the_mean_is_known_as_well_as_asked() -> None:
+    chain = absorbing_chain(transaction_graph(simulate_week("dai-week", size=0.02)))
+    rows = np.flatnonzero(chain.graph.sinks)
+    found = sketch(chain, rows, mean_error=0.04)
+    assert found.mean_error is not None
+    assert found.draw_means is not None
+    assert found.mean_error <= 0.04
+    assert len(found.draw_means) >= 16
+    error = np.std(found.draw_means, ddof=1) / math.sqrt(len(found.draw_means))
+    assert found.mean_error == pytest.approx(error)
+    k = 64 * len(found.draw_means)
+    assert found.method == f"sketch (k={k}, seed 0)"
+    # They are the draws that one call for all of them takes.
+    assert np.array_equal(found.bits, sketch(chain, rows, draws=k).bits)
+    one = sketch(chain, rows, mean_error=0.04, budget=Budget(threads=1))
+    assert np.array_equal(found.bits, one.bits)
+
+
+def test_the_mean_that_draws_tell_of_is_that_of_the_summary() -> None:
+    ledger = coinhaze.AccountLedger.from_transfers(
+        [("a", "m", 1), ("b", "m", 1), ("m", ZERO, 1), ("m", "c", 1), ("d", "e", 1)]
+    )
+    preview = coinhaze.score(ledger, accuracy="preview", draws=64)
+    assert preview.draw_means is not None
+    assert preview.draw_means[0] == pytest.approx(preview.summary().bits_mean)
+
+
+def test_a_preview_tells_the_score_without_history_too() -> None:
+    graph = transaction_graph(coins("pools"))
+    chain = absorbing_chain(graph, history={"sapling": list(range(1, 200))})
+    exact = coinhaze.score(chain)
+    got = sketch(chain, exact.nodes, draws=64 * 200)
+    assert got.bits_unmodified is not None
+    assert exact.bits_unmodified is not None
+    error = 5 * SPREAD / math.sqrt(64 * 200)
+    np.testing.assert_allclose(got.bits_unmodified, exact.bits_unmodified, atol=error)
+    np.testing.assert_allclose(
+        got.bits - got.bits_unmodified, exact.bits - exact.bits_unmodified, atol=error
+    )
+
+
+def stated_and_true(size: float, seeds: int) -> tuple[npt.NDArray[np.float64], ...]:
+    """Give stated errors of the mean of a dai-week, and true ones, over seeds."""
+    chain = absorbing_chain(transaction_graph(simulate_week("dai-week", size=size)))
+    rows = np.flatnonzero(chain.graph.sinks)
+    folded = fold(Asked.of(chain, rows), np.zeros(0))
+    truth = coinhaze.score(chain).summary().bits_mean
+    stated, true = [], []
+    for seed in range(seeds):
+        found = sketch(chain, rows, seed=seed, mean_error=0.05, folded=folded)
+        assert found.mean_error is not None
+        stated.append(found.mean_error)
+        true.append(found.summary().bits_mean - truth)
+    return np.array(stated), np.array(true)
+
+
+@pytest.mark.parametrize(("size", "seeds"), [(0.02, 60), pytest.param(1.0, 60, marks=LONG)])
+def test_stated_and_true_errors_of_the_mean_agree_over_seeds(size: float, seeds: int) -> None:
+    stated, true = stated_and_true(size, seeds)
+    assert np.all(stated <= 0.05)
+    spread = math.sqrt(float(np.mean(true**2)))
+    expected = math.sqrt(float(np.mean(stated**2)))
+    # A standard deviation measured over 60 seeds is right to a tenth.
+    assert spread == pytest.approx(expected, rel=0.35)
+    assert abs(true.mean()) < 4 * expected / math.sqrt(seeds)
+    assert np.mean(np.abs(true) < 2 * stated) >= 0.85

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -165,12 +165,7 @@ def _without_dust(scores: Scores, share: float) -> Summary:
     closing = scores.chain.graph.closing
     assert closing is not None
     worth = closing.take(scores.nodes).floats()
-    kept = worth > np.quantile(worth, share)
-    columns = ("nodes", "bits", "bits_low", "bits_high", "steps")
-    some: dict[str, Any] = {name: getattr(scores, name)[kept] for name in columns}
-    if scores.bits_error is not None:
-        some["bits_error"] = scores.bits_error[kept]
-    return replace(scores, **some).summary()
+    return scores.take(worth > np.quantile(worth, share)).summary()
 
 
 def _figures(summary: Summary) -> dict[str, Any]:

@@ -13,14 +13,20 @@ from coinhaze import __version__
 from coinhaze.errors import CoinhazeError
 
 COMMANDS = (
+    "compare",
     "demo",
+    "desiderata",
+    "growth",
     "info",
     "ingest",
     "knowledge",
+    "lab",
     "origins",
     "robustness",
     "score",
     "screen",
+    "sensitivity",
+    "serve",
     "simulate",
     "verify",
     "wallet",

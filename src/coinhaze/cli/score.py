@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 @click.option("--dry-run", is_flag=True, help="Say what it would take, and stop.")
 @click.option("--with", "with_", help="Measures beside the bits, such as boltzmann,k-anonymity.")
 @click.option("--owners", help="A FILE address,cluster: whose coins are whose, for --with wasabi.")
+@click.option("--keep", is_flag=True, help="Keep graph and scores, so that serve opens at once.")
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="A .csv, .json or .parquet.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON on stdout.")
 def command(
@@ -36,6 +37,7 @@ def command(
     every: bool,
     accuracy: str,
     dry_run: bool,
+    keep: bool,
     output: Path | None,
     as_json: bool,
     with_: str | None,
@@ -46,7 +48,7 @@ def command(
 
     Example: coinhaze score transfers.csv --time temporal -o scores.csv
     """
-    from coinhaze.errors import UsageError
+    from coinhaze.errors import ResourceError, UsageError
     from coinhaze.report.files import check_output, scores_json, write_scores
     from coinhaze.report.provenance import provenance
     from coinhaze.solve import plan, score
@@ -71,9 +73,13 @@ def command(
         for line in wait_for("planning", lambda _: plan(list(sources), **settings)).lines():
             click.echo(line)
         return
-    scores = wait_for(
-        "scoring", lambda progress: score(list(sources), progress=progress, **settings)
-    )
+    not_kept = None
+    if keep:
+        scores, not_kept = _kept(list(sources), settings)
+    else:
+        scores = wait_for(
+            "scoring", lambda progress: score(list(sources), progress=progress, **settings)
+        )
     if measures:
         scores = wait_for("comparing", lambda _: _compared(scores, measures, owners))
     tell_notes(scores.notes())
@@ -99,6 +105,24 @@ def command(
             Console().print(comparison_report(scores))
     else:
         click.echo(scores.summary().line(), err=True)
+    if not_kept is not None:
+        raise ResourceError(f"scored, but not kept: {not_kept}")
+
+
+def _kept(sources: list[str], settings: dict[str, Any]) -> tuple[Scores, str | None]:
+    """Score and keep; also say why, if it could not be kept."""
+    from coinhaze.solve.kept import MODEL_SETTINGS, Keeper
+
+    model = {name: value for name, value in settings.items() if name in MODEL_SETTINGS}
+    scoring = {name: value for name, value in settings.items() if name not in MODEL_SETTINGS}
+    keeper = Keeper(sources, **model)
+    keeper.check(**scoring)
+    kept = wait_for("scoring", lambda progress: keeper.build(progress=progress, **scoring))
+    if not kept.kept:
+        return kept.scores, kept.notes[-1]
+    tell_notes(kept.notes)
+    click.echo(f"kept in {keeper.place()}", err=True)
+    return kept.scores, None
 
 
 def _compared(scores: Scores, measures: list[str], owners: str | None) -> Scores:

@@ -26,6 +26,7 @@ def command(store: Path, complete: bool | None, pools: tuple[str, ...]) -> None:
     """
     from coinhaze.ledger.store import Store
     from coinhaze.ledger.verify import verify
+    from coinhaze.solve.kept import verify_kept
 
     values = dict(_pool_value(given) for given in pools)
     with Store(store, read_only=True) as opened:
@@ -33,6 +34,8 @@ def command(store: Path, complete: bool | None, pools: tuple[str, ...]) -> None:
             "verifying", lambda _: verify(opened, complete=complete, pool_values=values)
         ):
             click.echo(line)
+    for line in wait_for("verifying what is kept", lambda _: verify_kept(store)):
+        click.echo(line)
 
 
 def _pool_value(given: str) -> tuple[str, int]:

@@ -14,6 +14,7 @@ from coinhaze.graph.names import Names as Names
 from coinhaze.ledger import Amounts, Ledger
 from coinhaze.ledger.amounts import Bools, Floats, Ints
 from coinhaze.ledger.frozen import freeze
+from coinhaze.ledger.shown import shown
 
 Kinds = npt.NDArray[np.int8]
 
@@ -68,6 +69,9 @@ class TransactionGraph:
             f"TransactionGraph({len(self)} nodes, {len(self.tail)} edges, "
             f"{int(self.sources.sum())} sources, {int(self.sinks.sum())} sinks)"
         )
+
+    def _repr_html_(self) -> str:
+        return shown("graph", self)
 
     def to_arrow(self) -> dict[str, pa.Table]:
         """Give nodes and edges as Arrow tables."""

@@ -14,6 +14,7 @@ from coinhaze.errors import UnknownName
 from coinhaze.graph.order_kernels import group_rows
 from coinhaze.graph.party_names import ABSENT, Aliases, PartyNames
 from coinhaze.ledger.amounts import Bools, Ints
+from coinhaze.ledger.frozen import narrow
 
 NO_SNAPSHOT = -1
 # A mistyped name is looked for among so many of the newest, and compared with so many at most.
@@ -82,7 +83,8 @@ class Names:
         if len(party) == 0:
             return self._named_nodes(name)
         start, order = self._nodes_of_party
-        return np.sort(np.concatenate([order[start[p] : start[p + 1]] for p in party]))
+        found = np.concatenate([order[start[p] : start[p + 1]] for p in party])
+        return np.sort(found.astype(np.int64))
 
     def parties_named(self, name: str) -> Ints:
         """Find the parties a name means: one of its own, or those it is another name for."""
@@ -92,7 +94,7 @@ class Names:
     @cached_property
     def _nodes_of_party(self) -> tuple[Ints, Ints]:
         start, order = group_rows(self.party, len(self.parties))
-        return start, order
+        return narrow(start), narrow(order)
 
     def _named_nodes(self, name: str) -> Ints:
         party = self.parties_named(name)

@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 from coinhaze.graph.order_kernels import group_rows
 from coinhaze.ledger import CoinLedger
 from coinhaze.ledger.amounts import Ints
+from coinhaze.ledger.frozen import narrow
 from coinhaze.ledger.text import TextIndex, text_buffers
 from coinhaze.ledger.text_kernels import number_lengths
 
@@ -130,7 +131,7 @@ class CoinBlock:
     @cached_property
     def _by_tx(self) -> tuple[Ints, Ints]:
         start, order = group_rows(self.ledger.output_tx, len(self.ledger.txids))
-        return start, order
+        return narrow(start), narrow(order)
 
 
 class PartyNames:
@@ -202,10 +203,10 @@ class Aliases:
         if row == ABSENT:
             return np.zeros(0, dtype=np.int64)
         start, order = self._by_name
-        found = order[start[row] : start[row + 1]]
+        found = order[start[row] : start[row + 1]].astype(np.int64)
         return found if self.party is None else self.party[found]
 
     @cached_property
     def _by_name(self) -> tuple[Ints, Ints]:
         start, order = group_rows(self.name, len(self.names))
-        return start, order
+        return narrow(start), narrow(order)

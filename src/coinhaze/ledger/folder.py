@@ -6,19 +6,14 @@ once: transfers name accounts by their row in accounts.parquet.
 
 from __future__ import annotations
 
-import errno
 import json
-import os
-import shutil
-import tempfile
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from coinhaze.errors import InputError, LedgerError, ResourceError, UsageError
+from coinhaze.errors import InputError, LedgerError, UsageError
 from coinhaze.ledger.account_columns import TABLES as ACCOUNT_TABLES
 from coinhaze.ledger.account_columns import account_tables, ledger_from_account_tables
 from coinhaze.ledger.accounts import AccountLedger
@@ -26,6 +21,7 @@ from coinhaze.ledger.checks import exact_amount
 from coinhaze.ledger.coin_columns import TABLES as COIN_TABLES
 from coinhaze.ledger.coin_columns import coin_tables
 from coinhaze.ledger.coins import CoinLedger
+from coinhaze.ledger.whole import put_in_place
 
 ABOUT = "ledger.json"
 VERSION = 1
@@ -59,7 +55,7 @@ def write_folder(ledger: CoinLedger | AccountLedger, path: str | Path) -> Path:
         text = json.dumps(about, indent=1) + "\n"
         (folder / ABOUT).write_text(text, encoding="utf-8")
 
-    _put_in_place(path, write)
+    put_in_place(path, write)
     return path
 
 
@@ -150,31 +146,3 @@ def _table(path: Path) -> pa.Table:
     except (pa.ArrowException, OSError, ValueError, MemoryError, KeyError) as error:
         first = (str(error) or type(error).__name__).splitlines()[0]
         raise InputError(f"{path}: cannot be read as Parquet: {first}") from None
-
-
-def _put_in_place(path: Path, write: Callable[[Path], None]) -> None:
-    """Write a folder beside the target, then put it in place by renaming."""
-    beside: Path | None = None
-    try:
-        beside = Path(tempfile.mkdtemp(dir=path.absolute().parent, prefix=f".{path.name}."))
-        new, old = beside / "new", beside / "old"
-        new.mkdir()
-        write(new)
-        for file in new.iterdir():
-            with open(file, "rb") as written:
-                os.fsync(written.fileno())
-        try:
-            if path.exists():
-                path.rename(old)
-            new.rename(path)
-        except BaseException:  # an interrupt too must leave the earlier ledger in its place
-            if old.exists() and not path.exists():
-                old.rename(path)
-            raise
-    except OSError as error:
-        kind = ResourceError if error.errno in (errno.ENOSPC, errno.EDQUOT) else InputError
-        what = error.strerror or str(error)
-        raise kind(f"{path}: cannot be written: {what}; it is as it was") from None
-    finally:
-        if beside is not None:
-            shutil.rmtree(beside, ignore_errors=True)

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from coinhaze.ledger.amounts import Ints
+from coinhaze.ledger.frozen import narrow
 
 Hashes = npt.NDArray[np.uint64]
 Octets = npt.NDArray[np.uint8]
@@ -68,7 +69,7 @@ class TextIndex:
             return np.zeros(0, dtype=np.int64)
         hashes, order = self._sorted
         first, last = np.searchsorted(hashes, asked), np.searchsorted(hashes, asked, side="right")
-        found = order[first:last]
+        found = order[first:last].astype(np.int64)
         same = pc.equal(self.column.take(pa.array(found)), text).to_numpy(zero_copy_only=False)
         rows: Ints = found[same.astype(np.bool_)]
         return rows
@@ -82,4 +83,4 @@ class TextIndex:
     def _sorted(self) -> tuple[Hashes, Ints]:
         hashes = text_hashes(self.column)
         order = np.argsort(hashes, kind="stable")
-        return hashes[order], order
+        return hashes[order], narrow(order)

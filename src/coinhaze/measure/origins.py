@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import math
 from dataclasses import dataclass
 
@@ -11,6 +10,7 @@ import pyarrow as pa
 
 from coinhaze.chain.belief import Belief
 from coinhaze.ledger.amounts import Floats, Ints
+from coinhaze.ledger.shown import shown
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,16 +95,7 @@ class Origins:
         return f"Origins({self.name}: {self.bits:.4f} bits over {len(self.outcomes)} sources)"
 
     def _repr_html_(self) -> str:
-        rows = "".join(
-            f"<tr><td>{html.escape(r['source'][:80])}</td><td>{r['probability']:.4%}</td></tr>"
-            for r in self.sources().slice(0, 20).to_pylist()
-        )
-        more = len(self.outcomes) - 20
-        rest = f"<p>and {more} more</p>" if more > 0 else ""
-        if self.missing > 0:
-            rest += f"<p>not followed to its end: {self.missing:.4%}</p>"
-        title = f"{html.escape(self.name[:80])}: {self.bits:.4f} bits"
-        return f"<p>{title}</p><table><tr><th>source</th><th>share</th></tr>{rows}</table>{rest}"
+        return shown("origins", self)
 
     def _names(self, nodes: Ints) -> list[str]:
         names: list[str] = self.chain.graph.names.of(nodes.astype(np.int64)).to_pylist()

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pyarrow as pa
 
 from coinhaze.chain.belief import Belief
 from coinhaze.graph.graph import Kind, kind_names
-from coinhaze.ledger.amounts import Floats, Ints
+from coinhaze.ledger.amounts import Bools, Floats, Ints
+from coinhaze.ledger.shown import shown
 from coinhaze.measure import entropy
 from coinhaze.measure.summary import Summary, summarise
 
@@ -41,7 +41,8 @@ class Scores:
     conditional_bits: Floats | None = None
     bits_unmodified: Floats | None = None
     bits_error: Floats | None = None  # standard error, where bits are estimates
-    mean_error: float | None = None  # standard error of their mean over rows
+    mean_error: float | None = None  # standard error of their mean over rows ...
+    draw_means: Floats | None = None  # ... from that mean by each independent tile of draws
     renyi: Mapping[float, Floats] = field(default_factory=dict)
     comparators: Mapping[str, Floats] = field(default_factory=dict)  # other measures, by name
     conservation: float | None = None  # largest relative error of x^T B = b, where it applies
@@ -82,6 +83,17 @@ class Scores:
         """How wide the intervals are, of rows that have an answer."""
         found: Floats = (self.bits_high - self.bits_low)[~np.isnan(self.bits_low)]
         return found
+
+    def take(self, rows: Ints | Bools) -> Scores:
+        """Give some of the rows, by number or where true; what is told of all of them is not."""
+        some = {
+            name: values[rows] for name in _COLUMNS if (values := getattr(self, name)) is not None
+        }
+        tables = {
+            name: {key: values[rows] for key, values in getattr(self, name).items()}
+            for name in ("renyi", "comparators")
+        }
+        return replace(self, **some, **tables, mean_error=None, draw_means=None)
 
     def to_arrow(self) -> pa.Table:
         """Give a table, a row a node; the balance in digits of the smallest unit."""
@@ -152,22 +164,16 @@ class Scores:
         return rows[np.lexsort((self.top[rows], np.round(self.steps[rows], 9), bits))]
 
     def _repr_html_(self) -> str:
-        table = self.to_arrow()
-        rows = self.order()
-        shown = np.concatenate([rows[:5], rows[5:][-5:]])
-        head = "".join(f"<th>{html.escape(c)}</th>" for c in table.column_names)
-        body = "".join(
-            "<tr>" + "".join(f"<td>{html.escape(_cell(v))}</td>" for v in row.values()) + "</tr>"
-            for row in table.take(pa.array(shown)).to_pylist()
-        )
-        line = html.escape(self.summary().line())
-        return f"<p>{line}</p><table><tr>{head}</tr>{body}</table>"
+        return shown("scores", self)
+
+
+# What has a value for every row.
+_COLUMNS = (
+    "nodes", "bits", "bits_low", "bits_high", "steps", "mass", "sources", "top", "top_probability",
+    "exposure", "exposure_low", "exposure_high", "conditional_bits", "bits_unmodified",
+    "bits_error",
+)  # fmt: skip
 
 
 def _nullable(values: Floats) -> pa.Array:
     return pa.array(values, mask=np.isnan(values))
-
-
-def _cell(value: object) -> str:
-    text = "" if value is None else f"{value:.6g}" if isinstance(value, float) else str(value)
-    return text if len(text) <= 80 else text[:77] + "..."

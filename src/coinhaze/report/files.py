@@ -70,12 +70,12 @@ def write_table(table: pa.Table, path: Path, provenance: dict[str, object]) -> l
         write_whole(path, lambda p: pa.parquet.write_table(table, p))
         return [path]
     beside = path.with_name(path.name + ".provenance.json")
-    write_whole(path, lambda p: pa.csv.write_csv(_for_spreadsheets(table), p))
+    write_whole(path, lambda p: pa.csv.write_csv(for_spreadsheets(table), p))
     write_whole(beside, lambda p: p.write_text(about, encoding="utf-8"))
     return [path, beside]
 
 
-def _for_spreadsheets(table: pa.Table) -> pa.Table:
+def for_spreadsheets(table: pa.Table) -> pa.Table:
     """Keep spreadsheets from taking a name for a formula: put ' before = + - @ tab and return."""
     for k, column in enumerate(table.column_names):
         if pa.types.is_string(table[column].type):

@@ -79,18 +79,21 @@ def table(
     return Html(f'<div class="wide"><table>\n<tr>{head}</tr>\n{body}</table></div>\n')
 
 
-def page(title: str, sections: Iterable[object]) -> str:
+def page(title: str, sections: Iterable[object], *, style: str = "", pictures: bool = False) -> str:
     """Give a whole page: a title, then sections; what is no markup becomes a paragraph.
+
+    `style` comes after the page's own; `pictures` lets those in that are part of the page itself.
 
     >>> page("<x>", [section("Origins", "1 < 2")]).count("&lt;")
     3
     """
     body = "".join(s if isinstance(s, Html) else paragraph(s) for s in sections)
+    policy = f"{_POLICY}; img-src data:" if pictures else _POLICY
     return (
         "<!doctype html>\n"
         '<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{escape(title)}</title>\n<style>{_STYLE}</style>\n</head>\n"
+        f"<title>{escape(title)}</title>\n<style>{_STYLE}{style}</style>\n</head>\n"
         f"<body>\n<h1>{escape(title)}</h1>\n{body}</body>\n</html>\n"
     )

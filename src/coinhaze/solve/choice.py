@@ -24,29 +24,20 @@ from coinhaze.solve.certify import plain_orders
 from coinhaze.solve.eliminate import eliminate
 from coinhaze.solve.exact import exact_method, width_of
 from coinhaze.solve.fold import Folded, fold
-from coinhaze.solve.lists import ENTRY, MEMORY, TooManyEntries
+from coinhaze.solve.lists import ENTRY, MEMORY
 from coinhaze.solve.progress import Progress
 from coinhaze.solve.series import series
 from coinhaze.solve.sketch import DRAWS, MISSING, sketch
 from coinhaze.solve.stream import time_tiles
 from coinhaze.solve.stream_kernels import WIDTH
 from coinhaze.solve.sweep import may_drop, sweep
-from coinhaze.solve.truncate import (
-    AT_ONCE,
-    DROP_NS,
-    GROWTH,
-    SLOPE,
-    Over,
-    Truncation,
-    first_level,
-)
+from coinhaze.solve.truncate import AT_ONCE, DROP_NS, Over, Truncation
 from coinhaze.solve.workers import Budget, in_words, memory_now, memory_peak, workers_for
 
 Accuracy = Literal["exact", "preview"] | float
 Method = Literal["auto", "sweep", "eliminate", "series", "published"]
-# A coarser sweep, by this factor, shows what a finer one costs; all tries together cost so many
-# times the last.
-COARSE, TRIES = 30.0, 1.5
+# All tries of a sweep together cost so many times the last.
+TRIES = 1.5
 
 
 class Estimate(NamedTuple):
@@ -237,20 +228,12 @@ def _exact(folded: Folded, renyi: Sequence[float], budget: Budget) -> Estimate:
 
 
 def _dropping(folded: Folded, width: float, over: Over, budget: Budget) -> Estimate:
-    """Sweep once, dropping much more than asked, and scale up; or take exact scores, if cheaper."""
+    """Foresee what dropping takes; or take exact scores, if cheaper."""
     asked = folded.asked
-    question = Truncation.of(folded, over=over)
     most = folded.cost.seconds / (DROP_NS * 1e-9)
-    level = COARSE * first_level(width, over)
-    try:
-        tried = question.attempt(level, entries=most, budget=budget)
-    except TooManyEntries:
-        return _exact(folded, (), budget)._replace(method=exact_method(asked))
-    finer = max(1.0, tried.widths.over(over) / width) ** (1 / SLOPE)
-    grown = finer**GROWTH
-    entries = tried.swept.entries * grown
-    if entries > most:
+    foreseen = Truncation.of(folded, over=over).foresee(width, over=over, most=most, budget=budget)
+    if foreseen is None:
         return _exact(folded, (), budget)._replace(method=exact_method(asked))
     workers = workers_for(AT_ONCE, budget.threads)
-    memory = AT_ONCE * tried.swept.memory * grown
-    return Estimate(TRIES * entries * DROP_NS * 1e-9 / workers, memory)
+    seconds = TRIES * foreseen.entries * DROP_NS * 1e-9 / workers
+    return Estimate(seconds, AT_ONCE * foreseen.memory)

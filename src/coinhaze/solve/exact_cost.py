@@ -85,6 +85,21 @@ class ExactCost:
         """What the cheaper of the two takes."""
         return self.tiles if self.lists is None else self.lists.seconds
 
+    def within(self, seconds: float) -> bool:
+        """Tell whether exact scores take at most so long; counting stops there."""
+        full = tile_seconds(self.asked, self.columns)
+        if full <= seconds:
+            return True
+        if not self.asked.reduced.acyclic or self.asked.chain.listed:
+            return False
+        if full * live_share(self.asked, self.columns) <= seconds:
+            return True
+        try:
+            sweep_cost(self.asked, self.columns, most=seconds / (LIST_NS * 1e-9))
+        except ResourceError:
+            return False
+        return True
+
 
 def tile_seconds(asked: Asked, columns: Columns) -> float:
     """Count what tiles take if nothing in them is zero."""

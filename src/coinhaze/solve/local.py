@@ -155,8 +155,8 @@ class LocalSolver:
 
     _ready: ClassVar[WeakKeyDictionary[AbsorbingChain, LocalSolver]] = WeakKeyDictionary()
 
-    def __init__(self, chain: AbsorbingChain) -> None:
-        self.condensed = Condensed.of(chain)
+    def __init__(self, chain: AbsorbingChain, condensed: Condensed | None = None) -> None:
+        self.condensed = Condensed.of(chain) if condensed is None else condensed
         states = len(self.condensed)
         self._work = _Work.of(states, len(self.condensed.ends))
         self._queue: tuple[npt.NDArray[np.generic], ...] = (np.empty(states, dtype=np.int32),)
@@ -173,6 +173,11 @@ class LocalSolver:
         if solver is None:
             solver = cls._ready[chain] = cls(chain)
         return solver
+
+    @classmethod
+    def give(cls, chain: AbsorbingChain, condensed: Condensed) -> None:
+        """Let a chain have what was made ready of it before."""
+        cls._ready[chain] = cls(chain, condensed)
 
     def lost(self, node: int) -> bool:
         """Tell whether a walk back from a node may never end."""

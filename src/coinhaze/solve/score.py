@@ -69,6 +69,7 @@ def score(
     )  # fmt: skip
     if asking.budget.seconds is not None:
         refuse_longer(plan_of(asking.chain, asking.rows, asking.choice), asking.budget)
+    progress(0.0)  # whoever has changed their mind by now may raise
     return asking.choice.run(progress)
 
 

@@ -9,20 +9,23 @@ q_j X_j, which is X - H(q) in distribution.
 
 Draws are a hash of the source's name and a seed, so that any part of the work can be done anywhere.
 Errors are shared by rows with common ancestors, so the mean over rows errs nearly as much as one
-row does: `mean_error` is its standard error, measured over independent tiles of draws.
+row does: `mean_error` is its standard error, measured over independent tiles of draws. Each tile of
+draws is as good as a seed of its own.
 """
 
 from __future__ import annotations
 
 import math
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
 
 from coinhaze.chain import AbsorbingChain
 from coinhaze.chain.chain import NO_COLUMN
-from coinhaze.errors import UsageError
+from coinhaze.errors import AccuracyError, UsageError
+from coinhaze.graph.graph import Kind
 from coinhaze.ledger.amounts import Bools, Floats, Ints
 from coinhaze.ledger.text import text_hashes
 from coinhaze.measure import Scores
@@ -35,6 +38,9 @@ from coinhaze.solve.stream_kernels import WIDTH
 from coinhaze.solve.workers import UNLIMITED, Budget
 
 DRAWS = 256
+# Where a standard error of the mean is asked for, this many draws come first: it is measured over
+# sixteen tiles at least, and not stopped at by a lucky four.
+FIRST = 1024
 # Standard deviation of the estimate times sqrt(k), in bits: sqrt(3) nats.
 SPREAD = math.sqrt(3) / math.log(2)
 # What sweeps over cores may leave out of a row: far less than the standard error.
@@ -47,37 +53,120 @@ def sketch(
     *,
     draws: int = DRAWS,
     seed: int = 0,
+    mean_error: float | None = None,
     budget: Budget = UNLIMITED,
     progress: Progress = silent,
     folded: Folded | None = None,
 ) -> Scores:
-    """Estimate bits of rows from `draws` columns; `bits_error` is the standard error."""
+    """Estimate bits of rows from `draws` columns; `bits_error` is the standard error.
+
+    With `mean_error` there are at least 1024 draws, and more until the measured standard error of
+    the mean over rows is at most that.
+    """
     if draws < 1 or draws % WIDTH:
         raise UsageError(f"draws come in tiles: a multiple of {WIDTH}, not {draws}")
     if chain.listed:
         raise UsageError("a list has few outcomes, which are cheap to score exactly")
     folded = folded or fold(Asked.of(chain, rows, missing=MISSING), np.zeros(0))
     asked, columns = folded.asked, folded.columns
-    total, means = _exponentials(asked, columns, draws, seed, budget, progress)
+    taken = _Taken.none(asked, columns)
+    _take(taken, draws if mean_error is None else max(draws, FIRST), seed, budget, progress)
+    while mean_error is not None and (taken.mean_error or 0.0) > mean_error:
+        _take(taken, _more(taken, mean_error), seed, budget, progress)
     most = math.log2(max(1.0, float(columns.priors.count.sum())))
-    alone, known = _known(asked, columns)
-    nats = np.where(alone, known, _nats(total, draws))
+    bits = np.clip(taken.nats() / math.log(2), 0.0, most)
+    error = np.where(taken.alone, 0.0, SPREAD / math.sqrt(taken.draws))
     null = np.where(asked.answered, 0.0, np.nan)
     return Scores(
         chain=chain,
         nodes=rows,
-        bits=asked.spread(np.clip(nats / math.log(2), 0.0, most)),
-        bits_low=null,
-        bits_high=most + null,
-        bits_error=asked.spread(np.where(alone, 0.0, SPREAD / math.sqrt(draws))),
-        mean_error=float(np.std(means, ddof=1)) / math.sqrt(len(means)) if len(means) > 1 else None,
+        bits=asked.spread(bits),
+        bits_low=asked.spread(np.where(taken.alone, bits, 0.0)),
+        bits_high=asked.spread(np.where(taken.alone, bits, most)),
+        bits_unmodified=_unmodified(asked, columns, bits) if chain.history else None,
+        bits_error=asked.spread(error),
+        mean_error=taken.mean_error,
+        draw_means=np.array(taken.means),
         steps=asked.steps(),
         mass=1.0 + null,
         sources=np.full(len(rows), np.nan),
         top=np.full(len(rows), NO_COLUMN),
         top_probability=np.full(len(rows), np.nan),
-        method=f"sketch (k={draws}, seed {seed})",
+        method=f"sketch (k={taken.draws}, seed {seed})",
     )
+
+
+def _unmodified(asked: Asked, columns: Columns, bits: Floats) -> Floats:
+    """Take what histories add, sum_s B_is H(q_s), off again: one solve."""
+    reduced = asked.reduced
+    ends = columns.of_state >= 0
+    inner = np.zeros(len(reduced))
+    inner[ends] = reduced.own[ends] * columns.priors.bits[columns.of_state[ends]]
+    added = asked.factor.solve(inner)[asked.scored]
+    return asked.spread(np.maximum(bits - added, 0.0))
+
+
+@dataclass
+class _Taken:
+    """Draws taken so far: the sum of exp(y) for every scored state, tiles added in order.
+
+    `means` are the mean bits of all rows by each tile alone: tiles are independent, so these show
+    how far the mean can be trusted, however much rows have in common.
+    """
+
+    asked: Asked
+    columns: Columns
+    total: Floats
+    alone: Bools  # which scored states have one column only, ...
+    known: Floats  # ... and the nats of those
+    rows_of: Floats  # how many rows each state stands for; burnt money is in no mean
+    draws: int = 0
+    means: list[float] = field(default_factory=list)
+
+    @classmethod
+    def none(cls, asked: Asked, columns: Columns) -> _Taken:
+        alone: Bools = (np.diff(asked.reduced.indptr) == 0)[asked.scored]
+        known = columns.priors.total[columns.of_state[asked.scored]] * math.log(2)
+        held = asked.chain.graph.kinds[asked.rows[asked.answered]] != Kind.burn
+        n = len(asked.scored)
+        rows_of = np.bincount(asked.row_of, weights=held.astype(np.float64), minlength=n)
+        return cls(asked, columns, np.zeros(n), alone, known, rows_of)
+
+    @property
+    def mean_error(self) -> float | None:
+        """The standard error of the mean, measured over tiles."""
+        if len(self.means) < 2:
+            return None
+        return float(np.std(self.means, ddof=1)) / math.sqrt(len(self.means))
+
+    def add(self, part: Floats) -> None:
+        """Add one tile."""
+        self.total += part
+        self.draws += WIDTH
+        if np.any(self.rows_of):
+            nats = np.where(self.alone, self.known, _nats(part, WIDTH))
+            self.means.append(float(np.average(nats, weights=self.rows_of)) / math.log(2))
+
+    def nats(self) -> Floats:
+        """Estimate the entropy of every scored state."""
+        return np.where(self.alone, self.known, _nats(self.total, self.draws))
+
+
+def _more(taken: _Taken, mean_error: float) -> int:
+    """Say how many draws should bring the standard error of the mean down to what is asked.
+
+    The mean of rows spreads no more than one row does, so that is enough beforehand; four times
+    that without success means that the law does not hold.
+    """
+    enough = (SPREAD / mean_error) ** 2
+    if taken.draws > 4 * enough:
+        raise AccuracyError(
+            f"{taken.draws} draws leave a standard error of {taken.mean_error:.2g} bits of the "
+            f"mean, above the asked {mean_error:g}: ask for a larger one"
+        )
+    assert taken.mean_error is not None
+    grown = taken.draws * min((taken.mean_error / mean_error) ** 2, 4.0)
+    return (math.ceil(grown / WIDTH) + 1) * WIDTH
 
 
 def _nats(total: Floats, draws: int) -> Floats:
@@ -86,21 +175,9 @@ def _nats(total: Floats, draws: int) -> Floats:
     return nats
 
 
-def _known(asked: Asked, columns: Columns) -> tuple[Bools, Floats]:
-    """Tell which scored states have one column only, and the nats of those."""
-    alone: Bools = (np.diff(asked.reduced.indptr) == 0)[asked.scored]
-    nats = columns.priors.total[columns.of_state[asked.scored]] * math.log(2)
-    return alone, nats
-
-
-def _exponentials(
-    asked: Asked, columns: Columns, draws: int, seed: int, budget: Budget, progress: Progress
-) -> tuple[Floats, list[float]]:
-    """Give the sum of exp(y) over all draws for every scored state, tiles added in order.
-
-    Also give the mean bits of all rows by each tile alone: tiles are independent, so these means
-    show how far the mean can be trusted, however much rows have in common.
-    """
+def _take(taken: _Taken, draws: int, seed: int, budget: Budget, progress: Progress) -> None:
+    """Take more draws, until there are so many."""
+    asked, columns = taken.asked, taken.columns
     factor = asked.factor
     source = text_hashes(asked.chain.outcomes.take(pa.array(columns.likeliest)))
     law = (source, columns.priors.total * math.log(2), seed)
@@ -114,8 +191,8 @@ def _exponentials(
     wanted[scored] = True
     needed = factor.needed(wanted)
     mass = 1.0 - factor.missing()[asked.scored]
-    workspaces = budget.tiles(factor.inner, draws // WIDTH, kind=kind)
-    workers = len(workspaces)
+    firsts = range(taken.draws, draws, WIDTH)
+    workspaces = budget.tiles(factor.inner, len(firsts), kind=kind)
 
     def solve(first: int) -> Floats:
         x, live = workspaces.pop()
@@ -126,15 +203,9 @@ def _exponentials(
         workspaces.append((x, live))
         return part
 
-    total = np.zeros(len(scored))
-    rows_of = np.bincount(asked.row_of, minlength=len(scored))
-    alone, known = _known(asked, columns)
-    means = []
-    with ThreadPoolExecutor(workers) as pool:
-        for done, part in enumerate(pool.map(solve, range(0, draws, WIDTH)), 1):
-            total += part
-            if len(scored):
-                nats = np.where(alone, known, _nats(part, WIDTH))
-                means.append(float(np.average(nats, weights=rows_of)) / math.log(2))
-            progress(done * WIDTH / draws)
-    return total, means
+    with ThreadPoolExecutor(len(workspaces)) as pool:
+        # Tiles are handed out a few at a time: their sums wait in memory to be added in order.
+        for k in range(0, len(firsts), 2 * len(workspaces)):
+            for part in pool.map(solve, firsts[k : k + 2 * len(workspaces)]):
+                taken.add(part)
+                progress(taken.draws / draws)

@@ -39,8 +39,8 @@ def chain_of(source: Source, **settings: Any) -> AbsorbingChain:
     if isinstance(source, AbsorbingChain):
         _refuse(settings, "a chain is given")
         return source
-    graph = graph_of(source, **_only(settings, READ_SETTINGS | GRAPH_SETTINGS))
-    return absorbing_chain(graph, **_only(settings, CHAIN_SETTINGS))
+    graph = graph_of(source, **only(settings, READ_SETTINGS | GRAPH_SETTINGS))
+    return absorbing_chain(graph, **only(settings, CHAIN_SETTINGS))
 
 
 def graph_of(source: Source, *, in_order: bool = False, **settings: Any) -> TransactionGraph:
@@ -56,11 +56,11 @@ def graph_of(source: Source, *, in_order: bool = False, **settings: Any) -> Tran
                 f"not a path, ledger, graph or chain: {type(thing).__name__}; "
                 "rows of your own: coinhaze.AccountLedger.from_transfers(rows)"
             )
-        settings = _opening_before(thing, settings)
-        thing = read(thing, **_only(settings, READ_SETTINGS))
+        settings = opening_before(thing, settings)
+        thing = read(thing, **only(settings, READ_SETTINGS))
     else:
-        _refuse(_only(settings, READ_SETTINGS), "a ledger is given")
-    settings = _only(settings, GRAPH_SETTINGS)
+        _refuse(only(settings, READ_SETTINGS), "a ledger is given")
+    settings = only(settings, GRAPH_SETTINGS)
     if in_order and isinstance(thing, AccountLedger):
         settings = {"time": "temporal"} | settings
     return transaction_graph(thing, **settings)
@@ -74,7 +74,7 @@ def _check_known(settings: dict[str, Any], known: frozenset[str]) -> None:
         )
 
 
-def _opening_before(thing: Any, settings: dict[str, Any]) -> dict[str, Any]:
+def opening_before(thing: Any, settings: dict[str, Any]) -> dict[str, Any]:
     """Let a window of accounts open with what the store tells of the time before it."""
     path = thing[0] if isinstance(thing, list | tuple) and len(thing) == 1 else thing
     is_path = isinstance(path, str | Path)
@@ -93,7 +93,7 @@ def _is_readable(thing: Any) -> bool:
     return isinstance(thing, str | Path) or is_stream(thing)
 
 
-def _only(settings: dict[str, Any], names: frozenset[str]) -> dict[str, Any]:
+def only(settings: dict[str, Any], names: frozenset[str]) -> dict[str, Any]:
     return {k: v for k, v in settings.items() if k in names}
 
 

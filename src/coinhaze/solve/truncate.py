@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -49,6 +49,8 @@ SLOPE, AIM = 0.4, 0.9
 # Entries grow like this power of the level as it falls, and each takes so many nanoseconds.
 GROWTH = 0.5
 DROP_NS = 20.0
+# A coarser sweep, by this factor, shows what a finer one costs.
+COARSE = 30.0
 
 
 @dataclass(frozen=True)
@@ -86,6 +88,13 @@ class Try:
     scores: Scores
     widths: Widths
     swept: Swept
+
+
+class Foreseen(NamedTuple):
+    """What the last try will take: entries of lists, and bytes of one block."""
+
+    entries: float
+    memory: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,6 +148,17 @@ class Truncation:
         found = asked.spread(swept.sums.entropy + swept.sums.prior + tail)
         scores = replace(scores, bits=np.clip(found, scores.bits_low, scores.bits_high))
         return Try(level, scores, Widths.of(scores), swept)
+
+    def foresee(self, width: float, *, over: Over, most: float, budget: Budget) -> Foreseen | None:
+        """Sweep once, dropping much more than asked, and scale up; None beyond `most` entries."""
+        try:
+            tried = self.attempt(COARSE * first_level(width, over), entries=most, budget=budget)
+        except TooManyEntries:
+            return None
+        finer = max(1.0, tried.widths.over(over) / width) ** (1 / SLOPE)
+        grown = finer**GROWTH
+        entries = tried.swept.entries * grown
+        return None if entries > most else Foreseen(entries, tried.swept.memory * grown)
 
     def _sweep(self, least: Floats, budget: Budget, **settings: Any) -> Swept:
         """Sweep blocks by twos or, where their lists do not fit the memory, one by one."""

@@ -1,0 +1,162 @@
+"""A server asked of everything for ten minutes: its memory stays what it was.
+
+`python -m benchmarks.soak` (`make soak`) serves two small ledgers and asks, with four clients at
+once, for coins under all rules, tables, CSV, searches, what-ifs, wallets, pages, wrong things and
+jobs. After a fifth of the time, when caches are full, memory is taken down; at the end it may be
+no more than 5 % above. Prints a line now and then; ends with 1 where memory grew or an answer
+was a bug. `--seconds` makes it shorter.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from urllib.parse import quote
+
+import httpx2
+
+from benchmarks.served import Served, serving
+from coinhaze.ledger.folder import write_folder
+from coinhaze.simulate import simulate_week
+
+CLIENTS = 4
+MOST_GROWTH = 0.05
+WARM = 0.2  # of the time, until caches are full
+POLICIES = ("haircut", "uniform", "fifo", "lifo")
+
+
+class Asker:
+    """One client that asks for something else each time."""
+
+    def __init__(self, served: Served, names: dict[str, list[str]], seed: int) -> None:
+        self.random = random.Random(seed)
+        self.http = httpx2.Client(
+            base_url=served.address, headers=served.bearer, timeout=60, trust_env=False
+        )
+        self.names = names
+        self.seen: Counter[int] = Counter()
+        self.slowest = 0.0
+
+    def ask(self) -> None:
+        """Ask for one thing."""
+        ledger = self.random.choice(sorted(self.names))
+        name = self.random.choice(self.names[ledger])
+        kinds: list[Callable[[str, str], httpx2.Response]] = [
+            self._coin, self._coin, self._coin, self._page, self._table, self._csv, self._search,
+            self._what_if, self._part, self._wrong,
+        ]  # fmt: skip
+        began = time.monotonic()
+        response = self.random.choice(kinds)(ledger, quote(name, safe=":"))
+        self.slowest = max(self.slowest, time.monotonic() - began)
+        self.seen[response.status_code] += 1
+
+    def _coin(self, ledger: str, name: str) -> httpx2.Response:
+        by, policy = self.random.choice(["hop", "time"]), self.random.choice(POLICIES)
+        return self._get(ledger, f"coins/{name}?policy={policy}&by={by}")
+
+    def _page(self, ledger: str, name: str) -> httpx2.Response:
+        page = self.random.choice([f"/coin/{name}", "", "/table", "/wallet"])
+        return self.http.get(f"/l/{ledger}{page}")
+
+    def _table(self, ledger: str, name: str) -> httpx2.Response:
+        low = self.random.randrange(40) / 10
+        return self._get(ledger, f"table?bits_low={low}&sort=-steps")
+
+    def _csv(self, ledger: str, name: str) -> httpx2.Response:
+        return self._get(ledger, self.random.choice(["table.csv", f"coins/{name}/origins.csv"]))
+
+    def _search(self, ledger: str, name: str) -> httpx2.Response:
+        return self._get(ledger, f"search?q={name[:8]}")
+
+    def _what_if(self, ledger: str, name: str) -> httpx2.Response:
+        coins = self.random.sample(self.names[ledger], 3)
+        return self.http.post(f"/api/v1/ledgers/{ledger}/what-if", json={"coins": coins})
+
+    def _part(self, ledger: str, name: str) -> httpx2.Response:
+        parts = ["density", "histogram", f"coins/{name}/comparators", f"coins/{name}/origins"]
+        return self._get(ledger, self.random.choice(parts))
+
+    def _wrong(self, ledger: str, name: str) -> httpx2.Response:
+        wrong = [f"coins/{name}x", "table?limit=0", "coins/..%2f", "nowhere"]
+        return self._get(ledger, self.random.choice(wrong))
+
+    def _get(self, ledger: str, rest: str) -> httpx2.Response:
+        return self.http.get(f"/api/v1/ledgers/{ledger}/{rest}")
+
+
+def memory_of(pid: int) -> int:
+    """Give the bytes of its own that a process holds; files it has mapped are not counted."""
+    pages = [int(field) for field in Path(f"/proc/{pid}/statm").read_text().split()]
+    return (pages[1] - pages[2]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def main(*, seconds: float = 600.0, size: float = 0.001, seed: int = 1) -> float:
+    """Ask for so long; print what came, and give how much the server's memory grew."""
+    with tempfile.TemporaryDirectory() as folder:
+        paths = [
+            write_folder(simulate_week(week, size=size * more), Path(folder, week))
+            for week, more in (("bitcoin-week", 1), ("dai-week", 5))
+        ]
+        with serving(*paths) as served:
+            return _soak(served, seconds, seed)
+
+
+def _soak(served: Served, seconds: float, seed: int) -> float:
+    askers = [Asker(served, _names(served), seed + k) for k in range(CLIENTS)]
+    until = time.monotonic() + seconds
+
+    def work(asker: Asker) -> None:
+        while time.monotonic() < until:
+            asker.ask()
+
+    threads = [threading.Thread(target=work, args=(asker,)) for asker in askers]
+    for thread in threads:
+        thread.start()
+    time.sleep(seconds * WARM)
+    first = most = memory_of(served.process.pid)
+    while time.monotonic() < until:
+        time.sleep(min(max(until - time.monotonic(), 0.1), max(seconds / 10, 1)))
+        now = memory_of(served.process.pid)
+        most = max(most, now)
+        asked = sum(asker.seen.total() for asker in askers)
+        print(f"{asked:>8,} answers, memory {now / 2**20:.1f} MB", flush=True)
+    for thread in threads:
+        thread.join()
+    seen: Counter[int] = sum((asker.seen for asker in askers), Counter())
+    slowest = max(asker.slowest for asker in askers)
+    last = memory_of(served.process.pid)
+    growth = last / first - 1
+    print(f"{seen.total():,} answers by status: {dict(sorted(seen.items()))}")
+    full, end, peak = (value / 2**20 for value in (first, last, most))
+    print(
+        f"slowest answer {slowest:.2f} s; memory {full:.1f} MB when caches were full, "
+        f"{end:.1f} MB at the end ({growth:+.1%}), most {peak:.1f} MB"
+    )
+    if seen[500]:
+        raise SystemExit("an answer was a bug")
+    return growth
+
+
+def _names(served: Served) -> dict[str, list[str]]:
+    with served.client() as client:
+        return {
+            card.id: [row.name for row, _ in zip(client.table(card.id), range(300), strict=False)]
+            for card in client.ledgers()
+        }
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--seconds", type=float, default=600.0)
+    parser.add_argument("--size", type=float, default=0.001)
+    parser.add_argument("--seed", type=int, default=1)
+    grown = main(**vars(parser.parse_args()))
+    sys.exit(f"memory grew by {grown:.1%}" if grown > MOST_GROWTH else 0)

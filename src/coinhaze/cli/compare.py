@@ -1,0 +1,128 @@
+"""coinhaze compare: the paper's tables and figures for any ledgers."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from coinhaze.cli.options import settings_of, some_options
+from coinhaze.cli.waiting import wait_for
+
+if TYPE_CHECKING:
+    from coinhaze.apps.compared import Compared
+
+
+@click.command("compare")
+@click.argument("ledgers", nargs=-1, metavar="[LEDGER...]")
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path), required=True, help="A folder for it all."
+)
+@click.option("--weeks", is_flag=True, help="Add the paper's five weeks, made up.")
+@click.option("--size", type=float, default=1.0, show_default=True, help="Part of a made-up week.")
+@click.option("--seed", type=int, default=1, show_default=True, help="Which made-up week.")
+@click.option("--again", is_flag=True, help="Score nothing: make the rest from the score files.")
+@click.option("--figures/--no-figures", default=True, help="Figures and the page, or tables only.")
+@click.option("--published", is_flag=True, help="The paper's own figures beside its weeks.")
+@click.option(
+    "--conventions", type=click.Choice(["ours", "paper"]), default="ours",
+    help="Whose rules make the graphs. [default: ours]",
+)  # fmt: skip
+@some_options("--from", "--to", "--token", "--unknown", "--mint", "--pools", "--listed")
+@click.option("--history", multiple=True, help="NAME=FILE: what entered a ledger's pools before.")
+@click.option(
+    "--mean-error", type=click.FloatRange(0, min_open=True), default=0.05, show_default=True,
+    help="Bits that a mean may err by.",
+)  # fmt: skip
+@click.option(
+    "--seconds", type=click.FloatRange(0), default=60.0, show_default=True,
+    help="Seconds of one core for exact or proven scores; else draws.",
+)  # fmt: skip
+@click.option(
+    "--walks", type=click.IntRange(0), default=10_000, show_default=True,
+    help="Walks forward from sources; 0 for none.",
+)  # fmt: skip
+@click.option("--threads", type=click.IntRange(1), help="How many threads to use.")
+@click.option("--memory", help="The most the process may take, such as 8GB.")
+def command(
+    ledgers: tuple[str, ...],
+    output: Path,
+    weeks: bool,
+    size: float,
+    seed: int,
+    again: bool,
+    figures: bool,
+    published: bool,
+    **options: Any,
+) -> None:
+    """Compare ledgers: the paper's tables and figures, with what it takes to check them.
+
+    LEDGER is what coinhaze score reads, and week:dai (bitcoin, ethereum, usdc, zcash) is a made-up
+    week. NAME=LEDGER gives it another name; files with one NAME, one after another, are one ledger.
+    A run that was stopped goes on where it stopped.
+
+    Example: coinhaze compare week:dai mine=transfers.csv --size 0.1 -o report
+    """
+    from rich.console import Console
+
+    from coinhaze.apps.compare import score_ledgers
+    from coinhaze.apps.compare_report import write_manifest, write_report
+    from coinhaze.errors import UsageError
+
+    if again == bool(ledgers or weeks):
+        raise UsageError("name ledgers to compare, or --weeks; or --again, alone, for a folder")
+    if not again:
+        compared = _compared(ledgers, weeks, options.pop("history"), size=size, seed=seed)
+        scores = score_ledgers(compared, output, _asking(options), do=wait_for, tell=_tell)
+        write_manifest(output, scores, published=published)
+    # Not in a thread of its own, where some of matplotlib's backends cannot draw.
+    report = write_report(output, figures=figures)
+    for grid in report.grids:
+        Console().print(grid.rich(), "")
+    for path in report.written:
+        if path.suffix in (".csv", ".html"):
+            _tell(f"wrote {path}")
+
+
+def _tell(line: str) -> None:
+    click.echo(line, err=True)
+
+
+def _compared(
+    ledgers: tuple[str, ...], weeks: bool, histories: tuple[str, ...], *, size: float, seed: int
+) -> list[Compared]:
+    from dataclasses import replace
+
+    from coinhaze.apps.compared import all_weeks, compared_of
+    from coinhaze.errors import UsageError
+
+    compared = compared_of(ledgers, size=size, seed=seed)
+    compared += all_weeks(size=size, seed=seed) if weeks else []
+    named = {one.name: k for k, one in enumerate(compared)}
+    for text in histories:
+        name, equals, file = text.partition("=")
+        if not equals or name not in named:
+            raise UsageError(
+                f"--history is NAME=FILE, NAME one of {', '.join(named)}, not {text!r}"
+            )
+        compared[named[name]] = replace(compared[named[name]], history=Path(file))
+    return compared
+
+
+def _asking(options: dict[str, Any]) -> Any:
+    from coinhaze.apps.compare import CONVENTIONS, Asking
+    from coinhaze.solve.workers import Budget, bytes_of
+
+    threads, memory = options.pop("threads"), options.pop("memory")
+    listed = options.pop("listed")
+    limits = {name: options.pop(name) for name in ("mean_error", "seconds", "walks")}
+    conventions = CONVENTIONS[options.pop("conventions")]
+    return Asking(
+        settings=conventions | settings_of(options),
+        listed=None if listed is None else Path(listed),
+        budget=Budget(threads, None if memory is None else bytes_of(memory)),
+        command=" ".join(["coinhaze", *sys.argv[1:]]),
+        **limits,
+    )

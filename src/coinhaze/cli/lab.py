@@ -1,0 +1,118 @@
+"""coinhaze lab: what privacy technologies gain, and what they cost."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from coinhaze.cli.waiting import wait_for
+
+ALL = "all"
+
+
+@click.command("lab")
+@click.argument("scenario", required=False)
+@click.option("--list", "tell", is_flag=True, help="Say what there is to try, and stop.")
+@click.option("--all", "every", is_flag=True, help="Every technology at its usual value.")
+@click.option("--values", help="Values of the parameter, such as 0,0.1,0.5.")
+@click.option("--observer", help="Against whom. [default: the first in --list]")
+@click.option("--seeds", type=click.IntRange(1), default=20, show_default=True, help="Economies.")
+@click.option("--seed", type=click.IntRange(0), default=1, show_default=True, help="The first.")
+@click.option("--people", type=click.IntRange(2), default=200, show_default=True, help="In each.")
+@click.option(
+    "--payments", type=click.IntRange(0), default=2000, show_default=True,
+    help="In a week, at most.",
+)  # fmt: skip
+@click.option(
+    "--level", type=click.FloatRange(0, 1, min_open=True, max_open=True), default=0.95,
+    show_default=True, help="Of confidence bands.",
+)  # fmt: skip
+@click.option("--threads", type=click.IntRange(1), help="How many threads to use.")
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path),
+    help="A folder for tables, figures and a page.",
+)  # fmt: skip
+@click.option("--json", "as_json", is_flag=True, help="Print JSON on stdout.")
+def command(
+    scenario: str | None,
+    tell: bool,
+    every: bool,
+    values: str | None,
+    observer: str | None,
+    output: Path | None,
+    as_json: bool,
+    **settings: Any,
+) -> None:
+    """Try a privacy technology: the same payments with and without it, bits gained and the cost.
+
+    SCENARIO is a technology of --list, or all.
+
+    Example: coinhaze lab deposit-pool --values 0,0.1,0.25,0.5 --seeds 20 -o pool
+    """
+    if tell:
+        _tell_all()
+        return
+    from coinhaze.errors import UsageError
+
+    if scenario is None and not every:
+        raise UsageError("name a technology, or all; coinhaze lab --list tells which there are")
+    together = every or scenario == ALL
+    if together and (values or observer or scenario not in (None, ALL)):
+        raise UsageError(
+            "all technologies take their usual values and observers: name one for more"
+        )
+
+    from coinhaze.apps.lab import lab, lab_all
+
+    asked = None if values is None else _values(values)
+    if together:
+        sweeps = wait_for("in the lab", lambda p: lab_all(progress=p, **settings))
+    else:
+        sweeps = (
+            wait_for(
+                "in the lab",
+                lambda p: lab(
+                    str(scenario), values=asked, observer=observer, progress=p, **settings
+                ),
+            ),
+        )
+    _show(sweeps, output, as_json)
+
+
+def _show(sweeps: Any, output: Path | None, as_json: bool) -> None:
+    from coinhaze.apps.lab_report import lab_grids, lab_json, lab_provenance, write_lab
+
+    made_by = lab_provenance(sweeps, " ".join(["coinhaze", *sys.argv[1:]]))
+    if output is not None:
+        for path in write_lab(sweeps, output, made_by):
+            click.echo(f"wrote {path}", err=True)
+    if as_json:
+        click.echo(lab_json(sweeps, made_by), nl=False)
+        return
+    from rich.console import Console
+
+    bits, costs = lab_grids(sweeps)
+    Console().print(bits.rich(), "", costs.rich(), sep="\n")
+
+
+def _values(text: str) -> list[float]:
+    from coinhaze.errors import UsageError
+
+    try:
+        return [float(part) for part in text.split(",")]
+    except ValueError:
+        raise UsageError(f"--values is numbers with commas between, not {text!r}") from None
+
+
+def _tell_all() -> None:
+    from coinhaze.simulate.technologies import TECHNOLOGIES
+
+    for technology in TECHNOLOGIES.values():
+        click.echo(f"{technology.name}: {technology.says}")
+        values = ", ".join(f"{v:g}" for v in technology.values)
+        click.echo(f"  turned: {technology.parameter} ({values}; usual {technology.usual:g})")
+        for observer, sees in technology.observers.items():
+            click.echo(f"  observer {observer}: {sees}")

@@ -1,0 +1,118 @@
+"""coinhaze serve: the page and its API, on this machine."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import click
+
+from coinhaze.errors import UsageError
+
+
+@click.command("serve")
+@click.argument("ledgers", nargs=-1, required=True, metavar="LEDGER...")
+@click.option("--open", "open_", is_flag=True, help="Open the page in the browser.")
+@click.option("--port", type=click.IntRange(0, 65535), help="0 takes any that is free.")
+@click.option("--list", "lists", multiple=True, metavar="NAME=FILE", help="Names to look for.")
+@click.option("--labels", multiple=True, help="A FILE address,label: what people call them.")
+@click.option("--score", "score", is_flag=True, help="Score at once what is not scored yet.")
+@click.option("--host", default="127.0.0.1", help="The address to listen at.", show_default=True)
+@click.option("--allow-remote", is_flag=True, help="Let other machines reach it.")
+@click.option("--token-file", type=click.Path(path_type=Path), help="A FILE that holds the token.")
+def command(
+    ledgers: tuple[str, ...],
+    open_: bool,
+    port: int | None,
+    lists: tuple[str, ...],
+    labels: tuple[str, ...],
+    score: bool,
+    host: str,
+    allow_remote: bool,
+    token_file: Path | None,
+) -> None:
+    """Show ledgers as pages in the browser, and to programs as an API. Nothing leaves the machine.
+
+    Example: coinhaze serve week.duckdb --list sanctions=list.txt --open
+    """
+    _need_extra()
+    from coinhaze.web import server
+
+    server.check_place(host, allow_remote=allow_remote, token_file=token_file)
+    token = server.new_token() if token_file is None else server.read_token(token_file)
+    shelf = _shelf(ledgers, lists, labels)
+    app = _app(shelf, token, host, score)
+    with server.listen(host, port) as sock:
+        address = server.address_of(sock, host)
+        first = address if token_file is not None else f"{address}?token={token}"
+        click.echo(first)
+        kept_in = "" if token_file is None else f"; its token is in {token_file}"
+        click.echo(f"serving {len(ledgers)} ledger(s){kept_in}; Ctrl-C stops it", err=True)
+        sys.stdout.flush()
+        if open_:
+            with _way_in(f"{address}?token={token}") as page:
+                click.launch(page)
+                server.server_of(app).run(sockets=[sock])
+        else:
+            server.server_of(app).run(sockets=[sock])
+
+
+def _need_extra() -> None:
+    try:
+        import fastapi  # noqa: F401
+        import uvicorn  # noqa: F401
+    except ImportError as error:
+        raise UsageError(f"the page needs {error.name}: pip install 'coinhaze[page]'") from None
+
+
+def _shelf(ledgers: tuple[str, ...], lists: tuple[str, ...], labels: tuple[str, ...]) -> Any:
+    from coinhaze.web.desks import desk_of
+    from coinhaze.web.shelf import Shelf, check_named
+
+    return Shelf(
+        ledgers,
+        make_desk=desk_of,
+        lists=dict(check_named(given) for given in lists),
+        labels=labels,
+    )
+
+
+def _app(shelf: Any, token: str, host: str, score: bool) -> Any:
+    from coinhaze.web.answers import Answers
+    from coinhaze.web.app import guarded
+    from coinhaze.web.asks import JobAsk
+    from coinhaze.web.hosts import Hosts
+    from coinhaze.web.server import is_loopback
+
+    answers = Answers(shelf)
+    for card in shelf.cards() if score else ():
+        if card.state == "not scored":
+            answers.prepare(JobAsk(ledger=card.id))
+    return guarded(answers, token=token, hosts=Hosts(names=[host], remote=not is_loopback(host)))
+
+
+@contextmanager
+def _way_in(address: str) -> Iterator[str]:
+    """Give a file only this user can read that leads to an address.
+
+    The token must not stand in the browser's command line, which everybody on the machine can
+    read.
+    """
+    import html
+    import tempfile
+
+    to = html.escape(address)
+    with tempfile.TemporaryDirectory(prefix="coinhaze-") as folder:
+        page = Path(folder) / "open.html"
+        page.touch(mode=0o600)
+        page.write_text(
+            '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>coinhaze</title>'
+            f'<meta name="referrer" content="no-referrer">'
+            f'<meta http-equiv="refresh" content="0; url={to}"></head>'
+            f'<body><a href="{to}">coinhaze</a></body></html>',
+            encoding="utf-8",
+        )
+        yield page.as_uri()

@@ -1,0 +1,210 @@
+"""How comparisons are drawn: one look for all figures, and files that are the same every time."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from coinhaze.report.figures import pyplot
+from coinhaze.report.files import write_whole
+
+COLUMN = 3.4  # inches: the width of a printed column
+INK, SOFT, LINE = "#1b242c", "#55636f", "#d5dce2"
+PAPER = "#fdfdfd"  # under shades, which are made for a light ground whatever the page's is
+# Okabe and Ito's colours, which people who confuse some can tell apart ("Color Universal Design",
+# 2008), their yellow left out, since it is not seen on white.
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#000000")
+DASHES: tuple[Any, ...] = ("-", (0, (5, 1.5)), (0, (1.5, 1)), (0, (5, 1, 1, 1)), (0, (8, 2)))
+MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+LONGEST = 30  # letters of a name in a figure
+_STYLE = {
+    "font.family": "DejaVu Sans",  # comes with matplotlib: the same everywhere
+    "font.size": 7.5,
+    "axes.labelsize": 7.5,
+    "axes.titlesize": 8,
+    "axes.titlelocation": "left",
+    "legend.fontsize": 7,
+    "xtick.labelsize": 7,
+    "ytick.labelsize": 7,
+    "axes.edgecolor": SOFT,
+    "axes.labelcolor": INK,
+    "text.color": INK,
+    "xtick.color": SOFT,
+    "ytick.color": SOFT,
+    "xtick.labelcolor": INK,
+    "ytick.labelcolor": INK,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.linewidth": 0.6,
+    "xtick.major.width": 0.6,
+    "ytick.major.width": 0.6,
+    "lines.linewidth": 1.3,
+    "legend.frameon": False,
+    "legend.handlelength": 2.6,
+    "text.parse_math": False,  # a name with $ in it is a name
+    "axes.formatter.use_mathtext": False,
+    "svg.fonttype": "path",
+    "svg.hashsalt": "coinhaze",
+    "pdf.fonttype": 42,
+    "path.simplify": True,
+}
+
+
+class Line(NamedTuple):
+    """How the lines of one ledger look."""
+
+    colour: str
+    dash: Any
+    marker: str
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure that was drawn: what it shows, and where it lies as PNG, SVG and PDF."""
+
+    name: str
+    title: str
+    says: str
+    measured: str  # of which ledgers, how many coins, by which method
+    paths: tuple[Path, ...]
+
+    @property
+    def caption(self) -> str:
+        """All that should stand below it."""
+        return f"{self.title}. {self.says} {self.measured}"
+
+    @property
+    def svg(self) -> str:
+        """The drawing as SVG text."""
+        path = next(p for p in self.paths if p.suffix == ".svg")
+        return path.read_text(encoding="utf-8")
+
+
+@contextmanager
+def drawing() -> Iterator[Any]:
+    """Draw in the house's look; gives matplotlib's drawing module."""
+    plt = pyplot()
+    # Nothing a user has set may change a figure, so their own settings are put aside.
+    with plt.style.context("default"), plt.rc_context(_STYLE):
+        yield plt
+
+
+def axes_or_new(ax: Any) -> Any:
+    """Give the axes, or those of a new figure as wide as a printed column."""
+    if ax is not None:
+        return ax
+    with drawing() as plt:
+        return plt.subplots(figsize=(COLUMN, 2.4), layout="constrained")[1]
+
+
+def line_of(number: int) -> Line:
+    """Give the look of the ledger with this number: colour, dash and marker all differ.
+
+    >>> line_of(0).colour, line_of(7).colour == line_of(0).colour, line_of(7) == line_of(0)
+    ('#0072b2', True, False)
+    """
+    return Line(
+        COLOURS[number % len(COLOURS)],
+        DASHES[number % len(DASHES)],
+        MARKERS[(number + number // len(COLOURS)) % len(MARKERS)],
+    )
+
+
+def short_labels(names: Sequence[str]) -> list[str]:
+    """Make names fit for a figure: not long, nothing that turns or breaks a line, no two alike.
+
+    >>> short_labels(["dai", "a\\nb", "x" * 40, "x" * 41])
+    ['dai', 'a b', 'xxxxxxxxxxxxxx...xxxxxxxxxxxxx', 'xxxxxxxxxxxx...xxxxxxxxxxx (2)']
+    """
+    taken: dict[str, int] = {}
+    labels = []
+    for name in names:
+        plain = _one_way("".join(_plain(c) for c in name).strip()) or "(no name)"
+        label, number = _cut(plain, LONGEST), 1
+        while label in taken:
+            number += 1
+            end = f" ({number})"
+            label = _cut(plain, LONGEST - len(end)) + end
+        taken[label] = number
+        labels.append(label)
+    return labels
+
+
+def _one_way(text: str) -> str:
+    """Keep a name that is read from right to left from turning what stands beside it around."""
+    if any(unicodedata.bidirectional(c) in ("R", "AL") for c in text):
+        return f"\u200e{text}\u200e"
+    # Labels that begin so are left out of legends.
+    return f" {text}" if text.startswith("_") else text
+
+
+def _plain(letter: str) -> str:
+    kind = unicodedata.category(letter)
+    if kind[0] == "Z" or letter in "\n\r\t":
+        return " "
+    if kind[0] == "C":
+        return ""
+    return letter if _has_glyph(letter) else "\ufffd"
+
+
+def _has_glyph(letter: str) -> bool:
+    if letter.isascii():
+        return True
+    pyplot()
+    from matplotlib import font_manager
+
+    font = font_manager.get_font(font_manager.findfont("DejaVu Sans"))
+    return bool(font.get_char_index(ord(letter)))
+
+
+def _cut(text: str, most: int) -> str:
+    if len(text) <= most:
+        return text
+    head = (most - 2) // 2
+    return f"{text[:head]}...{text[len(text) - (most - 3 - head) :]}"
+
+
+def legend_below(ax: Any) -> None:
+    """Put the legend under the axes, where it hides nothing; two columns where names are short."""
+    handles, labels = ax.get_legend_handles_labels()
+    if not handles:
+        return
+    from matplotlib.transforms import ScaledTranslation
+
+    columns = 2 if max(map(len, labels)) <= 24 and len(labels) > 1 else 1
+    # So far below the axes that ticks and the axis' label have room, whatever the axes' height.
+    points = 30 if ax.get_xlabel() else 16
+    below = ScaledTranslation(0, -points / 72, ax.figure.dpi_scale_trans)
+    ax.legend(
+        handles, labels, ncols=columns, loc="upper left", bbox_to_anchor=(0.0, 0.0),
+        bbox_transform=ax.transAxes + below, borderaxespad=0.0, borderpad=0.0, columnspacing=1.2,
+    )  # fmt: skip
+
+
+def save_figure(figure: Any, folder: Path, name: str) -> tuple[Path, ...]:
+    """Write a figure as PNG, SVG and PDF, the same bytes every time; closes it."""
+    with drawing():
+        # Once laid out, it stays so for all formats: laying out takes longer than writing.
+        figure.draw_without_rendering()
+        figure.set_layout_engine("none")
+    paths = tuple(save_picture(figure, folder / f"{name}.{kind}") for kind in ("png", "svg", "pdf"))
+    pyplot().close(figure)
+    return paths
+
+
+def save_picture(figure: Any, path: Path) -> Path:
+    """Write a figure to a .png, .svg or .pdf, without the date; it is left open."""
+    kind = path.suffix.removeprefix(".")
+    # Anything of the day or the machine would make every run's bytes differ.
+    blank = {
+        "png": {"Software": None},
+        "svg": {"Date": None, "Creator": None},
+        "pdf": {"CreationDate": None, "Creator": None, "Producer": None},
+    }[kind]
+    with drawing():
+        write_whole(path, lambda p: figure.savefig(p, format=kind, dpi=200, metadata=blank))
+    return path

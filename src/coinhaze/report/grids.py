@@ -1,0 +1,122 @@
+"""Small tables of text: for a terminal, for LaTeX, for Markdown."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rich import box
+from rich.console import OverflowMethod
+from rich.table import Table
+from rich.text import Text
+
+_LATEX = {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "±": r"$\pm$",
+    **{c: "\\" + c for c in "&%$#_{}"},
+}
+# Whatever would end a line or a cell, or cannot be seen.
+_UNSEEN = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]+")
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A title, columns with their headings, rows of text, and what must be said below.
+
+    The first column names rows and is set left, all others right.
+    """
+
+    title: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    notes: Sequence[str] = ()
+
+    def rich(self) -> Table:
+        """Give it for a terminal."""
+        table = Table(
+            title=Text(self.title), title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False
+        )
+        table.padding = (0, 0, 0, 1)
+        for k, column in enumerate(self.columns):
+            overflow: OverflowMethod = "ellipsis" if k else "fold"
+            table.add_column(Text(column), justify="right" if k else "left", overflow=overflow)
+        for row in self.rows:
+            table.add_row(*(Text(one_line(cell)) for cell in row))
+        if self.notes:
+            table.caption = Text("\n".join(self.notes))
+            table.caption_justify = "left"
+        return table
+
+    def markdown(self) -> str:
+        """Give it as a Markdown table under a heading.
+
+        >>> print(Grid("Bits", ["ledger", "mean"], [["a|b", "1.00"]]).markdown())
+        ## Bits
+        <BLANKLINE>
+        | ledger | mean |
+        |---|---:|
+        | a\\|b | 1.00 |
+        <BLANKLINE>
+        """
+        lines = [f"## {markdown_cell(self.title)}", "", _line(self.columns)]
+        lines.append("|---|" + "---:|" * (len(self.columns) - 1))
+        lines += [_line(row) for row in self.rows]
+        for note in self.notes:
+            lines += ["", markdown_cell(note)]
+        return "\n".join(lines) + "\n"
+
+    def latex(self, label: str) -> str:
+        """Give it as a table for the booktabs package."""
+        lines = [
+            r"\begin{table}",
+            r"\centering",
+            rf"\caption{{{latex_cell(' '.join([self.title + '.', *self.notes]))}}}",
+            rf"\label{{{label}}}",
+            rf"\begin{{tabular}}{{l{'r' * (len(self.columns) - 1)}}}",
+            r"\toprule",
+            _latex_line(self.columns),
+            r"\midrule",
+            *(_latex_line(row) for row in self.rows),
+            r"\bottomrule",
+            r"\end{tabular}",
+            r"\end{table}",
+        ]
+        return "\n".join(lines) + "\n"
+
+
+def one_line(text: str) -> str:
+    """Take out what breaks lines or cannot be seen.
+
+    >>> one_line("a\\nb")
+    'a b'
+    """
+    return _UNSEEN.sub(" ", text)
+
+
+def latex_cell(text: str) -> str:
+    """Write text so that LaTeX prints it as it is.
+
+    >>> print(latex_cell("50 % of a_b"))
+    50 \\% of a\\_b
+    """
+    return "".join(_LATEX.get(c, c) for c in one_line(text))
+
+
+def markdown_cell(text: str) -> str:
+    """Write text so that Markdown shows it as it is, in one cell.
+
+    >>> print(markdown_cell("a|b *c*"))
+    a\\|b \\*c\\*
+    """
+    return re.sub(r"([\\`*_\[\]<>|~#])", r"\\\1", one_line(text))
+
+
+def _line(cells: Sequence[str]) -> str:
+    return "| " + " | ".join(map(markdown_cell, cells)) + " |"
+
+
+def _latex_line(cells: Sequence[str]) -> str:
+    return " & ".join(map(latex_cell, cells)) + r" \\"

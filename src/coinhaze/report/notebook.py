@@ -1,0 +1,138 @@
+"""Scores, origins and graphs as a notebook shows them: small, still, and with nothing to fetch."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from coinhaze.chain import AbsorbingChain
+from coinhaze.graph import TransactionGraph
+from coinhaze.graph.graph import Kind
+from coinhaze.ledger.amounts import Amounts, Floats
+from coinhaze.measure import Origins, Scores
+from coinhaze.report.labels import Labelled
+from coinhaze.report.layers import fold_hops, short_name
+from coinhaze.report.page import Html, escape, paragraph, table
+from coinhaze.report.sankey import sankey
+from coinhaze.solve.hops import hops_of
+
+# A notebook has its own ground, light or dark: words take its ink, bars a blue seen on both.
+_LOOK = (
+    "--flow:#4a86c5;--source:#c8682b;--other:#8a97a3;--soft:#7c8894;"
+    "fill:currentColor;font:12px system-ui,sans-serif"
+)
+LONGEST = 60  # letters of a name
+SHOWN = 5  # rows at each end
+HOPS, BOXES = 5, 5
+WIDE, TALL = 320.0, 48.0  # pixels of a small drawing
+
+
+def scores(found: Scores) -> str:
+    """Show scores: one line, how bits are spread, the most and the least."""
+    rows = found.order()
+    ends = np.concatenate([rows[:SHOWN], rows[SHOWN:][-SHOWN:]])
+    told = found.take(ends).to_arrow()
+    columns = [name for name in told.column_names if not _empty(told[name])]
+    body = [[_cell(row[name]) for name in columns] for row in told.to_pylist()]
+    bits = found.bits[~np.isnan(found.bits)]
+    return _shown(
+        paragraph(found.summary().line()),
+        sparkline(bits, "bits, 0 on the left") if len(bits) else "",
+        table(columns, body) if body else "",
+    )
+
+
+def origins(found: Origins) -> str:
+    """Show one node's origins: a sentence, the largest sources, and the flow that led here."""
+    rows = [
+        [_cell(row["source"]), f"{row['probability']:.4%}"]
+        for row in found.sources().slice(0, 2 * SHOWN).to_pylist()
+    ]
+    more = len(found.outcomes) - len(rows)
+    parts: list[object] = [
+        paragraph(f"{_cell(found.name)}: {found.bits:.4f} bits"),
+        table(["source", "share"], rows, right=[1]),
+    ]
+    if more > 0:
+        parts.append(paragraph(f"and {more} more"))
+    if found.missing > 0:
+        parts.append(paragraph(f"not followed to its end: {found.missing:.4%}"))
+    if isinstance(found.chain, AbsorbingChain):
+        hops = hops_of(found.chain, found.node, most=HOPS)
+        parts.append(sankey(fold_hops(hops, Labelled(found.chain.graph, {}), most=BOXES)))
+    return _shown(*parts)
+
+
+def graph(found: TransactionGraph) -> str:
+    """Show a graph: how many of what, and how the amounts that moved are spread."""
+    kinds, count = np.unique(found.kinds, return_counts=True)
+    rows = [[Kind(k).name, f"{n:,}"] for k, n in zip(kinds.tolist(), count.tolist(), strict=True)]
+    rows += [
+        ["edges", f"{len(found.tail):,}"],
+        ["sources", f"{int(found.sources.sum()):,}"],
+        ["sinks", f"{int(found.sinks.sum()):,}"],
+    ]
+    settings = ", ".join(f"{k}={v}" for k, v in found.settings.items() if isinstance(v, str))
+    return _shown(
+        paragraph(f"{found!r} {settings}"),
+        sparkline(_sizes(found.amounts), "amounts that moved, by number of digits"),
+        table(["what", "number"], rows, right=[1]),
+    )
+
+
+def sparkline(values: Floats, title: str, *, bars: int = 32) -> Html:
+    """Draw how values are spread as a small row of bars.
+
+    >>> sparkline(np.array([0.0, 1.0, 1.0]), "bits").count("<rect")
+    2
+    """
+    if len(values) == 0:
+        return Html("")
+    top = max(float(values.max()), 1e-9)
+    count, _ = np.histogram(values, bins=bars, range=(0.0, top))
+    step, tallest = WIDE / bars, int(count.max())
+    drawn = "".join(
+        f'<rect x="{k * step:.1f}" y="{TALL - _height(n, tallest):.1f}" width="{step - 1:.1f}" '
+        f'height="{_height(n, tallest):.1f}" style="fill:var(--flow)"/>'
+        for k, n in enumerate(count.tolist())
+        if n
+    )
+    text = f"{title}; {len(values):,} values up to {top:.4g}"
+    return Html(
+        f'<svg xmlns="http://www.w3.org/2000/svg" role="img" width="{WIDE:.0f}" '
+        f'height="{TALL:.0f}"><title>{escape(text)}</title>{drawn}</svg>'
+        f"<div>{escape(text)}</div>"
+    )
+
+
+def _height(count: int, tallest: int) -> float:
+    return max(1.0, (TALL - 2) * count / tallest)
+
+
+def _sizes(amounts: Amounts | None) -> Floats:
+    if amounts is None:
+        return np.zeros(0)
+    values = amounts.floats()
+    return np.log10(values[values > 0])
+
+
+def _empty(column: pa.ChunkedArray) -> bool:
+    return len(column) > 0 and column.null_count == len(column)
+
+
+def _cell(value: object) -> str:
+    if isinstance(value, float):
+        return "" if math.isnan(value) else f"{value:.6g}"
+    return "" if value is None else short_name(str(value), LONGEST)
+
+
+def _shown(*parts: object) -> str:
+    body = "".join(str(part) for part in _as_html(parts))
+    return f'<div style="{_LOOK}">{body}</div>'
+
+
+def _as_html(parts: Sequence[object]) -> list[Html]:
+    return [part if isinstance(part, Html) else Html("") for part in parts]

@@ -1,0 +1,164 @@
+"""Score files of a comparison: a row a sink, lean Parquet, with all that made them inside.
+
+Tables, figures and the page of a comparison are computed from these files and nothing else, so
+that anybody who has them can compute every number again.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
+
+from coinhaze.errors import InputError
+from coinhaze.graph.graph import Kind
+from coinhaze.ledger.amounts import Bools, Floats
+from coinhaze.ledger.frozen import freeze
+from coinhaze.measure import Scores
+from coinhaze.report.files import write_whole
+
+KEY = b"coinhaze"
+CERTAIN = 1e-6  # bits: less than this is one origin, up to the rounding of exact solves
+COLUMNS = ("bits", "bits_low", "bits_high", "steps", "balance", "sources", "top_probability")
+OPTIONAL = ("exposure", "bits_unmodified", "bits_error")
+
+
+@dataclass(frozen=True, eq=False)
+class ScoreFile:
+    """Scores of one ledger's sinks in one reading of time; not a number where nobody knows.
+
+    `time` is stationary or temporal. `view` says what nodes stand for: accounts, addresses, or
+    coins, which are the temporal reading of a ledger of coins. `about` says what made the file:
+    software, inputs with digests, settings, method, sizes of the graph. Balances are floats, in
+    the smallest unit: they serve as weights.
+    """
+
+    name: str
+    time: str
+    view: str
+    about: Mapping[str, Any]
+    bits: Floats
+    bits_low: Floats
+    bits_high: Floats
+    steps: Floats
+    balance: Floats
+    sources: Floats
+    top_probability: Floats
+    burnt: Bools
+    exposure: Floats | None = None
+    bits_unmodified: Floats | None = None  # without the pools' histories
+    bits_error: Floats | None = None  # standard error, where bits are estimates
+
+    def __post_init__(self) -> None:
+        freeze(self)
+
+    def __len__(self) -> int:
+        return len(self.bits)
+
+    def __repr__(self) -> str:
+        return f"ScoreFile({self.label}, {len(self):,} rows, {self.method})"
+
+    @property
+    def label(self) -> str:
+        """Name the ledger and how time is read."""
+        return f"{self.name}, {self.time}"
+
+    @property
+    def method(self) -> str:
+        """How bits were found."""
+        return str(self.about["method"])
+
+    @property
+    def nodes(self) -> int:
+        """How many nodes the graph has."""
+        return int(self.about["nodes"])
+
+    @property
+    def edges(self) -> int:
+        """How many edges the graph has."""
+        return int(self.about["edges"])
+
+    @cached_property
+    def held(self) -> Bools:
+        """Which rows have an answer and are no burns: those that tables and figures are about."""
+        found: Bools = ~np.isnan(self.bits) & ~self.burnt
+        return found
+
+    @cached_property
+    def one_origin(self) -> Bools:
+        """Which rows are proven to have 0 bits; an estimate of 0 is no proof."""
+        found: Bools = self.held & (self.bits_high < CERTAIN)
+        return found
+
+    @property
+    def mean_error(self) -> float | None:
+        """The standard error of the mean of bits, measured over draws; None where it is exact."""
+        means = self.about["draw_means"]
+        if means is None:
+            return None
+        return float(np.std(means, ddof=1)) / float(np.sqrt(len(means)))
+
+
+def write_score_file(
+    scores: Scores, path: Path, *, name: str, time: str, about: Mapping[str, object]
+) -> None:
+    """Write scores of sinks, and what made them, to a Parquet file."""
+    graph = scores.chain.graph
+    hidden = np.full(len(scores), np.nan)
+    columns = {c: getattr(scores, c) for c in COLUMNS if c != "balance"}
+    closing = graph.closing
+    columns["balance"] = hidden if closing is None else closing.take(scores.nodes).floats()
+    columns |= {c: v for c in OPTIONAL if (v := getattr(scores, c)) is not None}
+    arrays = {c: pa.array(v, mask=np.isnan(v)) for c, v in columns.items()}
+    arrays["burnt"] = pa.array(graph.kinds[scores.nodes] == Kind.burn)
+    view = scores.chain.settings["view"]
+    document = {"name": name, "time": time, "view": view, **about}
+    text = json.dumps(document, indent=1, allow_nan=False)
+    table = pa.table(arrays).replace_schema_metadata({KEY: text})
+    write_whole(path, lambda p: pa.parquet.write_table(table, p, compression="zstd"))
+
+
+def read_score_file(path: Path) -> ScoreFile:
+    """Read a score file of a comparison."""
+    about = read_about(path)
+    table = pa.parquet.read_table(path)
+    missing = [c for c in (*COLUMNS, "burnt") if c not in table.column_names]
+    if missing:
+        raise InputError(f"{path}: no score file of a comparison: it has no column {missing[0]}")
+    columns = {
+        c: table[c].to_numpy().astype(np.float64)
+        for c in (*COLUMNS, *OPTIONAL)
+        if c in table.column_names
+    }
+    return ScoreFile(
+        name=about["name"],
+        time=about["time"],
+        view=about["view"],
+        about=about,
+        burnt=table["burnt"].to_numpy(),
+        **columns,
+    )
+
+
+def read_about(path: Path) -> dict[str, Any]:
+    """Read what made a score file, not its rows."""
+    try:
+        metadata = pa.parquet.read_schema(path).metadata or {}
+    except (OSError, pa.ArrowInvalid) as error:
+        raise InputError(f"{path}: cannot be read: {error}") from None
+    try:
+        about: dict[str, Any] = json.loads(metadata[KEY])
+        _ = (about["name"], about["time"], about["view"], about["method"], about["draw_means"])
+    except (KeyError, TypeError, ValueError):
+        raise InputError(
+            f"{path}: no score file of a comparison: it does not say what made it; "
+            "make one with coinhaze compare"
+        ) from None
+    return about

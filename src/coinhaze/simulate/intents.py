@@ -1,0 +1,140 @@
+"""What people want to pay whom, drawn once, before any ledger: one economy for every technology."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from coinhaze.errors import UsageError
+from coinhaze.ledger.amounts import Bools, Floats, Ints
+from coinhaze.ledger.frozen import freeze
+
+COIN = 100_000_000
+WEEK = 168.0  # hours
+# Kept beside what may be spent, so that whoever can pay can also pay what it costs to pay: so much
+# for each payment made or received, and so much to begin with. Chosen: some hundred times what
+# ordinary wallets need, and enough for the dearest technology.
+RESERVE_BASE = COIN // 50
+RESERVE_EACH = COIN // 1_000
+LEAST = COIN // 10_000  # nobody pays less
+
+
+@dataclass(frozen=True, eq=False)
+class Intents:
+    """People, the coins they begin with, and their payments in order of time.
+
+    Every payment can be made: at its turn its payer holds `amount` beside his `reserve`, which is
+    for fees alone. Amounts are in the smallest unit, times in hours.
+    """
+
+    people: int
+    coin_owner: Ints
+    coin_value: Ints
+    reserve: Ints  # a person's money that no payment counts on
+    time: Floats
+    payer: Ints
+    payee: Ints
+    amount: Ints
+    hours: float
+    seed: int
+
+    def __post_init__(self) -> None:
+        freeze(self)
+        free = self.opening - self.reserve
+        for i in range(len(self)):
+            payer, payee, amount = self.payment(i)
+            if payer == payee or amount <= 0 or free[payer] < amount:
+                raise UsageError(
+                    f"payment {i}: person {payer} cannot pay {amount} to {payee}: he has "
+                    f"{free[payer]} beside his reserve"
+                )
+            free[payer] -= amount
+            free[payee] += amount
+        if np.any(np.diff(self.time) < 0):
+            raise UsageError("payments come in order of time")
+
+    def __len__(self) -> int:
+        return len(self.time)
+
+    @property
+    def opening(self) -> Ints:
+        """What each person begins with."""
+        return _sums(self.people, self.coin_owner, self.coin_value)
+
+    @property
+    def closing(self) -> Ints:
+        """What each person would end with if nothing cost anything."""
+        received = _sums(self.people, self.payee, self.amount)
+        return self.opening + received - _sums(self.people, self.payer, self.amount)
+
+    def payment(self, i: int) -> tuple[int, int, int]:
+        """Give payer, payee and amount of a payment, as plain numbers."""
+        return int(self.payer[i]), int(self.payee[i]), int(self.amount[i])
+
+    def dice(self, purpose: str) -> np.random.Generator:
+        """Give dice of their own for one purpose, so that no technology disturbs another's."""
+        return np.random.default_rng([self.seed, *purpose.encode()])
+
+    def adopters(self, share: float) -> Bools:
+        """Tell who adopts a technology that a share of people use; more only ever join.
+
+        >>> intents = draw_intents(people=10, payments=5)
+        >>> bool(np.all(intents.adopters(0.3) <= intents.adopters(0.5)))
+        True
+        """
+        order = self.dice("adopters").permutation(self.people)
+        adopt = np.zeros(self.people, dtype=np.bool_)
+        adopt[order[: round(share * self.people)]] = True
+        return adopt
+
+
+def draw_intents(
+    *, people: int = 200, payments: int = 2000, hours: float = WEEK, seed: int = 1
+) -> Intents:
+    """Draw an economy of people who pay people, the same for the same seed.
+
+    A payment is a share of what its payer then has, so that it can be made; those that would be
+    too small, or to oneself, are left out, so there may be fewer. All of it is chosen: heavy tails,
+    and enough turnover for coins to meet.
+
+    >>> intents = draw_intents(people=20, payments=50, seed=7)
+    >>> len(intents) <= 50, int(intents.opening.sum() - intents.closing.sum())
+    (True, 0)
+    """
+    if people < 2 or payments < 0 or not 0 < hours < float("inf") or seed < 0:
+        raise UsageError("intents need two people or more, payments, hours and seed not below 0")
+    rng = np.random.default_rng(seed)
+    owner = np.repeat(np.arange(people), 1 + rng.poisson(2, people))
+    value = (0.2 * COIN * np.exp(rng.standard_normal(len(owner)))).astype(np.int64) + COIN // 50
+    active, popular = (np.exp(rng.standard_normal(people)) for _ in range(2))
+    payer = rng.choice(people, payments, p=active / active.sum())
+    payee = rng.choice(people, payments, p=popular / popular.sum())
+    time = np.sort(rng.random(payments)) * hours
+    amount = _amounts(_sums(people, owner, value), payer, payee, rng.beta(1, 5, payments))
+    kept = amount > 0
+    payer, payee = payer[kept], payee[kept]
+    uses = np.bincount(payer, minlength=people) + np.bincount(payee, minlength=people)
+    reserve = RESERVE_BASE + RESERVE_EACH * uses
+    value[np.searchsorted(owner, np.arange(people))] += reserve
+    return Intents(
+        people, owner, value, reserve, time[kept], payer, payee, amount[kept], float(hours), seed
+    )
+
+
+def _amounts(free: Ints, payer: Ints, payee: Ints, share: Floats) -> Ints:
+    """Say what each payment is: that share of what its payer has at its turn, if that is enough."""
+    amount = np.zeros(len(payer), dtype=np.int64)
+    for i in range(len(payer)):
+        wanted = int(share[i] * free[payer[i]])
+        if payer[i] != payee[i] and wanted >= LEAST:
+            amount[i] = wanted
+            free[payer[i]] -= wanted
+            free[payee[i]] += wanted
+    return amount
+
+
+def _sums(people: int, who: Ints, amount: Ints) -> Ints:
+    total = np.zeros(people, dtype=np.int64)
+    np.add.at(total, who, amount)
+    return total

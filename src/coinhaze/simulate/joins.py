@@ -1,0 +1,137 @@
+"""Transactions that several people make together, and what an observer may be told of them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import scipy.sparse
+
+from coinhaze.chain.policies import proportional
+from coinhaze.graph import TransactionGraph
+from coinhaze.simulate.purses import NOBODY, Coin, Pay, Purses
+
+
+@dataclass(frozen=True)
+class Seat:
+    """One person's part in a joint transaction: coins in, sums others get too, and change.
+
+    What he brings beyond that is his part of the fee.
+    """
+
+    person: int
+    spent: tuple[Coin, ...]
+    mixed: tuple[int, ...]
+    change: int = 0
+    payee: int | None = None  # who gets the mixed sums, if not the person
+
+    @property
+    def rounds(self) -> int:
+        """How often the least mixed coin will have been mixed."""
+        return 1 + min(coin.rounds for coin in self.spent)
+
+    def waited(self, time: float, ready: int) -> float:
+        """How long its money was kept waiting, in hours, mean by value; not what was ready."""
+        late = ((c, time - c.made if c.rounds < ready else 0.0) for c in self.spent)
+        total = sum(coin.value for coin in self.spent)
+        return sum(c.value * (c.waited + hours) for c, hours in late) / total
+
+
+@dataclass(frozen=True, eq=False)
+class Told:
+    """Coins whose owner an observer was told, up to who got which of several equal ones.
+
+    Given as a policy: the rows of those coins go to the coins their possible owners brought.
+    """
+
+    rows: list[tuple[list[str], dict[str, float]]] = field(default_factory=list)
+
+    def __call__(self, graph: TransactionGraph) -> scipy.sparse.csr_array:
+        """Give the rows of all nodes: as amounts say, but for the coins told of."""
+        walk = proportional(graph)
+        n = len(graph)
+        names = graph.names.of(np.arange(n)).to_pylist()
+        number = {name: node for node, name in enumerate(names)}
+        row, column, share = [], [], []
+        for coins, origins in self.rows:
+            at = np.array([number[c] for c in coins])
+            to = np.array([number[o] for o in origins])
+            row.append(np.repeat(at, len(to)))
+            column.append(np.tile(to, len(at)))
+            share.append(np.tile(list(origins.values()), len(at)))
+        kept = np.ones(n)
+        if not row:
+            return scipy.sparse.csr_array(scipy.sparse.hstack([walk.q, walk.own[:, None]]))
+        rows = np.concatenate(row)
+        kept[rows] = 0.0
+        told = scipy.sparse.coo_array(
+            (np.concatenate(share), (rows, np.concatenate(column))), shape=(n, n)
+        )
+        q = scipy.sparse.dia_array((kept[None, :], [0]), shape=(n, n)) @ walk.q + told
+        return scipy.sparse.csr_array(scipy.sparse.hstack([q, (kept * walk.own)[:, None]]))
+
+
+def join(
+    purses: Purses,
+    time: float,
+    seats: Sequence[Seat],
+    dice: np.random.Generator,
+    told: Told,
+    *,
+    ready: int = 1,
+    coordinator: int = 0,
+) -> None:
+    """Make one transaction of all seats: coins in and out in falling order of value.
+
+    Equal coins come in an order thrown by dice, so that order tells nothing. After `ready` rounds a
+    coin waits no more. `coordinator` is what the coordinator takes. `told` grows by what is told.
+    """
+    paid: list[tuple[Seat | None, bool, Pay]] = []
+    for seat in seats:
+        owner = seat.person if seat.payee is None else seat.payee
+        mine = seat.payee is None
+        rounds, waited = (seat.rounds, seat.waited(time, ready)) if mine else (0, 0.0)
+        paid += [(seat, True, Pay(owner, v, rounds=rounds, waited=waited)) for v in seat.mixed]
+        if seat.change:
+            paid.append((seat, False, Pay(seat.person, seat.change)))
+    if coordinator:
+        paid.append((None, False, Pay(NOBODY, coordinator)))
+    paid = [paid[k] for k in dice.permutation(len(paid))]
+    paid.sort(key=lambda p: -p[2].value)
+    spent = sorted((c for seat in seats for c in seat.spent), key=lambda c: (-c.value, c.name))
+    made = purses.add(time, spent, [p[2] for p in paid], joint=True)
+    told.rows.extend(_told(seats, [(s, m, c) for (s, m, _), c in zip(paid, made, strict=True)]))
+
+
+def _told(
+    seats: Sequence[Seat], made: Sequence[tuple[Seat | None, bool, Coin]]
+) -> Iterable[tuple[list[str], dict[str, float]]]:
+    """Say where each coin can come from, unless amounts say it.
+
+    Change comes from its owner's coins, a mixed sum from the coins of all who got that sum, each
+    by how many he got.
+    """
+    values = {coin.value for seat in seats for coin in seat.spent}
+    if len(values) == 1 and all(sum(s.mixed) == sum(c.value for c in s.spent) for s in seats):
+        return
+    shares = {id(seat): _shares(seat.spent) for seat in seats}
+    for seat, mixed, coin in made:
+        if seat is not None and not mixed:
+            yield [coin.name], shares[id(seat)]
+    got = Counter((v, id(seat)) for seat in seats for v in seat.mixed)
+    for value in dict.fromkeys(v for seat in seats for v in seat.mixed):
+        coins = [coin.name for _, mixed, coin in made if mixed and coin.value == value]
+        origins: dict[str, float] = {}
+        for seat in seats:
+            for name, share in shares[id(seat)].items():
+                part = share * got[value, id(seat)] / len(coins)
+                if part > 0:
+                    origins[name] = part
+        yield coins, origins
+
+
+def _shares(spent: Sequence[Coin]) -> dict[str, float]:
+    total = sum(coin.value for coin in spent)
+    return {coin.name: coin.value / total for coin in spent}

@@ -1,0 +1,75 @@
+"""People who have their coins mixed from time to time, and pay with mixed coins where they can."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from coinhaze.ledger.amounts import Bools
+from coinhaze.simulate.intents import Intents
+from coinhaze.simulate.joins import Told
+from coinhaze.simulate.purses import Coin, Purses
+from coinhaze.simulate.technology import Realised
+
+# Who mixes keeps this part of his reserve for the fees of payments.
+KEPT = 4
+
+OBSERVERS = {
+    "amounts": "walks from coin to coin by amounts, through joint transactions as any others",
+    "told": "is told who brought and who got each coin of joint transactions, but for equal ones",
+}
+
+# Makes the joint transactions of one moment: purses, hours, who mixes, dice, what is told.
+Round = Callable[[Purses, float, list[int], np.random.Generator, Told], None]
+Payment = Callable[[Purses, int, Bools, np.random.Generator, Told], None]
+
+
+def spare(purses: Purses, who: int) -> int:
+    """Give what a person can spend on mixing without ever missing it for a payment."""
+    reserve = int(purses.intents.reserve[who])
+    return reserve - purses.fees[who] - reserve // KEPT
+
+
+def mixed_coins(purses: Purses, i: int, adopters: Bools, *, ready: int = 1) -> list[Coin]:
+    """Give what the payer of a payment holds in coins mixed so many rounds, if he mixes at all."""
+    payer = int(purses.intents.payer[i])
+    return [coin for coin in purses.coins[payer] if coin.rounds >= ready] if adopters[payer] else []
+
+
+def pay_mixed_first(
+    purses: Purses, i: int, adopters: Bools, dice: np.random.Generator, told: Told
+) -> None:
+    """Make a payment with mixed coins alone if those are enough."""
+    purses.pay(i, wanted=mixed_coins(purses, i, adopters))
+
+
+def realise_mixing(
+    intents: Intents,
+    adopters: Bools,
+    observer: str,
+    *,
+    name: str,
+    interval: float | None = None,
+    make_round: Round | None = None,
+    pay: Payment = pay_mixed_first,
+) -> Realised:
+    """Make payments at their times, and a round every `interval` hours.
+
+    Payments never wait: what is not yet mixed is paid as it is. Waiting is told of money instead.
+    """
+    purses, told, dice = Purses.open(intents), Told(), intents.dice(name)
+    who = np.flatnonzero(adopters).tolist()
+    moments = deque[float]()
+    if make_round is not None and interval is not None:
+        moments.extend(np.arange(interval, intents.hours + 1e-9, interval).tolist())
+    for i in range(len(intents) + 1):
+        until = intents.time[i] if i < len(intents) else intents.hours
+        while make_round is not None and moments and moments[0] <= until:
+            make_round(purses, moments.popleft(), who, dice, told)
+        if i < len(intents):
+            pay(purses, i, adopters, dice, told)
+    settings: dict[str, Any] = {"policy": told} if observer == "told" else {}
+    return purses.realised(adopters=adopters, settings=settings)

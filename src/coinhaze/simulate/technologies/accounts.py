@@ -1,0 +1,28 @@
+"""Accounts, one a person, used for everything: what account technologies are held against."""
+
+from __future__ import annotations
+
+from coinhaze.simulate.account_purses import AccountPurses
+from coinhaze.simulate.intents import Intents
+from coinhaze.simulate.technology import Realised, Technology
+
+
+def make_accounts(intents: Intents, value: float, observer: str) -> Realised:
+    """Make every payment from one main account to another."""
+    purses = AccountPurses.open(intents)
+    for i in range(len(intents)):
+        purses.pay(i)
+    return purses.realised(adopters=intents.adopters(1.0))
+
+
+ACCOUNTS = Technology(
+    name="accounts",
+    make=make_accounts,
+    parameter="nothing to turn",
+    least=0.0,
+    most=0.0,
+    values=(0.0,),
+    usual=0.0,
+    says="one account a person, as on Ethereum, that pays and is paid",
+    observers={"amounts": "walks back in time from account to account by amounts"},
+)

@@ -1,0 +1,37 @@
+"""Confidential accounts: transfers show who pays whom, but not how much."""
+
+from __future__ import annotations
+
+from coinhaze.simulate.account_purses import TRANSFER_GAS, AccountPurses, gas_fee
+from coinhaze.simulate.intents import Intents
+from coinhaze.simulate.technologies.deposit_pool import WITHDRAW_GAS
+from coinhaze.simulate.technology import Realised, Technology
+
+
+def make_confidential_accounts(intents: Intents, hidden: float, observer: str) -> Realised:
+    """Make every payment from one main account to another, amounts hidden if `hidden` is 1."""
+    # One proof is checked a transfer, as where money is taken out of a pool; so the gas is too.
+    gas = WITHDRAW_GAS if hidden else TRANSFER_GAS
+    purses = AccountPurses.open(intents, transfer_fee=gas_fee(gas))
+    for i in range(len(intents)):
+        purses.pay(i)
+    # The ledger here has amounts, since somebody must know them: the observer does not use them.
+    return purses.realised(
+        adopters=intents.adopters(1.0), settings={"policy": "uniform"} if hidden else {}
+    )
+
+
+CONFIDENTIAL_ACCOUNTS = Technology(
+    name="confidential-accounts",
+    make=make_confidential_accounts,
+    parameter="whether amounts are hidden (0 or 1)",
+    least=0.0,
+    most=1.0,
+    values=(0.0, 1.0),
+    usual=1.0,
+    says="accounts whose transfers hide amounts",
+    observers={
+        "hidden": "sees who paid whom and when, counts all who paid an account as equally likely"
+    },
+    whole=True,
+)

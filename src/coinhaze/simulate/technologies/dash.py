@@ -1,0 +1,152 @@
+"""Dash PrivateSend (CoinJoin): money in five denominations, mixed round after round."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from coinhaze.ledger.amounts import Bools
+from coinhaze.simulate.intents import COIN, Intents
+from coinhaze.simulate.joins import Seat, Told, join
+from coinhaze.simulate.mixing import OBSERVERS, mixed_coins, realise_mixing, spare
+from coinhaze.simulate.purses import Coin, Pay, Purses, change_of
+from coinhaze.simulate.technology import Realised, Technology
+
+SHARE = 0.25  # of people who mix; what is turned is the number of rounds
+# Each denomination brings a little for fees: 10.0001, 1.00001, 0.100001, 0.0100001, 0.00100001
+# (Dash Core, src/coinjoin/common.h).
+DENOMINATIONS = tuple((COIN + COIN // 100_000) * 10 // 10**k for k in range(5))
+MOST_EACH = 10  # chosen: coins of one denomination out of one splitting transaction
+LEAST_PEOPLE, MOST_PEOPLE = 3, 20  # of one session (Dash Core, chainparams.cpp)
+MOST_INPUTS = 9  # of one person (COINJOIN_ENTRY_MAX_SIZE)
+HOURS = 1.0  # chosen: a round an hour
+# One person in ten loses his collateral of a tenth of the smallest denomination to the miners.
+CHARGED = 0.1
+COLLATERAL = DENOMINATIONS[-1] // 10
+
+
+def make_dash(intents: Intents, rounds: float, observer: str) -> Realised:
+    """Split what people who adopt hold, mix every coin so many rounds, and pay with those."""
+    ready = int(rounds)
+
+    def mix(
+        purses: Purses, time: float, people: list[int], dice: np.random.Generator, told: Told
+    ) -> None:
+        for who in people:
+            _split(purses, time, who)
+        waiting: dict[int, dict[int, list[Coin]]] = {v: {} for v in DENOMINATIONS}
+        for who in people:
+            for coin in purses.coins[who]:
+                if coin.rounds < ready and coin.value in waiting:
+                    waiting[coin.value].setdefault(who, []).append(coin)
+        for coins in waiting.values():
+            _sessions(purses, time, coins, ready, dice, told)
+
+    def pay(purses: Purses, i: int, adopters: Bools, dice: np.random.Generator, told: Told) -> None:
+        mixed = mixed_coins(purses, i, adopters, ready=ready) if ready else []
+        _pay_without_change(purses, i, mixed)
+
+    return realise_mixing(
+        intents,
+        intents.adopters(SHARE),
+        observer,
+        name="dash",
+        interval=HOURS,
+        make_round=mix if ready else None,
+        pay=pay,
+    )
+
+
+def _split(purses: Purses, time: float, who: int) -> None:
+    """Turn what is not denominated into denominations, the largest first."""
+    coins = [c for c in purses.coins[who] if c.value not in DENOMINATIONS]
+    left = sum(c.value for c in coins) - purses.tariff.fee(len(coins), 1)
+    each = purses.tariff.share(0, 1)
+    parts: list[int] = []
+    for denomination in DENOMINATIONS:
+        count = min(MOST_EACH, max(0, left - COLLATERAL) // (denomination + each))
+        parts += [denomination] * count
+        left -= count * (denomination + each)
+    fee = purses.tariff.fee(len(coins), len(parts) + 1)
+    # What is left over is not split by itself again and again: it waits for more to come.
+    if max(parts, default=0) <= DENOMINATIONS[-1] or fee > spare(purses, who):
+        return
+    total = sum(c.value for c in coins)
+    waited = sum(c.value * (time - c.made) for c in coins) / total
+    change = change_of(left)
+    paid = [Pay(who, v, waited=waited) for v in parts] + [Pay(who, change)] * bool(change)
+    purses.add(time, coins, paid)
+
+
+def _sessions(
+    purses: Purses,
+    time: float,
+    waiting: dict[int, list[Coin]],
+    ready: int,
+    dice: np.random.Generator,
+    told: Told,
+) -> None:
+    """Hold sessions of one denomination: each person brings up to nine coins and gets as many."""
+    people = list(waiting)
+    people = [people[k] for k in dice.permutation(len(people))]
+    while len(people) >= LEAST_PEOPLE:
+        size = int(dice.integers(LEAST_PEOPLE, MOST_PEOPLE + 1))
+        group, people = people[:size], people[size:]
+        # Nobody is left over alone: a session takes those who would be too few for one.
+        if len(people) < LEAST_PEOPLE:
+            group, people = (group + people)[:MOST_PEOPLE], []
+        seats = []
+        for who in group:
+            coins = tuple(waiting[who][:MOST_INPUTS])
+            seats.append(Seat(who, coins, tuple(coin.value for coin in coins)))
+        join(purses, time, seats, dice, told, ready=ready)
+        for who in group:
+            if dice.random() < CHARGED:
+                _charge(purses, time, who)
+
+
+def _charge(purses: Purses, time: float, who: int) -> None:
+    """Take the collateral of a session, out of a coin that is not mixed."""
+    loose = [c for c in purses.coins[who] if c.value not in DENOMINATIONS and c.value > COLLATERAL]
+    if not loose or spare(purses, who) < COLLATERAL:
+        return
+    coin = min(loose, key=lambda c: (c.value, c.name))
+    change = change_of(coin.value - COLLATERAL)
+    if change:
+        purses.add(time, [coin], [Pay(who, change)])
+
+
+def _pay_without_change(purses: Purses, i: int, mixed: list[Coin]) -> None:
+    """Pay with mixed denominations alone, what is over going to the miners; else as any wallet."""
+    payer, payee, amount = purses.intents.payment(i)
+    chosen = _exactly(purses, mixed, amount)
+    if not chosen or sum(c.value for c in chosen) - amount > spare(purses, payer):
+        purses.pay(i, wanted=mixed)
+        return
+    purses.add(float(purses.intents.time[i]), chosen, [Pay(payee, amount)])
+    purses.settle(i, chosen)
+
+
+def _exactly(purses: Purses, mixed: list[Coin], amount: int) -> list[Coin]:
+    """Choose coins that pay an amount and its fee with less than the least denomination over."""
+    chosen: list[Coin] = []
+    missing = amount + purses.tariff.fee(0, 1)
+    each = purses.tariff.share(1, 0)
+    for coin in sorted(mixed, key=lambda c: (-c.value, -c.rounds, c.name)):
+        if missing > 0 and (coin.value - each <= missing or coin.value == DENOMINATIONS[-1]):
+            chosen.append(coin)
+            missing -= coin.value - each
+    return chosen if missing <= 0 else []
+
+
+DASH = Technology(
+    name="dash",
+    make=make_dash,
+    parameter="rounds of mixing",
+    least=0,
+    most=16,
+    values=(0, 2, 4, 8, 16),
+    usual=4,
+    says="Dash PrivateSend: five denominations, 3 to 20 people a session, so many rounds a coin",
+    observers=OBSERVERS,
+    whole=True,
+)

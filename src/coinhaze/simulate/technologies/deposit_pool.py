@@ -1,0 +1,139 @@
+"""Pools of equal deposits, as Tornado Cash has: pay in, wait, take out to a fresh account."""
+
+from __future__ import annotations
+
+import heapq
+from dataclasses import dataclass, field
+
+from coinhaze.ledger.pool_names import POOL, RELAYERS
+from coinhaze.simulate.account_purses import NOBODY, Account, AccountPurses, gas_fee
+from coinhaze.simulate.intents import COIN, Intents
+from coinhaze.simulate.technology import Realised, Technology
+
+# Pools of 0.1, 1, 10 and 100, as Tornado Cash has for ether; its README (tornado-core, Specs)
+# tells the gas of a deposit and of a withdrawal.
+DENOMINATIONS = tuple(COIN // 10 * 10**k for k in range(4))
+DEPOSIT_GAS, WITHDRAW_GAS = 1_088_354, 301_233
+# A relayer pays the gas of a withdrawal, gets it back and a share on top. The share is chosen: half
+# of the withdrawals by relayer from the pool of 100 ether cost 0.125 % or less, gas included.
+RELAYER_PER_MILLE = 1
+# Chosen, as nothing measured is at hand: deposits begin in the first hours, and wait for a day.
+FIRST_HOURS, WAIT = 24.0, 24.0
+
+
+@dataclass(order=True, slots=True)
+class _Note:
+    due: float
+    number: int
+    owner: int = field(compare=False)
+    pool: Account = field(compare=False)
+    amount: int = field(compare=False)
+    made: float = field(compare=False)
+
+
+class _Pools:
+    """The pools, and the notes that people hold on them."""
+
+    def __init__(self, purses: AccountPurses, wait: float) -> None:
+        self.purses = purses
+        self.wait = wait
+        # Dice of everybody's own: whoever adopts waits as long whether more or fewer do so.
+        self.dice = [purses.intents.dice(f"waits of {who}") for who in range(purses.intents.people)]
+        self.pools = [Account(f"{POOL}{d / COIN:g}", NOBODY) for d in DENOMINATIONS]
+        self.relayers = Account(f"{RELAYERS}all", NOBODY)
+        self.notes: list[_Note] = []
+        self.count = 0
+        # Fees of pools may take half of what is kept for fees: payments need the rest.
+        self.budget = (purses.intents.reserve // 2).tolist()
+
+    def deposit(self, who: int, time: float) -> None:
+        """Pay a person's main account into pools, the largest that fit first."""
+        main = self.purses.main(who)
+        kept = int(self.purses.intents.reserve[who])
+        fee = gas_fee(DEPOSIT_GAS)
+        for pool, amount in reversed(list(zip(self.pools, DENOMINATIONS, strict=True))):
+            cost = fee + _relayer_fee(amount)
+            while main.balance - kept >= amount + cost and self.budget[who] >= cost:
+                self.budget[who] -= cost
+                self.purses.transfer(main, pool, amount, fee=fee)
+                self.purses.transactions += 1
+                due = time + float(self.dice[who].exponential(self.wait))
+                heapq.heappush(self.notes, _Note(due, self.count, who, pool, amount, time))
+                self.count += 1
+
+    def withdraw_due(self, time: float) -> None:
+        """Take out all notes whose time has come."""
+        while self.notes and self.notes[0].due <= time:
+            self._withdraw(heapq.heappop(self.notes), None)
+
+    def withdraw_for(self, i: int) -> None:
+        """Take a payer's oldest notes out before their time if else he could not pay."""
+        payer, _, amount = self.purses.intents.payment(i)
+        time = float(self.purses.intents.time[i])
+        for note in sorted((n for n in self.notes if n.owner == payer), key=lambda n: n.number):
+            if self._ready(payer) >= amount:
+                return
+            self.notes.remove(note)
+            heapq.heapify(self.notes)
+            self._withdraw(note, time)
+
+    def _ready(self, who: int) -> int:
+        """Give what a person can pay at once beside what is kept for fees."""
+        fee = self.purses.transfer_fee
+        main, *fresh = self.purses.accounts[who]
+        kept = int(self.purses.intents.reserve[who])
+        return max(0, main.balance - kept) + sum(max(0, a.balance - fee) for a in fresh)
+
+    def _withdraw(self, note: _Note, time: float | None) -> None:
+        fresh = self.purses.fresh(note.owner)
+        fresh.waited = (note.due if time is None else time) - note.made
+        fee = _relayer_fee(note.amount)
+        self.purses.transfer(note.pool, fresh, note.amount - fee)
+        self.purses.transfer(note.pool, self.relayers, fee)
+        self.purses.fees[note.owner] += fee
+        self.purses.transactions += 1
+
+
+def make_deposit_pool(
+    intents: Intents, share: float, observer: str, *, wait: float = WAIT
+) -> Realised:
+    """Let adopters pay what they hold and get into pools, and pay out of fresh accounts."""
+    purses = AccountPurses.open(intents)
+    pools = _Pools(purses, wait)
+    adopters = intents.adopters(share)
+    begin = intents.dice("first deposits").random(intents.people) * min(FIRST_HOURS, intents.hours)
+    starts = [(float(begin[who]), "first", who) for who in adopters.nonzero()[0].tolist()]
+    pays = [(float(time), "pay", i) for i, time in enumerate(intents.time)]
+    for time, what, i in sorted(starts + pays, key=lambda event: event[0]):
+        pools.withdraw_due(time)
+        if what == "first":
+            pools.deposit(i, time)
+            continue
+        pools.withdraw_for(i)
+        purses.pay(i)
+        _, payee, _ = intents.payment(i)
+        if adopters[payee] and begin[payee] <= time:
+            pools.deposit(payee, time)
+    pools.withdraw_due(float("inf"))
+    return purses.realised(adopters=adopters)
+
+
+def _relayer_fee(amount: int) -> int:
+    return gas_fee(WITHDRAW_GAS) + amount * RELAYER_PER_MILLE // 1000
+
+
+DEPOSIT_POOL = Technology(
+    name="deposit-pool",
+    make=make_deposit_pool,
+    parameter="share of people who use the pools",
+    least=0.0,
+    most=1.0,
+    values=(0.0, 0.1, 0.2, 0.3, 0.4, 0.5),
+    usual=0.25,
+    says="accounts; adopters pay money into pools of equal deposits and take it out, by a relayer, "
+    "to fresh accounts about a day later (Tornado Cash)",
+    observers={
+        "amounts": "walks back in time from account to account by amounts; which deposit a "
+        "withdrawal was he cannot tell"
+    },
+)

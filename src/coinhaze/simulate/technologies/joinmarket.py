@@ -1,0 +1,66 @@
+"""JoinMarket: whoever pays has others join in, for a small fee, with coins of the same amount."""
+
+from __future__ import annotations
+
+from itertools import islice
+
+import numpy as np
+
+from coinhaze.ledger.amounts import Bools
+from coinhaze.simulate.intents import Intents
+from coinhaze.simulate.joins import Seat, Told, join
+from coinhaze.simulate.mixing import OBSERVERS, realise_mixing, spare
+from coinhaze.simulate.purses import Purses, change_of
+from coinhaze.simulate.technology import Realised, Technology
+
+# What a maker asks for: 0.002 % of the amount, as JoinMarket's yield generators do by default.
+FEE_PART, FEE_WHOLE = 2, 100_000
+LEAST_MAKERS, MOST_MAKERS = 2, 8  # three to nine people with the taker
+
+
+def make_joinmarket(intents: Intents, share: float, observer: str) -> Realised:
+    """Make payments of people who adopt together with others who adopt."""
+    return realise_mixing(
+        intents, intents.adopters(share), observer, name="joinmarket", pay=_pay_together
+    )
+
+
+def _pay_together(
+    purses: Purses, i: int, adopters: Bools, dice: np.random.Generator, told: Told
+) -> None:
+    """Pay with makers, if enough of them hold that much; otherwise as an ordinary wallet."""
+    payer, payee, amount = purses.intents.payment(i)
+    wanted = int(dice.integers(LEAST_MAKERS, MOST_MAKERS + 1))
+    order = dice.permutation(len(adopters)).tolist()
+    makers = []
+    if adopters[payer]:
+        able = (w for w in order if adopters[w] and w not in (payer, payee))
+        found = ((who, purses.choose(purses.coins[who], amount)) for who in able)
+        makers = list(islice(((who, coins) for who, coins in found if coins), wanted))
+    earned = amount * FEE_PART // FEE_WHOLE
+    inputs = sum(len(coins) for _, coins in makers)
+    fee = earned * len(makers) + purses.tariff.share(inputs, 2 * len(makers))
+    chosen = purses.choose(purses.coins[payer], amount + fee)
+    if len(makers) < LEAST_MAKERS or chosen is None or fee > spare(purses, payer):
+        purses.pay(i)
+        return
+    rest = sum(c.value for c in chosen) - amount - fee - purses.tariff.fee(len(chosen), 2)
+    seats = [Seat(payer, tuple(chosen), (amount,), change_of(rest), payee)]
+    for who, coins in makers:
+        change = sum(c.value for c in coins) - amount + earned
+        seats.append(Seat(who, tuple(coins), (amount,), change))
+    join(purses, float(purses.intents.time[i]), seats, dice, told, ready=0)
+    purses.settle(i, chosen)
+
+
+JOINMARKET = Technology(
+    name="joinmarket",
+    make=make_joinmarket,
+    parameter="share of people who pay and offer to join",
+    least=0.0,
+    most=0.5,
+    values=(0.0, 0.1, 0.2, 0.3, 0.4, 0.5),
+    usual=0.25,
+    says="JoinMarket: every payment of a taker is joined by 2 to 8 makers, who are paid for it",
+    observers=OBSERVERS,
+)

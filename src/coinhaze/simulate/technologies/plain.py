@@ -1,0 +1,39 @@
+"""Ordinary wallets; what is turned is how often people use one address again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from coinhaze.simulate.intents import Intents
+from coinhaze.simulate.purses import Purses
+from coinhaze.simulate.technology import Realised, Technology
+
+BY_ADDRESS = "walks by amounts between addresses as they were at the time, not single coins"
+BY_COIN = "walks by amounts from coin to coin"
+
+
+def make_plain(intents: Intents, reuse: float, observer: str) -> Realised:
+    """Make every payment by an ordinary wallet; a share of receipts goes to one old address."""
+    # One die for each receipt, thrown once: with more reuse, the same receipts and more go there.
+    opening = intents.dice("opening").random(len(intents.coin_owner))
+    purses = Purses.open(intents, reuse=opening < reuse)
+    dice = intents.dice("addresses").random((len(intents), 2))
+    for i, (to_payee, to_change) in enumerate((dice < reuse).tolist()):
+        purses.pay(i, reuse=to_payee, reuse_change=to_change)
+    settings: dict[str, Any] = {"view": "address", "time": "temporal"}
+    return purses.realised(
+        adopters=intents.adopters(1.0), settings=settings if observer == "addresses" else {}
+    )
+
+
+PLAIN = Technology(
+    name="plain",
+    make=make_plain,
+    parameter="share of receipts at an address used before",
+    least=0.0,
+    most=1.0,
+    values=(0.0, 0.25, 0.5, 0.75, 1.0),
+    usual=0.5,
+    says="ordinary wallets that use an address again for a share of what they receive",
+    observers={"addresses": BY_ADDRESS, "amounts": BY_COIN},
+)

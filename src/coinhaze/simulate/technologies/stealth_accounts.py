@@ -1,0 +1,37 @@
+"""Stealth addresses on accounts: whoever adopts them gets every payment in a fresh account."""
+
+from __future__ import annotations
+
+from coinhaze.simulate.account_purses import AccountPurses, gas_fee
+from coinhaze.simulate.intents import Intents
+from coinhaze.simulate.technology import Realised, Technology
+
+# The payer tells the payee where the money is by a call of the announcer contract (ERC-5564);
+# how much gas that takes is chosen.
+ANNOUNCE_GAS = 30_000
+
+
+def make_stealth_accounts(intents: Intents, share: float, observer: str) -> Realised:
+    """Pay adopters into fresh accounts, which their owners spend from, as few as will do."""
+    purses = AccountPurses.open(intents)
+    adopters = intents.adopters(share)
+    for i in range(len(intents)):
+        _, payee, _ = intents.payment(i)
+        if adopters[payee]:
+            purses.pay(i, to=purses.fresh(payee), more_fee=gas_fee(ANNOUNCE_GAS))
+        else:
+            purses.pay(i)
+    return purses.realised(adopters=adopters)
+
+
+STEALTH_ACCOUNTS = Technology(
+    name="stealth-accounts",
+    make=make_stealth_accounts,
+    parameter="share of people who are paid at stealth addresses",
+    least=0.0,
+    most=1.0,
+    values=(0.0, 0.25, 0.5, 0.75, 1.0),
+    usual=0.25,
+    says="accounts; adopters get every payment in a fresh account",
+    observers={"amounts": "walks back in time from account to account by amounts"},
+)

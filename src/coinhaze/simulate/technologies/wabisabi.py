@@ -1,0 +1,106 @@
+"""WabiSabi (Wasabi 2): any number of coins in, sums split into amounts that others get as well."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from functools import cache
+
+import numpy as np
+
+from coinhaze.graph.coinjoins import split_amounts
+from coinhaze.simulate.intents import COIN, Intents
+from coinhaze.simulate.joins import Seat, Told, join
+from coinhaze.simulate.mixing import OBSERVERS, realise_mixing, spare
+from coinhaze.simulate.purses import Coin, Purses
+from coinhaze.simulate.technology import Realised, Technology
+
+HOURS = 6.0  # chosen: a town has too few people for the hourly rounds of the real one
+# What coordinators set: 0.3 % of coins above 0.01, no output below 5000, as in the rounds recorded
+# in the tests of Trezor Suite's CoinJoin client. Nothing for coins that come from a joint
+# transaction or from one payment after it (Wasabi's documentation on fees).
+FEE_PART, FEE_WHOLE = 3, 1_000
+NO_FEE = COIN // 100
+NO_FEE_HOPS = 1
+LEAST_OUTPUT = 5_000
+MOST_INPUTS, MOST_OUTPUTS = 10, 10  # of one person; chosen
+WORTH = COIN // 200  # chosen: nobody takes part with less
+LEAST_PEOPLE = 5  # Wasabi 2.1.0 signs no round of fewer than 5 inputs
+
+
+def make_wabisabi(intents: Intents, share: float, observer: str) -> Realised:
+    """Mix once whatever comes to people who adopt; what is left of a round as change, again."""
+    return realise_mixing(
+        intents,
+        intents.adopters(share),
+        observer,
+        name="wabisabi",
+        interval=HOURS,
+        make_round=mix,
+    )
+
+
+def mix(
+    purses: Purses, time: float, people: list[int], dice: np.random.Generator, told: Told
+) -> None:
+    """Hold one round of everybody who has coins to mix and can pay for it."""
+    brought: dict[int, list[Coin]] = {}
+    left: dict[int, int] = {}  # after all fees but those of outputs
+    for who in people:
+        coins = [coin for coin in purses.coins[who] if coin.rounds == 0]
+        coins = sorted(coins, key=lambda c: (-c.value, c.number))[:MOST_INPUTS]
+        total, service = sum(c.value for c in coins), sum(_service_fee(c) for c in coins)
+        fee = service + purses.tariff.share(len(coins), 0)
+        most = fee + purses.tariff.share(0, MOST_OUTPUTS + 1) + LEAST_OUTPUT
+        if total >= WORTH and most <= spare(purses, who):
+            brought[who], left[who] = coins, total - fee
+    if len(brought) < LEAST_PEOPLE:
+        return
+    each = purses.tariff.share(0, 1)
+    first = [_split(sum_, _amounts(), each)[0] for sum_ in left.values()]
+    wanted = Counter(v for parts in first for v in set(parts))
+    common = [v for v in _amounts() if wanted[v] > 1]
+    seats = []
+    for who, coins in brought.items():
+        parts, rest = _split(left[who], common, each)
+        change = rest - each if rest - each >= LEAST_OUTPUT else 0
+        seats.append(Seat(who, tuple(coins), tuple(parts), change))
+    taken = sum(_service_fee(coin) for coins in brought.values() for coin in coins)
+    join(purses, time, seats, dice, told, coordinator=taken)
+
+
+def _service_fee(coin: Coin) -> int:
+    free = coin.value <= NO_FEE or coin.hops <= NO_FEE_HOPS
+    return 0 if free else coin.value * FEE_PART // FEE_WHOLE
+
+
+@cache
+def _amounts() -> tuple[int, ...]:
+    return tuple(v for v in split_amounts().tolist()[::-1] if v >= LEAST_OUTPUT)
+
+
+def _split(total: int, amounts: Sequence[int], each: int) -> tuple[list[int], int]:
+    """Take the largest amount that fits, again and again, each output paying for itself.
+
+    >>> _split(70_000, [50_000, 20_000, 10_000], 100)
+    ([50000, 10000], 9800)
+    """
+    parts: list[int] = []
+    for value in amounts:
+        while total >= value + each and len(parts) < MOST_OUTPUTS:
+            parts.append(value)
+            total -= value + each
+    return parts, total
+
+
+WABISABI = Technology(
+    name="wabisabi",
+    make=make_wabisabi,
+    parameter="share of people who mix",
+    least=0.0,
+    most=0.5,
+    values=(0.0, 0.1, 0.2, 0.3, 0.4, 0.5),
+    usual=0.25,
+    says="WabiSabi (Wasabi 2): four rounds a day, up to 10 coins in and out, common amounts",
+    observers=OBSERVERS,
+)

@@ -1,0 +1,103 @@
+"""Wasabi 1: rounds of many people who each get a coin of about 0.1, another of twice that, ..."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from coinhaze.simulate.intents import COIN, Intents
+from coinhaze.simulate.joins import Seat, Told, join
+from coinhaze.simulate.mixing import OBSERVERS, realise_mixing, spare
+from coinhaze.simulate.purses import Coin, Purses, change_of
+from coinhaze.simulate.technology import Realised, Technology
+
+BASE = COIN // 10
+LEVELS = tuple(BASE << k for k in range(8))
+NEEDED = BASE + BASE // 50  # to take part: the coin and any fees
+# Of the 196 listed rounds of August 2021 (Dumplings) half came within an hour of the one before,
+# each of 10 to 70 people, with 1.4 coins a person.
+HOURS = 1.0
+LEAST_PEOPLE, MOST_PEOPLE = 10, 100
+# The coordinator takes 0.003 % of an equal coin for each it is equal to: notes to release 0.8.0.
+FEE_PART, FEE_WHOLE = 3, 100_000
+MOST_INPUTS = 7  # of one person: WalletWasabi, MaximumInputCountPerPeer
+
+
+def make_wasabi(intents: Intents, share: float, observer: str) -> Realised:
+    """Mix once whatever comes to people who adopt, in coins of equal size, change apart."""
+    return realise_mixing(
+        intents,
+        intents.adopters(share),
+        observer,
+        name="wasabi",
+        interval=HOURS,
+        make_round=mix,
+    )
+
+
+def mix(
+    purses: Purses, time: float, people: list[int], dice: np.random.Generator, told: Told
+) -> None:
+    """Hold the rounds of one moment: everybody who has enough to mix, 100 people at a time."""
+    brought = {who: _to_mix(purses, who) for who in people}
+    ready = [who for who in people if sum(c.value for c in brought[who]) >= NEEDED]
+    ready = [ready[k] for k in dice.permutation(len(ready))]
+    for first in range(0, len(ready), MOST_PEOPLE):
+        group = ready[first : first + MOST_PEOPLE]
+        if len(group) >= LEAST_PEOPLE:
+            _hold(purses, time, {who: brought[who] for who in group}, dice, told)
+
+
+def _to_mix(purses: Purses, who: int) -> list[Coin]:
+    """Choose what a person brings: the largest of his coins that were not mixed, until enough."""
+    fresh = [coin for coin in purses.coins[who] if coin.rounds == 0]
+    chosen: list[Coin] = []
+    for coin in sorted(fresh, key=lambda c: (-c.value, c.number))[:MOST_INPUTS]:
+        if sum(c.value for c in chosen) < NEEDED:
+            chosen.append(coin)
+    return chosen
+
+
+def _hold(
+    purses: Purses,
+    time: float,
+    brought: dict[int, list[Coin]],
+    dice: np.random.Generator,
+    told: Told,
+) -> None:
+    """Hold one round. A level counts if two people can pay it, and the first always does."""
+    worth = {who: sum(c.value for c in coins) for who, coins in brought.items()}
+    levels: dict[int, list[int]] = {who: [] for who in brought}
+    left = dict(worth)
+    for level in LEVELS:
+        # The coordinator takes 0.3 % of a coin at most, miners less than the rest of 2 %.
+        able = [who for who in brought if left[who] >= level + level // 50]
+        if len(able) < 2:
+            break
+        for who in able:
+            levels[who].append(level)
+            left[who] -= level
+    count = {v: sum(v in got for got in levels.values()) for v in LEVELS}
+    seats, taken = [], 0
+    for who, coins in brought.items():
+        service = sum(v * count[v] * FEE_PART // FEE_WHOLE for v in levels[who])
+        fee = service + purses.tariff.share(len(coins), len(levels[who]) + 1)
+        if fee > spare(purses, who):
+            continue
+        change = change_of(left[who] - fee)
+        seats.append(Seat(who, tuple(coins), tuple(levels[who]), change))
+        taken += service
+    if len(seats) >= LEAST_PEOPLE:
+        join(purses, time, seats, dice, told, coordinator=taken)
+
+
+WASABI = Technology(
+    name="wasabi",
+    make=make_wasabi,
+    parameter="share of people who mix",
+    least=0.0,
+    most=0.5,
+    values=(0.0, 0.1, 0.2, 0.3, 0.4, 0.5),
+    usual=0.25,
+    says="Wasabi 1: hourly rounds of 10 to 100 people, equal coins of 0.1 and its doubles, change",
+    observers=OBSERVERS,
+)

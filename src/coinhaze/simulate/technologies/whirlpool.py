@@ -1,0 +1,108 @@
+"""Whirlpool: coins split to one pool's amount, then mixed by five to eight, again and again."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from coinhaze.simulate.intents import COIN, Intents
+from coinhaze.simulate.joins import Seat, Told, join
+from coinhaze.simulate.mixing import OBSERVERS, realise_mixing, spare
+from coinhaze.simulate.purses import NOBODY, Coin, Pay, Purses, change_of
+from coinhaze.simulate.technology import Realised, Technology
+
+POOL = COIN // 20
+# Figures are those of March 2024, by the lists of Dumplings. A flat fee to enter, whatever the sum
+# (160 of 162 splits into this pool paid it), remixes free; no split made more than 70 coins.
+ENTRY = 175_000
+MOST_PARTS = 70
+# What a new coin brings beside the pool's amount, for the miners of its first mix: two new coins
+# pay a mix of eight, at our rate.
+EXTRA = 4_100
+PREMIX = POOL + EXTRA
+HOURS = 1.0  # chosen
+# Of 1403 mixes 905 are of eight coins, the others of five to seven; 1372 have two new coins, and
+# all others three.
+LEAST_PEOPLE, MOST_PEOPLE = 5, 8
+NEW = 2
+
+
+def make_whirlpool(intents: Intents, share: float, observer: str) -> Realised:
+    """Split what people who adopt hold, mix it, and remix it as long as new coins pay for it."""
+    return realise_mixing(
+        intents,
+        intents.adopters(share),
+        observer,
+        name="whirlpool",
+        interval=HOURS,
+        make_round=mix,
+    )
+
+
+def mix(
+    purses: Purses, time: float, people: list[int], dice: np.random.Generator, told: Told
+) -> None:
+    """Split what is new, then hold mixes as long as there are people and new coins for them."""
+    for who in people:
+        _split(purses, time, who)
+    new = {who: [c for c in purses.coins[who] if _is_premix(c)] for who in people}
+    old = {who: [c for c in purses.coins[who] if c.rounds] for who in people}
+    while True:
+        seats = _seats(new, old, dice)
+        if not seats:
+            return
+        join(purses, time, seats, dice, told)
+
+
+def _is_premix(coin: Coin) -> bool:
+    return coin.value == PREMIX and coin.rounds == 0
+
+
+def _split(purses: Purses, time: float, who: int) -> None:
+    """Make the splitting transaction of one person, if he has enough and can pay for it."""
+    coins = [c for c in purses.coins[who] if c.rounds == 0 and not _is_premix(c)]
+    total = sum(c.value for c in coins)
+    tariff = purses.tariff
+    each = PREMIX + tariff.share(0, 1)
+    # Beside the parts: the coordinator's coin, the data it is told by, and change.
+    around = ENTRY + tariff.fee(len(coins), 3)
+    parts = min(MOST_PARTS, (total - around) // each)
+    if parts < 1 or around + parts * (EXTRA + tariff.share(0, 1)) > spare(purses, who):
+        return
+    waited = sum(c.value * (time - c.made) for c in coins) / total
+    change = change_of(total - around - parts * each)
+    paid = [Pay(who, PREMIX, waited=waited)] * parts + [Pay(NOBODY, ENTRY)]
+    purses.add(time, coins, paid + [Pay(who, change)] * bool(change), data=True)
+
+
+def _seats(
+    new: dict[int, list[Coin]], old: dict[int, list[Coin]], dice: np.random.Generator
+) -> list[Seat]:
+    """Choose who mixes next, each person once: two with new coins, others with mixed ones."""
+    fresh, again = (_shuffled([w for w, c in coins.items() if c], dice) for coins in (new, old))
+    entering = fresh[:NEW]
+    remixing = [who for who in again if who not in entering][: MOST_PEOPLE - NEW]
+    # A pool that begins has nothing to remix: more new coins then.
+    missing = max(0, LEAST_PEOPLE - len(entering) - len(remixing))
+    entering += [who for who in fresh[NEW:] if who not in remixing][:missing]
+    if len(entering) < NEW or len(entering) + len(remixing) < LEAST_PEOPLE:
+        return []
+    chosen = [(who, new[who].pop()) for who in entering]
+    chosen += [(who, old[who].pop(int(dice.integers(len(old[who]))))) for who in remixing]
+    return [Seat(who, (coin,), (POOL,)) for who, coin in chosen]
+
+
+def _shuffled(people: list[int], dice: np.random.Generator) -> list[int]:
+    return [people[k] for k in dice.permutation(len(people))]
+
+
+WHIRLPOOL = Technology(
+    name="whirlpool",
+    make=make_whirlpool,
+    parameter="share of people who mix",
+    least=0.0,
+    most=0.5,
+    values=(0.0, 0.1, 0.2, 0.3, 0.4, 0.5),
+    usual=0.25,
+    says="Whirlpool: coins split to 0.05 for a flat fee, then mixed by 5 to 8, remixes free",
+    observers=OBSERVERS,
+)

@@ -1,0 +1,1 @@
+"""The page and its API: a local web server over the library."""

@@ -1,0 +1,137 @@
+"""The app: pages and API behind the guard."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from fastapi import FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.staticfiles import StaticFiles
+
+from coinhaze import __version__
+from coinhaze.errors import CoinhazeError
+from coinhaze.web import api, pages
+from coinhaze.web.answers import Answers
+from coinhaze.web.document import document
+from coinhaze.web.guard import Guard
+from coinhaze.web.hosts import Hosts
+from coinhaze.web.jobs import BUG
+from coinhaze.web.limits import Limits
+from coinhaze.web.ports import Shelf
+from coinhaze.web.problems import Refused, StillWorking, refusal_of
+
+STATIC = Path(__file__).with_name("static")
+_log = logging.getLogger("coinhaze.web")
+
+
+def make_app(
+    shelf: Shelf,
+    *,
+    token: str,
+    hosts: Hosts | None = None,
+    limits: Limits | None = None,
+) -> Guard:
+    """Make the ASGI app that serves a shelf to whoever has the token."""
+    return guarded(Answers(shelf), token=token, hosts=hosts, limits=limits)
+
+
+def guarded(
+    answers: Answers, *, token: str, hosts: Hosts | None = None, limits: Limits | None = None
+) -> Guard:
+    """Put pages and API of some answers behind the guard."""
+    inner = make_inner(answers)
+    show = pages.problem_page
+    return Guard(inner, token=token, hosts=hosts or Hosts(), limits=limits, show=show)
+
+
+def make_inner(answers: Answers) -> FastAPI:
+    """Make the app without its guard."""
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> Any:
+        yield
+        answers.jobs.close()
+
+    app = FastAPI(
+        title="coinhaze",
+        version=__version__,
+        description="How many bits an observer lacks to tell where a coin's money came from.",
+        openapi_url=f"{api.ROOT}/openapi.json",
+        docs_url=None,  # these pages would load scripts from elsewhere
+        redoc_url=None,
+        redirect_slashes=False,
+        lifespan=lifespan,
+    )
+    app.state.answers = answers
+    app.include_router(api.routes(answers))
+    app.include_router(pages.routes(answers), include_in_schema=False)
+    app.mount("/static", StaticFiles(directory=STATIC), name="static")
+    app.openapi = lambda: document(app)  # type: ignore[method-assign]
+    for kind, handle in _HANDLERS.items():
+        app.add_exception_handler(kind, handle)
+    return app
+
+
+def _refused(request: Request, refused: Refused) -> Response:
+    headers = refused.headers
+    if request.url.path.startswith("/api"):
+        return Response(refused.body, refused.status, headers, "application/json")
+    return Response(pages.problem_page(refused), refused.status, headers, "text/html")
+
+
+async def _refusal(request: Request, error: Any) -> Response:
+    return _refused(request, error)
+
+
+async def _still_working(request: Request, error: Any) -> Response:
+    job = error.job
+    headers = {"location": f"{api.ROOT}/jobs/{job.id}", "retry-after": "1"}
+    if request.url.path.startswith("/api"):
+        return Response(job.model_dump_json(), 202, headers, "application/json")
+    return Response(pages.working_page(job), 202, {"retry-after": "1"}, "text/html")
+
+
+async def _known(request: Request, error: Any) -> Response:
+    return _refused(request, refusal_of(error))
+
+
+async def _invalid(request: Request, error: Any) -> Response:
+    first = error.errors()[0]
+    where = ".".join(str(part) for part in first["loc"])
+    message = f"{where}: {first['msg']}"
+    return _refused(request, Refused("bad-request", message[:500], fix="see the API's document"))
+
+
+async def _http(request: Request, error: Any) -> Response:
+    if error.status_code == 405:
+        refused = Refused(
+            "wrong-method", f"not {request.method} here", fix="see the API's document"
+        )
+        response = _refused(request, refused)
+        response.headers["allow"] = (error.headers or {}).get("allow", "GET")
+        return response
+    if error.status_code == 404:
+        fix = "begin at /, or at /api/v1/ledgers"
+        return _refused(request, Refused("unknown-address", "nothing is at this address", fix=fix))
+    return _refused(request, Refused("bad-request", str(error.detail)[:500], fix="ask otherwise"))
+
+
+async def _bug(request: Request, error: Any) -> Response:
+    # The path alone: a query may hold what is nobody's business, and no header is ever logged.
+    _log.error("%s %s", request.method, request.url.path, exc_info=error)
+    return _refused(request, Refused(BUG.code, BUG.message, fix=BUG.fix))
+
+
+_HANDLERS: dict[type[Exception], Callable[[Request, Any], Awaitable[Response]]] = {
+    Refused: _refusal,
+    StillWorking: _still_working,
+    CoinhazeError: _known,
+    RequestValidationError: _invalid,
+    HTTPException: _http,
+    Exception: _bug,
+}

@@ -1,0 +1,134 @@
+"""What may be asked: settings, and the bodies of requests. Frozen; unknown fields are refused."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
+
+Policy = Literal["haircut", "poison", "uniform", "fifo", "lifo"]
+View = Literal["coin", "address", "account"]
+Time = Literal["stationary", "temporal"]
+By = Literal["hop", "time"]
+
+# A ledger's id, made from its file name; also what jobs and lists are called by.
+Id = Annotated[str, StringConstraints(pattern=r"^[a-z0-9_-]{1,64}$")]
+# A list as links name it: its name, and the first digits of its digest if that is to be checked.
+ListName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9_-]{1,64}(@[0-9a-f]{4,64})?$")]
+# A coin, account, address or transaction: what a ledger calls it. No control characters.
+Name = Annotated[str, StringConstraints(pattern=r"^[^\x00-\x1f\x7f]{1,512}$")]
+Digits = Annotated[str, StringConstraints(pattern=r"^[0-9]{1,80}$")]
+
+# A box of a flow, as the flow's answer names it.
+NodeId = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]{1,16}$")]
+
+SLASH = "\x1f"  # stands for an escaped slash inside one part of a path
+
+MOST_ROWS = 1_000  # of a page of a table
+MOST_NODES = 300  # of a flow
+MOST_COINS = 100  # of a what-if
+MOST_TEXT = 1_000_000  # letters of a pasted list
+
+
+def _apart(value: Any) -> Any:
+    """Take texts apart at commas."""
+    if not isinstance(value, (list, tuple)) or not all(isinstance(v, str) for v in value):
+        return value
+    return tuple(part for text in value for part in text.split(",") if part)
+
+
+def name_in_path(text: str) -> str:
+    """Give a name as a ledger has it, from an address whose `%2F` was kept apart from `/`.
+
+    >>> name_in_path("a\x1fb")
+    'a/b'
+    """
+    return text.replace(SLASH, "/")
+
+
+class Model(BaseModel):
+    """A value: frozen, no field but those named, and no number that is not one."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+
+class Settings(Model):
+    """How a ledger is looked at; None stands for the ledger's own default.
+
+    >>> Settings(policy="fifo").policy
+    'fifo'
+    """
+
+    policy: Policy = "haircut"
+    view: View | None = None
+    time: Time | None = None
+    list: ListName | None = None
+
+    @property
+    def settings(self) -> Settings:
+        """The settings alone, where they came with more."""
+        return Settings(policy=self.policy, view=self.view, time=self.time, list=self.list)
+
+
+class CoinAsk(Settings):
+    """How a coin is looked at: the settings, and how its flow is drawn."""
+
+    by: By = "hop"
+    top: int = Field(default=8, ge=1, le=100)  # origins shown
+    # Boxes to open, in an address with commas between them.
+    open: Annotated[tuple[NodeId, ...], BeforeValidator(_apart)] = Field(default=(), max_length=40)
+
+
+class PageAsk(Settings):
+    """Which page of a list, such as a coin's origins; `after` is a former page's cursor."""
+
+    after: str | None = Field(default=None, max_length=200)
+    limit: int = Field(default=100, ge=1, le=MOST_ROWS)
+
+
+class CompareAsk(Settings):
+    """Which ledgers to compare: ids with commas between them."""
+
+    l: str = Field(pattern=r"^[a-z0-9_-]{1,64}(,[a-z0-9_-]{1,64}){0,4}$")  # noqa: E741
+
+
+class SearchAsk(Model):
+    """What to look for."""
+
+    q: str = Field(min_length=1, max_length=500)
+
+
+class TableAsk(Settings):
+    """Which rows of a ledger's table; `after` is a former page's cursor."""
+
+    sort: str = Field(
+        default="-bits", pattern=r"^-?(name|kind|amount|bits|steps|sources|top_share)$"
+    )
+    after: str | None = Field(default=None, max_length=200)
+    limit: int = Field(default=100, ge=1, le=MOST_ROWS)
+    bits_low: float | None = None
+    bits_high: float | None = None
+    steps_low: float | None = None
+    steps_high: float | None = None
+
+
+class WhatIfAsk(Settings):
+    """Coins to be spent together."""
+
+    coins: tuple[Name, ...] = Field(min_length=1, max_length=MOST_COINS)
+
+
+class WalletAsk(Settings):
+    """A wallet: coins and exposed addresses as pasted text, and perhaps an amount to spend."""
+
+    coins: str = Field(min_length=1, max_length=MOST_TEXT)
+    exposed: str = Field(default="", max_length=MOST_TEXT)
+    amount: Digits | None = None
+    limit: float = Field(default=0.0, ge=0, lt=1)
+
+
+class JobAsk(Model):
+    """Work to be done apart: score a ledger as its settings say."""
+
+    ledger: Id
+    settings: Settings = Settings()

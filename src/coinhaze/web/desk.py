@@ -1,0 +1,283 @@
+"""The desk: one open ledger's answers as models. No HTTP in it; any number of threads may ask."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, TypeVar
+
+import numpy as np
+import pyarrow as pa
+
+from coinhaze import __version__
+from coinhaze.chain import AbsorbingChain
+from coinhaze.errors import UnknownName
+from coinhaze.measure import Scores
+from coinhaze.web.asks import CoinAsk, Settings, TableAsk, WalletAsk, WhatIfAsk
+from coinhaze.web.desk_book import Book
+from coinhaze.web.desk_coin import Question, answer_coin
+from coinhaze.web.desk_cursors import cursor_at, place_of_cursor
+from coinhaze.web.desk_find import node_named
+from coinhaze.web.desk_groups import Grouping
+from coinhaze.web.desk_measures import compare
+from coinhaze.web.desk_memo import Memo
+from coinhaze.web.desk_nodes import Nodes
+from coinhaze.web.desk_places import ZERO, counted, curve_of, density_of, histogram_of
+from coinhaze.web.desk_search import Seeker
+from coinhaze.web.desk_table import Table
+from coinhaze.web.desk_views import Look, Views
+from coinhaze.web.desk_wallet import Weighing
+from coinhaze.web.models import (
+    CoinAnswer,
+    Comparators,
+    Curve,
+    Density,
+    GroupAnswer,
+    Histogram,
+    LedgerCard,
+    LedgerPage,
+    LedgerSummary,
+    OriginsPage,
+    SearchAnswer,
+    TablePage,
+    WalletAnswer,
+    WhatIfAnswer,
+)
+from coinhaze.web.ports import GroupKind
+
+ENDS = 10  # coins with most and with fewest bits that a ledger's page shows
+KEPT_QUESTIONS, KEPT_FIELDS = 16, 8
+AT_ONCE = 10_000  # rows of a batch
+Asked = TypeVar("Asked", bound=Settings)
+
+
+def no_lists(name: str) -> Sequence[str]:
+    """Know no list."""
+    raise UnknownName(f"no list {name!r} is loaded")
+
+
+class Desk:
+    """Answers about one ledger: its own chain and scores, and others made when asked for.
+
+    >>> import coinhaze
+    >>> ledger = coinhaze.AccountLedger.from_transfers([("a", "c", 1), ("b", "c", 1)])
+    >>> chain = coinhaze.absorbing_chain(coinhaze.transaction_graph(ledger))
+    >>> desk = Desk(chain, coinhaze.score(chain))
+    >>> desk.coin("c", CoinAsk()).sentence.text
+    'As hard to trace as a coin with 2.0 equally likely origins.'
+    """
+
+    def __init__(
+        self,
+        chain: AbsorbingChain,
+        scores: Scores | None = None,
+        *,
+        id: str = "ledger",
+        digest: str = "",
+        card: Callable[[], LedgerCard] | None = None,
+        names_of: Callable[[str], Sequence[str]] = no_lists,
+        labels: Mapping[str, str] | None = None,
+        provenance: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Take an open ledger.
+
+        `scores` are of the chain's sinks, in order of node, or None if there are none yet; `card`
+        tells how the ledger stands on its shelf, `names_of` gives the names of a list.
+        """
+        self.id = id
+        self.digest = digest
+        self.views = Views(chain, scores, names_of=names_of)
+        self.book = Book(chain.graph.ledger)
+        self.labels: Mapping[str, str] = labels or {}
+        self.provenance = {"software": f"coinhaze {__version__}"} | dict(provenance or {})
+        self._card = card
+        self._seeker = Seeker(self._nodes(self.views.default))
+        self._questions: Memo[Question] = Memo(most=KEPT_QUESTIONS)
+        self._fields: Memo[Density] = Memo(most=KEPT_FIELDS)
+
+    def card(self) -> LedgerCard:
+        """Give how the ledger stands on its shelf, or by itself."""
+        if self._card is not None:
+            return self._card()
+        return LedgerCard(id=self.id, name=self.id, state="ready", **self.facts())
+
+    def facts(self) -> dict[str, Any]:
+        """Give what a card tells of the ledger itself: kind, network, unit, what can be asked."""
+        views = self.views
+        times = () if views.default.view == "coin" else ("stationary", "temporal")
+        return {
+            "kind": "coins" if views.default.view != "account" else "accounts",
+            "hides_amounts": self.book.hides_amounts,
+            "network": self.book.network,
+            "unit": self.book.unit,
+            "policies": views.policies,
+            "views": views.views,
+            "times": times,
+        }
+
+    def settings(self, asked: Asked) -> Asked:
+        """Put the ledger's defaults in the place of what was left open."""
+        return self.views.settings(asked)
+
+    def _nodes(self, look: Look) -> Nodes:
+        return Nodes(self.views.graph(look), self.book, ledger=self.id, labels=self.labels)
+
+    def _question(self, name: str, asked: Settings) -> tuple[Question, tuple[str, ...]]:
+        """Find a coin and what is known of it; the last ones asked about are kept."""
+        look = self.views.look(asked)
+        nodes = self._nodes(look)
+        node, notes = node_named(self.views, nodes, look, name)
+        question = self._questions.get(
+            (look, node), lambda: Question(self.views, nodes, look, node)
+        )
+        return question, notes
+
+    def search(self, query: str) -> SearchAnswer:
+        """Find what a person pasted."""
+        return self._seeker.search(query)
+
+    def coin(self, name: str, asked: CoinAsk) -> CoinAnswer:
+        """Give a coin's page: a coin, account or address that is a node of the view."""
+        question, notes = self._question(name, asked)
+        return answer_coin(
+            question,
+            self.settings(asked),
+            digest=self.digest,
+            provenance=self.provenance,
+            notes=notes,
+        )
+
+    def comparators(self, name: str, asked: Settings) -> Comparators:
+        """Give a coin's other rules and measures."""
+        return compare(self._question(name, asked)[0])
+
+    def origins(self, name: str, asked: Settings, *, after: str | None, limit: int) -> OriginsPage:
+        """Give some of a coin's origins, largest first."""
+        question, _ = self._question(name, asked)
+        row, told = question.row, question.told
+        own = question.nodes.name(question.node)
+        first = 0 if after is None else place_of_cursor(after, own, most=len(row)) + 1
+        last = min(first + limit, len(row))
+        return OriginsPage(
+            ledger=self.id,
+            name=own,
+            settings=_plain(self.settings(asked)),
+            total=len(row),
+            rows=told.origins(row, np.arange(first, last)),
+            other=row.other(np.arange(first, last)),
+            after=cursor_at(last - 1, own) if 0 < last < len(row) else None,
+        )
+
+    def origin_batches(self, name: str, asked: Settings) -> Iterator[pa.RecordBatch]:
+        """Give all of a coin's origins, as columns; the first batch is empty."""
+        question, _ = self._question(name, asked)
+        row = question.row
+        for first, last in [(0, 0), *_parts(len(row))]:
+            some = pa.array(row.outcomes[first:last].astype(np.int64))
+            yield pa.record_batch(
+                {
+                    "rank": pa.array(np.arange(first, last)),
+                    "origin": row.belief.outcomes.take(some).cast(pa.string()),
+                    "share": pa.array(row.shares[first:last]),
+                }
+            )
+
+    def group(
+        self, kind: GroupKind, name: str, asked: Settings, *, after: str | None, limit: int
+    ) -> GroupAnswer:
+        """Give an address, a transaction or a block."""
+        look = self.views.look(asked)
+        grouping = Grouping(self.views, self._nodes(look), look)
+        found = grouping.find(kind, name)
+        settings = self.settings(asked)
+        return grouping.answer(found, settings, digest=self.digest, after=after, limit=limit)
+
+    def _table(self, asked: Settings) -> Table:
+        look = self.views.look(asked)
+        return Table(self.views.scores(look), self._nodes(look))
+
+    def table(self, asked: TableAsk) -> TablePage:
+        """Give a page of the table."""
+        return self._table(asked).page(self.settings(asked))
+
+    def table_batches(self, asked: TableAsk) -> Iterator[pa.RecordBatch]:
+        """Give all rows the filter leaves, sorted, as columns."""
+        yield from self._table(asked).batches(asked)
+
+    def histogram(self, asked: Settings) -> Histogram:
+        """Give all coins by bits."""
+        return histogram_of(self.views.scores(self.views.look(asked)))
+
+    def density(self, asked: Settings) -> Density:
+        """Give all coins by bits and steps."""
+        look = self.views.look(asked)
+        settings = self.settings(asked)
+        return self._fields.get(
+            look, lambda: density_of(self.views.scores(look), ledger=self.id, settings=settings)
+        )
+
+    def curve(self, asked: Settings) -> Curve:
+        """Give the ledger's line of a comparison."""
+        scores = self.views.scores(self.views.look(asked))
+        bits, share = curve_of(scores)
+        return Curve(card=self.card(), summary=summary_of(scores), bits=bits, share=share)
+
+    def ledger(self, asked: Settings) -> LedgerPage:
+        """Give the ledger's page."""
+        table = self._table(asked)
+        scores = table.scores
+        answered = int(np.sum(~np.isnan(scores.bits)))
+        order = table.order("-bits")[:answered]
+        return LedgerPage(
+            card=self.card(),
+            settings=self.settings(asked),
+            summary=summary_of(scores),
+            histogram=histogram_of(scores),
+            most=table.rows(order[:ENDS]),
+            fewest=table.rows(table.order("bits")[:answered][:ENDS]),
+            notes=scores.notes(),
+            provenance=self.provenance | {"settings": dict(scores.chain.settings)},
+        )
+
+    def what_if(self, asked: WhatIfAsk) -> WhatIfAnswer:
+        """Say what spending coins together would do."""
+        return self._weighing(asked).what_if(asked, _plain(self.settings(asked)))
+
+    def wallet(self, asked: WalletAsk) -> WalletAnswer:
+        """Weigh a wallet."""
+        return self._weighing(asked).wallet(asked, _plain(self.settings(asked)))
+
+    def _weighing(self, asked: Settings) -> Weighing:
+        look = self.views.look(asked)
+        return Weighing(self.views, self._nodes(look), look)
+
+
+def summary_of(scores: Scores) -> LedgerSummary:
+    """Sum scores up."""
+    told = scores.summary()
+    bits = scores.bits[counted(scores)]
+    return LedgerSummary(
+        nodes=told.nodes,
+        edges=told.edges,
+        scored=told.scored,
+        without_answer=told.nulls,
+        burns=told.burns,
+        at_zero_bits=float(np.mean(bits <= ZERO)) if len(bits) else None,
+        bits_mean=told.bits_mean,
+        bits_median=told.bits_median,
+        bits_max=told.bits_max,
+        bits_weighted_mean=told.bits_weighted_mean,
+        steps_mean=told.steps_mean,
+        steps_median=told.steps_median,
+        widest_interval=told.widest_interval,
+        certified=told.standard_error is None,
+        method=told.method,
+        line=told.line(),
+    )
+
+
+def _plain(asked: Settings) -> Settings:
+    return Settings(**asked.model_dump(include=set(Settings.model_fields)))
+
+
+def _parts(n: int) -> list[tuple[int, int]]:
+    return [(first, min(first + AT_ONCE, n)) for first in range(0, n, AT_ONCE)]

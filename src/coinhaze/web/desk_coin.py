@@ -1,0 +1,264 @@
+"""One coin's page: bits with their interval, the sentence, origins, exposure and flow."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from coinhaze.chain import AbsorbingChain
+from coinhaze.errors import AccuracyError
+from coinhaze.ledger.amounts import Bools
+from coinhaze.solve import Parcels, origins
+from coinhaze.solve.in_order import origins_in_order
+from coinhaze.solve.past import Past, past_of
+from coinhaze.web.asks import CoinAsk
+from coinhaze.web.desk_exposure import SLACK, is_untouched, met, tell_exposure
+from coinhaze.web.desk_flow import Opened, coin_node, draw_flow, origin_nodes, straight_flow
+from coinhaze.web.desk_nodes import Nodes
+from coinhaze.web.desk_origins import Row, Told
+from coinhaze.web.desk_places import place_of
+from coinhaze.web.desk_views import Look, Views
+from coinhaze.web.models import CoinAnswer, Exposure, Flow, Origin, Place, Sentence
+from coinhaze.web.words import (
+    NOT_TOUCHED,
+    band_words,
+    bits_words,
+    equal_words,
+    range_words,
+    sentence,
+    though_words,
+)
+
+WIDTH = 0.05  # bits an interval may have ...
+EXACTLY = 1e-9  # ... and where the whole past is at hand
+# Nodes of a past with loops that is solved exactly, and of a chain where that must be done.
+FEW, SMALL = 5_000, 200_000
+PARCELS = "An ordered rule follows parcels, not ways: origins are drawn straight to the coin."
+NO_TIME = "This ledger tells no times for these nodes: the flow is drawn by hop."
+
+
+@dataclass(frozen=True)
+class Figures:
+    """What is proven of a coin: bits, steps, how many origins are possible, and by what."""
+
+    bits: float
+    low: float
+    high: float
+    steps: float
+    sources: int | None
+    method: str
+    certified: bool = True
+
+
+class Question:
+    """One coin under one look: what is needed to answer, found once."""
+
+    def __init__(self, views: Views, nodes: Nodes, look: Look, node: int) -> None:
+        self.views = views
+        self.nodes = nodes
+        self.look = look
+        self.node = node
+        self.belief = views.belief(look)
+        self.listed = views.listed(look)
+        self.past: Past | None = None
+        if isinstance(self.belief, AbsorbingChain):
+            self.past = past_of(self.belief, node)
+            self.row = Row.of_past(self.past)
+        else:
+            self.row = Row.of_parcels(origins_in_order(self.belief, node), self.belief)
+        self.figures = self._figures()
+
+    @property
+    def listed_nodes(self) -> Bools | None:
+        """Which nodes are listed, None where nothing is."""
+        return None if self.listed is None else self.listed.nodes.nodes
+
+    @property
+    def told(self) -> Told:
+        """Tells of this coin's origins."""
+        return Told(self.nodes, self.belief, self.listed_nodes, self.nodes.balance(self.node))
+
+    @property
+    def untouched(self) -> bool:
+        """Whether poison never reached the coin."""
+        return is_untouched(self.belief, self.node)
+
+    def _figures(self) -> Figures:
+        kept = self.views.row_of(self.look, self.node)
+        if kept is not None:
+            scores, at = kept
+            low, high = float(scores.bits_low[at]), float(scores.bits_high[at])
+            found = Figures(
+                float(scores.bits[at]), low, high, float(scores.steps[at]),
+                _count(float(scores.sources[at])), scores.method,
+                certified=scores.bits_error is None,
+            )  # fmt: skip
+            # Estimates, and what was scored roughly, are told better by a look at the coin alone.
+            if math.isnan(found.bits) or (found.certified and high - low <= WIDTH):
+                return found
+        if isinstance(self.belief, Parcels):
+            told = origins_in_order(self.belief, self.node)
+            figures = told.bits, told.bits_low, told.bits_high
+            return Figures(*figures, math.nan, len(self.row), f"parcels, {self.belief.order}")
+        if self.untouched:
+            return Figures(math.nan, math.nan, math.nan, math.nan, 0, "poison")
+        return self._by_past(self.belief)
+
+    def _by_past(self, chain: AbsorbingChain) -> Figures:
+        past = self.past
+        assert past is not None
+        solver = self.views.solver(self.look)
+        if solver.lost(self.node):
+            return Figures(math.nan, math.nan, math.nan, math.nan, None, "local")
+        sources = len(self.row) if past.whole else None
+        if past.whole and not past.ordered and len(past) <= FEW:
+            return self._by_all(chain, math.nan, sources)
+        steps = float(solver.condensed.steps[self.node])
+        if math.isnan(steps) and past.whole and past.missing <= SLACK:
+            steps = past.steps
+        try:
+            exactly = past.whole and past.ordered
+            row = solver.row(self.node, width=EXACTLY if exactly else WIDTH)
+        except AccuracyError:
+            return self._by_all(chain, steps, sources)
+        return Figures(row.bits, row.bits_low, row.bits_high, steps, sources, "local")
+
+    def _by_all(self, chain: AbsorbingChain, steps: float, sources: int | None) -> Figures:
+        """Bound the bits where loops hold money for long: on a small chain exactly."""
+        if len(chain) <= SMALL:
+            found = origins(chain, self.node)
+            return Figures(
+                found.bits, found.bits_low, found.bits_high, found.steps, sources, "origins"
+            )
+        low, high = self.views.solver(self.look).condensed.known(self.node)
+        return Figures((low + high) / 2, low, high, steps, sources, "bounds of nodes")
+
+
+def answer_coin(
+    question: Question,
+    ask: CoinAsk,
+    *,
+    digest: str,
+    provenance: Mapping[str, Any],
+    notes: tuple[str, ...],
+) -> CoinAnswer:
+    """Tell everything of one coin."""
+    nodes, node, figures, row = question.nodes, question.node, question.figures, question.row
+    opened = Opened.of(ask.open)
+    told = question.told
+    ranks = told.shown(row, ask.top)
+    first = told.origins(row, ranks)
+    flow, more = _flow(question, ask, opened, first)
+    tx = nodes.tx(node)
+    coin = nodes.coin(node)
+    spender = -1 if coin < 0 else int(nodes.book.spender[coin])
+    return CoinAnswer(
+        ledger=nodes.ledger,
+        digest=digest,
+        settings=ask,
+        name=nodes.name(node),
+        kind=nodes.kind(node),
+        label=nodes.label(node),
+        owner=nodes.owner(node),
+        amount=nodes.amount(node),
+        time=nodes.time(node),
+        height=nodes.height(node),
+        made_by=None if coin < 0 else _txid(nodes, tx),
+        spent_by=None if spender < 0 else _txid(nodes, spender),
+        bits=figures.bits,
+        bits_low=figures.low,
+        bits_high=figures.high,
+        certified=figures.certified,
+        method=figures.method,
+        sentence=_sentence(question),
+        place=_place(question),
+        steps=figures.steps,
+        steps_nearest=None if question.past is None else question.past.nearest_end(),
+        sources=figures.sources,
+        top_share=None if not len(row) else min(float(row.shares[0]), 1.0),
+        origins=first,
+        other=row.other(ranks),
+        exposure=exposure_of(question),
+        flow=flow,
+        notes=(*notes, *more, *question.belief.notes),
+        provenance={**provenance, "settings": dict(question.belief.settings)},
+    )
+
+
+def _txid(nodes: Nodes, tx: int) -> str:
+    return str(nodes.book.coins.txids[tx].as_py())
+
+
+def _count(value: float) -> int | None:
+    return None if math.isnan(value) else int(value)
+
+
+def _flow(
+    question: Question, ask: CoinAsk, opened: Opened, first: tuple[Origin, ...]
+) -> tuple[Flow, tuple[str, ...]]:
+    """Draw the flow; say what is not as it was asked."""
+    nodes, row, past = question.nodes, question.row, question.past
+    ranks = question.told.shown(row, ask.top + opened.origins)
+    by, notes = ask.by, tuple[str, ...]()
+    if by == "time" and not _tells_time(nodes, question.node):
+        by, notes = "hop", (NO_TIME,)
+    shown = question.told.origins(row, ranks) if opened.origins else first
+    boxes = origin_nodes(shown, row.other(ranks))
+    if past is None or not len(row):
+        meets = sum(node.listed for node in boxes)
+        itself = coin_node(nodes, question.node, listed=meets)
+        text = PARCELS if past is None else NOT_TOUCHED.capitalize() + "."
+        return straight_flow(itself, boxes, by=by, text=text), notes
+    listed = question.listed_nodes
+    return draw_flow(past, nodes, row, ranks, boxes, by=by, opened=opened, met=listed), notes
+
+
+def _tells_time(nodes: Nodes, node: int) -> bool:
+    return nodes.book.tells_time and (nodes.coin_view or nodes.graph.born is not None)
+
+
+def _sentence(question: Question) -> Sentence:
+    figures = question.figures
+    bits, low, high = figures.bits, figures.low, figures.high
+    if math.isnan(bits):
+        text = "No listed money ever reached it." if question.untouched else "Its past never ends."
+        return Sentence(
+            text=text, equal_origins=None, equal="none", band=text, though=None, shown="none",
+            range="no answer",
+        )  # fmt: skip
+    bits, low, high = max(bits, 0.0), max(low, 0.0), max(high, 0.0)
+    if high <= SLACK:
+        bits = 0.0  # one origin, but for roundings
+    top = float(question.row.shares[0]) if len(question.row) else None
+    if question.look.policy == "poison":
+        text = "Some of its money touched a listed address; bits count listed addresses only."
+    else:
+        text = sentence(bits, top_share=top)
+    return Sentence(
+        text=text,
+        equal_origins=2.0**bits,
+        equal=equal_words(bits),
+        band=band_words(bits),
+        though=though_words(top, bits),
+        shown=bits_words(bits, low, high),
+        range=range_words(low, high, certified=figures.certified),
+    )
+
+
+def _place(question: Question) -> Place | None:
+    """Tell where the coin stands, if its ledger is scored under the same rule."""
+    if not question.views.has_scores(question.look) or math.isnan(question.figures.bits):
+        return None
+    return place_of(question.views.scores(question.look), question.figures.bits)
+
+
+def exposure_of(question: Question) -> Exposure | None:
+    """Tell how much of the money came from the list; None where none was asked for."""
+    listed = question.listed
+    if listed is None:
+        return None
+    nodes, node, look = question.nodes, question.node, question.look
+    found = met(question.views, look, listed, node, question.past)
+    return tell_exposure(found, listed, look, nodes, nodes.balance(node))

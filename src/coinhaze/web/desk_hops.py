@@ -1,0 +1,275 @@
+"""A past spread over columns: what came through each party, hop by hop, folded as it goes.
+
+A hop leads to the party before: in the coin view from transaction to transaction, else from one
+address or account to the next; coins, rings and, by address, transactions on the way are passed
+over. Money that stays in an account makes no hop. A source without a past is no party of a hop:
+it is where money begins.
+
+Besides all of the money, the part that has met no listed node yet goes back. What of it will meet
+one, and what met one on the way between two parties, is the thread of listed money: it runs from
+where the list has it to the coin.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+
+from coinhaze.chain.chain import NO_COLUMN
+from coinhaze.graph.graph import NO_SNAPSHOT, Kind
+from coinhaze.ledger.amounts import Bools, Floats, Ints
+from coinhaze.solve.past import Past
+from coinhaze.solve.past_kernels import stay
+
+FOLDED = 0.01  # boxes below this share are folded
+COIN_VIEW_PASSED, OTHERS_PASSED = (Kind.coin, Kind.ring), (Kind.transaction,)
+
+
+@dataclass(frozen=True, eq=False)
+class Spread:
+    """A past made ready to be spread: whose node is shown, and what meets the list."""
+
+    past: Past
+    shown: Bools  # of each node of the past: is it a party of a hop, or passed over
+    party: Ints
+    meets: Floats  # chance to meet a listed node from here on; 0 where nothing is listed
+    listed: Bools
+
+    @classmethod
+    def of(cls, past: Past, listed: Bools | None) -> Spread:
+        """Make a past ready; `listed` tells of the chain's nodes."""
+        graph = past.chain.graph
+        coin_view = graph.settings.get("view") == "coin"
+        over = COIN_VIEW_PASSED if coin_view else OTHERS_PASSED
+        nothing = np.zeros(len(past))
+        return cls(
+            past=past,
+            shown=~np.isin(graph.kinds[past.nodes], over),
+            party=graph.names.party[past.nodes].astype(np.int64),
+            meets=nothing if listed is None else past.passing(listed)[:, 0],
+            listed=np.zeros(len(past), dtype=np.bool_) if listed is None else listed[past.nodes],
+        )
+
+
+@dataclass(frozen=True)
+class Box:
+    """A party of a hop, or all that are folded: share, thread, and the nodes it is made of."""
+
+    share: float
+    listed: float
+    nodes: Ints  # places in the past, largest share first
+    parties: int
+    folded: bool = False
+    is_listed: bool = False
+
+
+class Move(NamedTuple):
+    """Money that came to box `to` of a hop from box `at` of the next one, or from an outcome."""
+
+    to: int
+    at: int
+    share: float
+    listed: float
+
+
+@dataclass
+class Hop:
+    """One column: its boxes, and what came to them from elsewhere than the next column's boxes."""
+
+    boxes: list[Box]
+    moves: list[Move] = field(default_factory=list)  # from boxes of the next hop
+    ended: list[Move] = field(default_factory=list)  # from outcomes
+    deeper: list[Move] = field(default_factory=list)  # from what is not shown by hop
+
+
+class _Mass(NamedTuple):
+    """Money somewhere: the box it goes to, the node of the past it is at, and how much."""
+
+    box: Ints
+    node: Ints
+    all: Floats
+    fresh: Floats  # of it, what has met no listed node yet
+    met: Floats  # what has met one since it left the box
+
+
+def spread_hops(spread: Spread, *, most: list[int], always: int = 3) -> tuple[list[Hop], Ints]:
+    """Spread a past over as many hops as `most` has entries, each the boxes shown at most there.
+
+    A negative entry also shows boxes that are small. Hop 0 is the node itself. Also gives places of
+    nodes that are further back than all hops, one of each party.
+    """
+    past = spread.past
+    start = np.array([past.start])
+    whole = np.ones(1)
+    itself = Box(
+        1.0, float(spread.meets[past.start]), start, 1, is_listed=bool(spread.listed[past.start])
+    )
+    hops = [Hop([itself])]
+    here = _Mass(np.zeros(1, dtype=np.int64), start, whole, whole, np.zeros(1))
+    seen = np.zeros(len(past), dtype=np.bool_)
+    deeper = np.zeros(0, dtype=np.int64)
+    for hop_most in [*most, 0]:
+        arrived = _back(spread, hops[-1], _stayed(spread, here))
+        last = len(hops) > len(most)
+        if last:
+            hops[-1].deeper += _moves(spread, arrived, np.zeros(len(arrived.box), np.int64), 1)
+            deeper = _further(spread, seen, arrived.node)
+            break
+        if not len(arrived.box):
+            break
+        seen[arrived.node] = True
+        boxes, at = _folded(spread, arrived, hop_most, always)
+        hops[-1].moves += _moves(spread, arrived, at, len(boxes))
+        hops.append(Hop(boxes))
+        left = np.zeros(len(at))
+        here = _gathered(_Mass(at, arrived.node, arrived.all, arrived.fresh, left), len(past))
+    return hops, deeper
+
+
+def _further(spread: Spread, seen: Bools, arrived: Ints) -> Ints:
+    """Give a node of each party that is further back than the hops, as far as it was followed."""
+    past = spread.past
+    behind = spread.shown & (np.diff(past.first) > 0) & ~seen
+    behind[past.start] = False
+    behind[arrived] = True
+    nodes = np.flatnonzero(behind) if len(arrived) else arrived
+    first: Ints = nodes[np.unique(spread.party[nodes], return_index=True)[1]]
+    return first
+
+
+def _stayed(spread: Spread, here: _Mass) -> _Mass:
+    """Add what lay in the same account before: the same money, no hop further."""
+    past = spread.past
+    snapshot = past.chain.graph.names.snapshot[past.nodes[here.node]]
+    if not past.ordered or np.all(snapshot == NO_SNAPSHOT):
+        return here
+    n = len(past)
+    box = np.full(n, -1)
+    both = np.zeros((n, 2))
+    box[here.node] = here.box
+    # A party has one box, so that what comes to one node of it is of one box.
+    both[here.node, 0], both[here.node, 1] = here.all, here.fresh
+    stay(past.first, past.to, past.chance, spread.party, spread.listed, box, both)
+    nodes = np.flatnonzero(both[:, 0] > 0)
+    return _Mass(box[nodes], nodes, both[nodes, 0], both[nodes, 1], np.zeros(len(nodes)))
+
+
+def _back(spread: Spread, hop: Hop, here: _Mass) -> _Mass:
+    """Take money back to the parties before; note what ends on the way or is not followed."""
+    past = spread.past
+    arrived: list[_Mass] = []
+    stays = True
+    while len(here.box):
+        _note_ends(spread, hop, here)
+        # What has met a listed node is no longer fresh; at a party itself a thread begins there.
+        listed = spread.listed[here.node]
+        fresh = np.where(listed, 0.0, here.fresh)
+        met = here.met if stays else here.met + np.where(listed, here.fresh, 0.0)
+        count = past.first[here.node + 1] - past.first[here.node]
+        at = np.repeat(np.arange(len(here.box)), count)
+        place = np.arange(len(at)) - np.repeat(np.cumsum(count) - count, count)
+        place += past.first[here.node][at]
+        to, chance = past.to[place], past.chance[place]
+        flows = (mass[at] * chance for mass in (here.all, fresh, met))
+        moved = _Mass(here.box[at], to, *flows)
+        if stays:
+            # Moves inside an account were made already.
+            inside = np.maximum(to, 0)
+            kept = (to < 0) | (spread.party[inside] != spread.party[here.node[at]])
+            kept |= inside == here.node[at]
+            moved = _some(moved, kept)
+            stays = False
+        lost = _some(moved, moved.node < 0)
+        hop.deeper += _by_box(lost.box, lost.all, np.zeros(len(lost.box)))
+        moved = _gathered(_some(moved, (moved.node >= 0) & (moved.all > 0)), len(past))
+        goes_on = past.first[moved.node + 1] > past.first[moved.node]
+        party = spread.shown[moved.node] & goes_on
+        arrived.append(_some(moved, party))
+        here = _some(moved, ~party)
+    return _Mass(*(np.concatenate(column) for column in zip(*arrived, strict=True)))
+
+
+def _note_ends(spread: Spread, hop: Hop, here: _Mass) -> None:
+    past = spread.past
+    ends = np.flatnonzero(past.column[here.node] != NO_COLUMN)
+    if not len(ends):
+        return
+    node = here.node[ends]
+    share = here.all[ends] * past.own[node]
+    # A listed source begins a thread, if the money has met no listed node on its way.
+    thread = here.met[ends] + np.where(spread.listed[node], here.fresh[ends], 0.0)
+    listed = thread * past.own[node]
+    n = len(past.chain.outcomes)
+    key, group = np.unique(here.box[ends] * n + past.column[node], return_inverse=True)
+    total = np.bincount(group, share, len(key)).tolist()
+    thread = np.bincount(group, listed, len(key)).tolist()
+    hop.ended += [
+        Move(k // n, k % n, s, t) for k, s, t in zip(key.tolist(), total, thread, strict=True)
+    ]
+
+
+def _folded(spread: Spread, arrived: _Mass, most: int, always: int) -> tuple[list[Box], Ints]:
+    """Make boxes of the largest parties and of those listed, and one of all the others."""
+    party, group = np.unique(spread.party[arrived.node], return_inverse=True)
+    share = np.bincount(group, arrived.all, len(party))
+    thread = np.bincount(group, arrived.fresh * spread.meets[arrived.node], len(party))
+    is_listed = np.zeros(len(party), dtype=np.bool_)
+    is_listed[group[spread.listed[arrived.node]]] = True
+    order = np.argsort(-share, kind="stable")
+    large = order[: abs(most)] if most < 0 else order[:most][share[order[:most]] >= FOLDED]
+    forced = order[is_listed[order]][:always]
+    kept = order[np.isin(order, np.concatenate([large, forced]))]
+    rest = order[~np.isin(order, kept)]
+    if len(rest) == 1:
+        kept, rest = order[np.isin(order, np.append(kept, rest))], rest[:0]
+    box = np.full(len(party), len(kept))
+    box[kept] = np.arange(len(kept))
+    at = box[group]
+    boxes = []
+    for number in range(len(kept) + (len(rest) > 0)):
+        some = np.flatnonzero(at == number)
+        some = some[np.argsort(-arrived.all[some], kind="stable")]
+        parties = kept[number : number + 1] if number < len(kept) else rest
+        boxes.append(
+            Box(
+                share=float(share[parties].sum()),
+                listed=float(thread[parties].sum()),
+                nodes=np.array(list(dict.fromkeys(arrived.node[some[:100]].tolist()))),
+                parties=len(parties),
+                folded=number == len(kept),
+                is_listed=bool(is_listed[parties].all()) and number < len(kept),
+            )
+        )
+    return boxes, at
+
+
+def _moves(spread: Spread, arrived: _Mass, at: Ints, boxes: int) -> list[Move]:
+    thread = arrived.fresh * spread.meets[arrived.node] + arrived.met
+    key, group = np.unique(arrived.box * boxes + at, return_inverse=True)
+    share = np.bincount(group, arrived.all, len(key)).tolist()
+    listed = np.bincount(group, thread, len(key)).tolist()
+    rows = zip(key.tolist(), share, listed, strict=True)
+    return [Move(k // boxes, k % boxes, s, t) for k, s, t in rows]
+
+
+def _by_box(box: Ints, share: Floats, listed: Floats) -> list[Move]:
+    found, group = np.unique(box, return_inverse=True)
+    total = np.bincount(group, share, len(found)).tolist()
+    thread = np.bincount(group, listed, len(found)).tolist()
+    return [Move(b, 0, s, t) for b, s, t in zip(found.tolist(), total, thread, strict=True)]
+
+
+def _gathered(mass: _Mass, n: int) -> _Mass:
+    """Add up what is at one node for one box."""
+    key, group = np.unique(mass.box * n + mass.node, return_inverse=True)
+    masses = (mass.all, mass.fresh, mass.met)
+    return _Mass(
+        key // n, key % n, *(np.bincount(group, m, len(key)).astype(float) for m in masses)
+    )
+
+
+def _some(mass: _Mass, kept: Bools) -> _Mass:
+    box, node, *masses = mass
+    return _Mass(box[kept], node[kept], *(m[kept] for m in masses))

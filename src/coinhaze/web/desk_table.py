@@ -1,0 +1,180 @@
+"""A ledger's table: any column's order, any range of bits and steps, page by page or all of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from threading import Lock
+from typing import ClassVar
+from weakref import WeakKeyDictionary
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from coinhaze.ledger.amounts import Bools, Floats, Ints
+from coinhaze.measure import Scores
+from coinhaze.web.asks import TableAsk
+from coinhaze.web.desk_cursors import cursor_at, place_of_cursor
+from coinhaze.web.desk_nodes import Nodes
+from coinhaze.web.desk_origins import Told
+from coinhaze.web.models import TablePage, TableRow
+
+AT_ONCE = 10_000  # rows of a batch
+
+
+class Table:
+    """The rows of some scores in orders that are found once each."""
+
+    _ready: ClassVar[WeakKeyDictionary[Scores, dict[str, Ints]]] = WeakKeyDictionary()
+    _lock: ClassVar[Lock] = Lock()
+
+    def __init__(self, scores: Scores, nodes: Nodes) -> None:
+        self.scores = scores
+        self.nodes = nodes
+
+    def page(self, ask: TableAsk) -> TablePage:
+        """Give a page; the cursor is its last row's place in the order of all rows."""
+        order = self.order(ask.sort)
+        kept = self._kept(ask)
+        left = order if kept is None else order[kept[order]]
+        first = 0
+        if ask.after is not None:
+            place = place_of_cursor(ask.after, ask.sort, most=len(order))
+            first = place + 1 if kept is None else int(np.sum(kept[order[: place + 1]]))
+        rows = left[first : first + ask.limit]
+        after = None
+        if first + len(rows) < len(left) and len(rows):
+            at = first + len(rows) - 1
+            if kept is not None:
+                at = int(np.flatnonzero(kept[order])[at])
+            after = cursor_at(at, ask.sort)
+        return TablePage(
+            ledger=self.nodes.ledger, asked=ask, total=len(left), rows=self.rows(rows), after=after
+        )
+
+    def rows(self, rows: Ints) -> tuple[TableRow, ...]:
+        """Tell some rows of the scores."""
+        scores, nodes = self.scores, self.nodes
+        at = scores.nodes[rows].astype(np.int64)
+        told = Told(nodes, scores.chain, None, None)  # type: ignore[arg-type]
+        names, exposure = nodes.names(at), scores.exposure
+        found = []
+        for name, node, row in zip(names, at.tolist(), rows.tolist(), strict=True):
+            sources = float(scores.sources[row])
+            href = nodes.href(node)
+            found.append(
+                TableRow(
+                    name=name,
+                    kind=nodes.kind(node),
+                    amount=nodes.amount(node),
+                    bits=float(scores.bits[row]),
+                    bits_low=float(scores.bits_low[row]),
+                    bits_high=float(scores.bits_high[row]),
+                    certified=scores.bits_error is None,
+                    steps=float(scores.steps[row]),
+                    sources=None if np.isnan(sources) else int(sources),
+                    top=self._top(told, int(scores.top[row])),
+                    top_share=_share(float(scores.top_probability[row])),
+                    exposure=None if exposure is None else _share(float(exposure[row])),
+                    label=nodes.label(node),
+                    href=href or "",
+                )
+            )
+        return tuple(found)
+
+    def _top(self, told: Told, outcome: int) -> str | None:
+        if outcome < 0:
+            return None
+        node = told.node(outcome)
+        if node < 0:
+            return str(self.scores.chain.outcomes[outcome].as_py())
+        return self.nodes.words(node)
+
+    def batches(self, ask: TableAsk) -> Iterator[pa.RecordBatch]:
+        """Give all rows the filter leaves as columns; the first batch is empty and tells names."""
+        order, kept = self.order(ask.sort), self._kept(ask)
+        left = order if kept is None else order[kept[order]]
+        for first in range(0, max(len(left), 1), AT_ONCE):
+            rows = left[first : first + AT_ONCE]
+            if first == 0:
+                yield self._batch(rows[:0])
+            if len(rows):
+                yield self._batch(rows)
+
+    def _batch(self, rows: Ints) -> pa.RecordBatch:
+        scores, graph = self.scores, self.nodes.graph
+        nodes = scores.nodes[rows].astype(np.int64)
+        closing = graph.closing
+        columns = {
+            "name": graph.names.of(nodes).cast(pa.string()),
+            "kind": pa.array([self.nodes.kind(n) for n in nodes.tolist()], pa.string()),
+            "amount": pa.nulls(len(rows), pa.string())
+            if closing is None
+            else closing.take(nodes).text(),
+        }
+        for name in ("bits", "bits_low", "bits_high", "steps"):
+            values = getattr(scores, name)[rows]
+            columns[name] = pa.array(values, pa.float64(), mask=np.isnan(values))
+        sources = scores.sources[rows]
+        columns["sources"] = pa.array(sources, mask=np.isnan(sources)).cast(pa.int64())
+        top = scores.top[rows]
+        columns["top"] = scores.chain.outcomes.take(pa.array(top, pa.int64(), mask=top < 0)).cast(
+            pa.string()
+        )
+        share = scores.top_probability[rows]
+        columns["top_share"] = pa.array(share, pa.float64(), mask=np.isnan(share))
+        return pa.record_batch(columns)
+
+    def order(self, sort: str) -> Ints:
+        """Give all rows in an order; those without an answer come last, ties in ledger order."""
+        with self._lock:
+            orders = self._ready.setdefault(self.scores, {})
+        found = orders.get(sort)
+        if found is None:
+            found = orders[sort] = self._sorted(sort)
+        return found
+
+    def _sorted(self, sort: str) -> Ints:
+        column, falling = sort.removeprefix("-"), sort.startswith("-")
+        keys = self._keys(column)
+        if falling:
+            keys = [-key for key in keys]
+        order = np.lexsort(keys[::-1])
+        return order.astype(np.int32)
+
+    def _keys(self, column: str) -> list[Floats | Ints]:
+        """Give what to sort by, the first counting most; nothing known is last either way."""
+        scores, graph = self.scores, self.nodes.graph
+        if column in ("bits", "steps", "sources", "top_share"):
+            values = scores.top_probability if column == "top_share" else getattr(scores, column)
+            # Bits that differ by roundings alone are equal; the ledger's order decides.
+            return [np.round(values, 9)]
+        if column == "kind":
+            return [graph.kinds[scores.nodes].astype(np.int64)]
+        if column == "amount":
+            if graph.closing is None:
+                return [np.zeros(len(scores), dtype=np.int64)]
+            digits = graph.closing.take(scores.nodes).digits
+            return [digits[:, k] for k in range(digits.shape[1] - 1, -1, -1)]
+        names = graph.names.of(scores.nodes.astype(np.int64))
+        rank = np.empty(len(scores), dtype=np.int64)
+        rank[pc.sort_indices(names).to_numpy()] = np.arange(len(scores))
+        return [rank]
+
+    def _kept(self, ask: TableAsk) -> Bools | None:
+        """Tell which rows lie in the ranges asked for; None where none is asked for."""
+        kept: Bools | None = None
+        for name, least, most in (
+            ("bits", ask.bits_low, ask.bits_high),
+            ("steps", ask.steps_low, ask.steps_high),
+        ):
+            values = getattr(self.scores, name)
+            for bound, inside in ((least, np.greater_equal), (most, np.less_equal)):
+                if bound is not None:
+                    found = inside(values, bound)
+                    kept = found if kept is None else kept & found
+        return kept
+
+
+def _share(value: float) -> float | None:
+    return None if np.isnan(value) else min(max(value, 0.0), 1.0)

@@ -1,0 +1,253 @@
+"""How a ledger can be looked at: settings made whole, and the graph, chain and scores they mean."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+
+from coinhaze.apps.named import name_in
+from coinhaze.chain import AbsorbingChain, absorbing_chain
+from coinhaze.chain.knowledge import SourceSet, source_set
+from coinhaze.errors import UsageError
+from coinhaze.graph import TransactionGraph, transaction_graph
+from coinhaze.ledger import AccountLedger, CoinLedger
+from coinhaze.measure import Scores
+from coinhaze.solve import Parcels, parcels, score
+from coinhaze.solve.local import LocalSolver
+from coinhaze.web.asks import Policy, Settings
+from coinhaze.web.desk_memo import Memo
+from coinhaze.web.working import progress
+
+ORDERED = ("fifo", "lifo")
+# Larger graphs than this are scored to so many bits, so that an answer comes.
+SMALL, NEARLY = 300_000, 0.05
+# Graphs, chains and scores of other looks that are kept: of a large ledger each takes gigabytes.
+KEPT, KEPT_LARGE, KEPT_LISTS = (3, 6, 6), (1, 2, 2), 8
+LARGE = 1_000_000  # nodes
+Asked = TypeVar("Asked", bound=Settings)
+
+
+class Look(NamedTuple):
+    """Settings with nothing left open: what a graph, a chain or scores are kept by."""
+
+    policy: Policy
+    view: str
+    time: str
+    list: str | None
+
+    @property
+    def graph(self) -> tuple[str, str]:
+        """What of it a graph depends on."""
+        return self.view, self.time
+
+    @property
+    def ordered(self) -> bool:
+        """Whether parcels are followed, not a walk."""
+        return self.policy in ORDERED
+
+
+class Listed(NamedTuple):
+    """A list in one graph: the nodes it names, and how many names it has."""
+
+    id: str
+    names: tuple[str, ...]  # those of the ledger, as it writes them
+    total: int
+    nodes: SourceSet
+
+
+class Views:
+    """One ledger's graphs, chains and scores by settings, made when asked for; bounded."""
+
+    def __init__(
+        self,
+        chain: AbsorbingChain,
+        scores: Scores | None,
+        *,
+        names_of: Callable[[str], Sequence[str]],
+    ) -> None:
+        self.chain = chain
+        self.ledger = chain.graph.ledger
+        self.names_of = names_of
+        self.default = self._own(chain)
+        self._scores = scores
+        graphs, beliefs, scored = KEPT_LARGE if len(chain) > LARGE else KEPT
+        self._graphs: Memo[TransactionGraph] = Memo(most=graphs)
+        self._beliefs: Memo[AbsorbingChain | Parcels] = Memo(most=beliefs)
+        self._solvers: Memo[LocalSolver] = Memo(most=beliefs + 1)
+        self._scored: Memo[Scores] = Memo(most=scored)
+        self._lists: Memo[Listed] = Memo(most=KEPT_LISTS)
+
+    @staticmethod
+    def _own(chain: AbsorbingChain) -> Look:
+        policy = chain.settings.get("policy")
+        if policy not in ("proportional", "uniform") or chain.listed:
+            raise UsageError(f"a desk's own chain is proportional or uniform, not {policy!r}")
+        named: Policy = "haircut" if policy == "proportional" else "uniform"
+        view = str(chain.settings["view"])
+        return Look(named, view, str(chain.settings.get("time") or "temporal"), None)
+
+    @cached_property
+    def policies(self) -> tuple[str, ...]:
+        """What rules can be asked for, the default first."""
+        if self.chain.graph.amounts is None:
+            return "uniform", "poison"
+        own = self.default.policy
+        return own, *(p for p in ("haircut", "uniform", "poison", *ORDERED) if p != own)
+
+    @cached_property
+    def views(self) -> tuple[str, ...]:
+        """What nodes can be, the default first."""
+        if isinstance(self.ledger, AccountLedger):
+            return ("account",)
+        can = ("coin",) if self._coins_only() else ("coin", "address")
+        return self.default.view, *(v for v in can if v != self.default.view)
+
+    def _coins_only(self) -> bool:
+        ledger = self.ledger
+        if not isinstance(ledger, CoinLedger):
+            return False
+        return ledger.output_value is None or ledger.has_unknown
+
+    def settings(self, asked: Asked) -> Asked:
+        """Put defaults in the place of what was left open; refuse what does not go together."""
+        look = self.look(asked)
+        return asked.model_copy(
+            update={
+                "policy": look.policy,
+                "view": look.view,
+                "time": None if look.view == "coin" else look.time,
+            }
+        )
+
+    def look(self, asked: Settings) -> Look:
+        """Resolve settings."""
+        policy = asked.policy
+        if policy == "haircut" and self.chain.graph.amounts is None:
+            policy = "uniform"  # nothing is split by amounts that nobody sees
+        if policy not in self.policies:
+            raise UsageError(
+                f"policy {policy} has no meaning for a ledger that hides amounts: "
+                f"one of {', '.join(self.policies)}"
+            )
+        view = asked.view or self.default.view
+        if view not in self.views:
+            can = ", ".join(self.views)
+            raise UsageError(f"view {view} does not fit this ledger: one of {can}")
+        if policy == "poison" and asked.list is None:
+            raise UsageError("poison needs a list: it marks what is downstream of listed names")
+        if view == "coin":
+            if asked.time not in (None, "temporal"):
+                raise UsageError("coins have their own time: ask for view=address, or no time")
+            return Look(policy, view, "temporal", asked.list)
+        time = asked.time
+        if policy in ORDERED:
+            # Parcels need to know what came first.
+            if time == "stationary":
+                raise UsageError(f"{policy} needs the order of payments: time=temporal")
+            if view == "address":
+                raise UsageError(f"{policy} follows coins, not addresses: view=coin")
+            time = "temporal"
+        own = self.default.time if view == self.default.view else "stationary"
+        return Look(policy, view, time or own, asked.list)
+
+    def graph(self, look: Look) -> TransactionGraph:
+        """Give the graph of a look."""
+        if look.graph == self.default.graph:
+            return self.chain.graph
+        return self._graphs.get(look.graph, lambda: self._build(look))
+
+    def _build(self, look: Look) -> TransactionGraph:
+        note = progress()
+        note(0.0)
+        time = None if look.view == "coin" else look.time
+        graph = transaction_graph(self.ledger, view=look.view, time=time)  # type: ignore[arg-type]
+        note(0.3)
+        return graph
+
+    def listed(self, look: Look) -> Listed | None:
+        """Give the list of a look in its graph, None where none is asked for."""
+        name = look.list
+        if name is None:
+            return None
+        return self._lists.get((look.graph, name), lambda: self._resolve(look, name))
+
+    def _resolve(self, look: Look, name: str) -> Listed:
+        graph = self.graph(look)
+        names = list(dict.fromkeys(self.names_of(name)))
+        found = source_set(graph, [name_in(graph, n) for n in names])
+        return Listed(name, tuple(found.labels), len(names), found)
+
+    def walk(self, look: Look) -> AbsorbingChain:
+        """Give the chain of a look; the list counts under poison only, as what spreads."""
+        belief = self.belief(look)
+        assert isinstance(belief, AbsorbingChain)
+        return belief
+
+    def belief(self, look: Look, *, listed: bool = False) -> AbsorbingChain | Parcels:
+        """Give what the observer believes; `listed`: with all but the list lumped as elsewhere."""
+        with_list = listed or look.policy == "poison"
+        plain = look._replace(list=None)
+        if not with_list and plain == self.default:
+            return self.chain
+        key = look if with_list else plain
+        return self._beliefs.get((key, with_list), lambda: self._believe(look, with_list))
+
+    def is_quick(self, look: Look) -> bool:
+        """Tell whether an answer under a look needs no long work before."""
+        plain = look if look.policy == "poison" else look._replace(list=None)
+        if plain == self.default or len(self.chain) <= SMALL:
+            return True
+        return (plain, look.policy == "poison") in self._beliefs
+
+    def _believe(self, look: Look, with_list: bool) -> AbsorbingChain | Parcels:
+        graph = self.graph(look)
+        names: tuple[str, ...] | None = None
+        if with_list:
+            found = self.listed(look)
+            assert found is not None
+            names = found.names
+            if not names:
+                raise UsageError(f"nothing of the list {found.id} is in this ledger")
+        progress()(0.5)
+        if look.ordered:
+            return parcels(graph, order=look.policy, listed=names)  # type: ignore[arg-type]
+        policy = "proportional" if look.policy == "haircut" else look.policy
+        return absorbing_chain(graph, policy=policy, listed=names)
+
+    def solver(self, look: Look) -> LocalSolver:
+        """Give the chain of a look made ready for questions about single nodes; once for all."""
+        chain = self.walk(look)
+        key = look if look.policy == "poison" else look._replace(list=None)
+        return self._solvers.get(key, lambda: LocalSolver.of(chain))
+
+    def has_scores(self, look: Look) -> bool:
+        """Tell whether scores are there without any work."""
+        return look._replace(list=None) == self.default and self._scores is not None
+
+    def scores(self, look: Look) -> Scores:
+        """Give the scores of all sinks under a look; the list counts under poison only."""
+        key = look if look.policy == "poison" else look._replace(list=None)
+        if key == self.default and self._scores is not None:
+            return self._scores
+        return self._scored.get(key, lambda: self._score(key))
+
+    def _score(self, look: Look) -> Scores:
+        belief = self.belief(look)
+        if look.ordered:
+            return score(belief)
+        accuracy = "exact" if len(belief) <= SMALL else NEARLY
+        return score(belief, accuracy=accuracy, progress=progress())  # type: ignore[arg-type]
+
+    def row_of(self, look: Look, node: int) -> tuple[Scores, int] | None:
+        """Find the score of a node among those that are there already."""
+        if not self.has_scores(look):
+            return None
+        scores = self._scores
+        assert scores is not None
+        at = int(np.searchsorted(scores.nodes, node))
+        if at < len(scores) and scores.nodes[at] == node:
+            return scores, at
+        return None

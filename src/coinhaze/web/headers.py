@@ -1,0 +1,85 @@
+"""Headers: what a request says of itself, and what every answer says to browsers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from http.cookies import CookieError, SimpleCookie
+from typing import Any
+from urllib.parse import parse_qs, unquote_to_bytes
+
+Scope = Mapping[str, Any]
+
+CSP = (
+    "default-src 'self'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+    "object-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+)
+ALWAYS = {
+    "content-security-policy": CSP,
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+    "referrer-policy": "no-referrer",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "permissions-policy": "camera=(), geolocation=(), microphone=(), payment=(), usb=()",
+    "x-robots-tag": "noindex",
+}
+NO_STORE = "no-store"
+
+
+class Asked:
+    """A request's head, read once."""
+
+    def __init__(self, scope: Scope) -> None:
+        self.scope = scope
+        self.method: str = scope["method"]
+        self.path: str = scope["path"]
+        self.raw: bytes = scope.get("raw_path") or self.path.encode()
+        self._headers: list[tuple[bytes, bytes]] = list(scope["headers"])
+        client = scope.get("client")
+        self.who: str = client[0] if client else "local"
+
+    def all(self, name: str) -> list[str]:
+        """Give every value of a header."""
+        wanted = name.encode()
+        return [value.decode("latin-1") for key, value in self._headers if key == wanted]
+
+    def one(self, name: str) -> str | None:
+        """Give a header's value, None where it is absent or there twice."""
+        found = self.all(name)
+        return found[0] if len(found) == 1 else None
+
+    @property
+    def size(self) -> int:
+        """Bytes of the head."""
+        lines = sum(len(key) + len(value) + 4 for key, value in self._headers)
+        return lines + len(self.raw) + len(self.scope.get("query_string", b"")) + 16
+
+    @property
+    def wants_json(self) -> bool:
+        """Whether a program asks, not a person."""
+        return self.path.startswith("/api")
+
+    @property
+    def changes(self) -> bool:
+        """Whether it may change something, or takes work."""
+        return self.method not in ("GET", "HEAD", "OPTIONS")
+
+    def query(self, name: str) -> str | None:
+        """Give a field of the query, None where it is absent or there twice."""
+        text = self.scope.get("query_string", b"").decode("latin-1")
+        found = parse_qs(text, keep_blank_values=True).get(name, []) if name in text else []
+        return found[0] if len(found) == 1 else None
+
+    def cookie(self, name: str) -> str | None:
+        """Give a cookie's value."""
+        try:
+            found = SimpleCookie("; ".join(self.all("cookie"))).get(name)
+        except CookieError:
+            return None
+        return None if found is None else found.value
+
+    def parts(self) -> list[bytes] | None:
+        """Give the path's parts, unescaped once each; None where it does not begin with /."""
+        if not self.raw.startswith(b"/"):
+            return None
+        return [unquote_to_bytes(part) for part in self.raw[1:].split(b"/")]

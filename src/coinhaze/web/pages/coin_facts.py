@@ -1,0 +1,153 @@
+"""What a coin's number means: bits, range, sentence, and four facts below."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from coinhaze.report.page import Html, escape
+from coinhaze.web.models import CoinAnswer, Exposure, ListCard
+from coinhaze.web.pages.say import DASH, fact, tag
+from coinhaze.web.words import (
+    NOT_TOUCHED,
+    TOUCHED,
+    at_most_words,
+    count_words,
+    share_words,
+    steps_words,
+)
+
+_OBSERVER = {
+    "haircut": "sees only the public ledger and splits value in proportion",
+    "uniform": "sees only the public ledger and counts every input alike",
+    "fifo": "sees only the public ledger and takes the oldest value as spent first",
+    "lifo": "sees only the public ledger and takes the newest value as spent first",
+    "poison": "marks everything downstream of a listed address",
+}
+
+
+def verdict_words(answer: CoinAnswer) -> Html:
+    """Say the bits, their range and one sentence; under poison only whether money touched."""
+    if answer.settings.policy == "poison":
+        return _poison_words(answer)
+    if answer.bits is None:
+        return Html(
+            '<p class="big"><b id="bits">No answer</b></p>'
+            f'<p class="say" id="say">{escape(answer.sentence.text)}</p>'
+        )
+    said = answer.sentence
+    kind = "ivt" if answer.certified else "ivt estimate"
+    harder = ""
+    if answer.place is not None and answer.place.coins > 1:
+        harder = f" Harder than {_whole_percent(answer.place.fewer)} of coins in this ledger."
+    return Html(
+        f'<p class="big"><b id="bits" data-bits="{answer.bits!r}">{escape(said.shown)}</b> '
+        f'<span class="unit">bits</span> <span class="{kind}" id="range">{escape(said.range)}'
+        f'</span></p><p class="say" id="say">{_strong(said.text, said.equal)}{escape(harder)}</p>'
+    )
+
+
+def _whole_percent(share: float) -> str:
+    """Say a share of other coins, never all of them.
+
+    >>> _whole_percent(0.684), _whole_percent(0.9999)
+    ('68 %', 'over 99 %')
+    """
+    return "over 99 %" if share > 0.99 else f"{100 * share:.0f} %"
+
+
+def _poison_words(answer: CoinAnswer) -> Html:
+    exposure = answer.exposure
+    touched = exposure is not None and bool(exposure.touched)
+    words = TOUCHED if touched else NOT_TOUCHED
+    bits = ""
+    if touched and answer.bits is not None:
+        bits = f"{answer.sentence.shown} bits, counting listed addresses only"
+    text = (exposure.text if exposure else answer.sentence.text).rstrip(".")
+    return Html(
+        f'<p class="big"><b id="bits">{words.capitalize()}</b> '
+        f'<span class="ivt" id="range">{escape(bits)}</span></p>'
+        f'<p class="say" id="say">{escape(text[:1].upper() + text[1:])}. '
+        "Poison says yes or no, not how much.</p>"
+    )
+
+
+def _strong(sentence: str, equal: str) -> Html:
+    """Set the count of equal origins in bold."""
+    words = f"{equal} equally likely origins"
+    before, found, after = sentence.partition(words)
+    return (
+        Html(f"{escape(before)}<b>{escape(found)}</b>{escape(after)}")
+        if found
+        else escape(sentence)
+    )
+
+
+def whose_view(answer: CoinAnswer) -> str:
+    """Say for whom the number holds, and what it is not."""
+    return (
+        f"For someone who {_OBSERVER[answer.settings.policy]}. Exchange records, network logs or "
+        "your own address list tell more. This is not a promise of privacy."
+    )
+
+
+def facts(answer: CoinAnswer, lists: Sequence[ListCard]) -> Html:
+    """Give four facts: the likeliest origin, exposure, possible origins, steps."""
+    poison = answer.settings.policy == "poison"
+    cells = [_likeliest(answer, poison), _exposed(answer.exposure, lists, answer)]
+    cells += [_possible(answer, poison), _steps(answer, poison)]
+    return Html(f'<dl class="facts">{"".join(cells)}</dl>')
+
+
+def _likeliest(answer: CoinAnswer, poison: bool) -> str:
+    title = "Likeliest single origin"
+    if poison:
+        return fact(title, DASH, "poison gives no shares", name="fact-top")
+    if answer.top_share is None or not answer.origins:
+        return fact(title, DASH, "not known", name="fact-top")
+    first = answer.origins[0]
+    words = tag("bdi", f"{first.label} (label)" if first.label else first.words)
+    return fact(title, share_words(answer.top_share), words, name="fact-top")
+
+
+def _exposed(exposure: Exposure | None, lists: Sequence[ListCard], answer: CoinAnswer) -> str:
+    title = "Exposure to loaded lists"
+    if exposure is None:
+        words = "choose a list below" if lists else "no list loaded; start with --list NAME=FILE"
+        return fact(title, DASH, words, name="fact-exposure")
+    of = f"of {count_words(exposure.listed, 'listed address', 'listed addresses')}"
+    if exposure.touched is not None:
+        words = f"by {exposure.entries:,} {of}" if exposure.touched else of
+        said = TOUCHED if exposure.touched else NOT_TOUCHED
+        return fact(title, said, words, name="fact-exposure", warn=exposure.touched)
+    if not exposure.share:
+        high = exposure.share_high or 0.0
+        said = f"none found, {at_most_words(high)}" if high > 0 else "none found"
+        return fact(title, "none", f"{said} {of}" if not high else said, name="fact-exposure")
+    amount = "" if exposure.amount is None else exposure.amount.shown
+    lead = tag("span", amount, kind="amt inline") if amount else ""
+    words = Html(f"{lead} from {exposure.entries:,} {escape(of)}, {escape(exposure.policy)}")
+    return fact(title, share_words(exposure.share), words, name="fact-exposure", warn=True)
+
+
+def _possible(answer: CoinAnswer, poison: bool) -> str:
+    title = "Possible origins"
+    if poison:
+        reached = 0 if answer.exposure is None else answer.exposure.entries
+        return fact(title, f"{reached:,}", "listed addresses reached", name="fact-sources")
+    if answer.sources is None:
+        return fact(title, DASH, "not counted", name="fact-sources")
+    shown = len(answer.origins)
+    if answer.other.count == 0:
+        words = "all shown"
+    else:
+        words = f"{shown} carry {share_words(1 - answer.other.share)} of the coin"
+    return fact(title, f"{answer.sources:,}", words, name="fact-sources")
+
+
+def _steps(answer: CoinAnswer, poison: bool) -> str:
+    title = "Steps back to a listed address" if poison else "Steps back to an origin"
+    nearest = "" if answer.steps_nearest is None else f"; nearest {answer.steps_nearest}"
+    if answer.steps is None:
+        words = "not known" if not nearest else nearest.removeprefix("; ")
+        return fact(title, DASH, words, name="fact-steps")
+    return fact(title, steps_words(answer.steps), f"on average{nearest}", name="fact-steps")

@@ -1,0 +1,250 @@
+"""The flow of provenance, drawn: past left and coin right, or coin on top where it is narrow.
+
+Band width is share and nothing else; colour is the kind of an origin and nothing else.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+
+from coinhaze.report.page import Html, escape
+from coinhaze.web.models import Flow, FlowNode
+from coinhaze.web.pages.flow_fold import fold_flow
+from coinhaze.web.pages.flow_layout import Layout, Ribbon, Room, Stop, lay_out
+from coinhaze.web.pages.flow_marks import Marks, kind_of, narrow_node, spoken, wide_node
+from coinhaze.web.pages.flow_threads import thread_ribbons, thread_shares
+from coinhaze.web.pages.flow_time import order_by_time
+from coinhaze.web.pages.svg import SPAN, percent, ribbon_path, stretched, text
+
+WIDE_TALL, WIDE_HEAD = 336.0, 24.0  # pixels
+SHORT_TALL, THIN = 96.0, 14.0  # for a drawing of one path, and for one whose widths say nothing
+NARROW_STEP, NARROW_HEAD, NARROW_FOOT = 74.0, 24.0, 26.0
+NARROW_COLUMN = 4  # boxes of a column where narrow: 26 in all
+ORIGINS_AT, COIN_AT = 198.0, 990.0  # of SPAN
+ORIGIN_KINDS = ("earlier", "service", "mined", "listed")
+_KIND_WORDS = {
+    "service": "labelled service",
+    "earlier": "older than the window",
+    "mined": "mined",
+    "listed": "⚑ on a list",
+    "coinjoin": "CoinJoin",
+    "pool": "shielded pool",
+    "other": "folded",
+}
+
+
+@dataclass(frozen=True)
+class Picture:
+    """What a drawing needs beside the flow: letters of origins, links, and whether shares count."""
+
+    letters: Mapping[str, str] = field(default_factory=dict)  # of origins, by name
+    link: Callable[[FlowNode], str | None] = lambda node: node.href
+    shares: bool = True  # poison gives none
+
+
+def draw_flow(flow: Flow, picture: Picture) -> Html:
+    """Draw a flow twice, for wide and for narrow screens; the style sheet shows one."""
+    if flow.by == "time":
+        flow = order_by_time(flow)
+    narrow = fold_flow(flow, per_column=NARROW_COLUMN)
+    return Html(
+        f'<div class="pic"><div class="wideflow">{draw_wide(flow, picture)}</div>'
+        f'<div class="narrowflow">{draw_narrow(narrow, picture)}</div></div>'
+    )
+
+
+def legend(flow: Flow) -> Html:
+    """List the kinds of boxes that are there."""
+    present = {"other" if node.folded else node.kind for node in flow.nodes}
+    items = "".join(
+        f'<li><i class="k-{kind}"></i>{escape(words)}</li>'
+        for kind, words in _KIND_WORDS.items()
+        if kind in present
+    )
+    return Html(f'<ul class="legend" aria-label="Colour shows the kind of origin">{items}</ul>')
+
+
+def draw_wide(flow: Flow, picture: Picture) -> Html:
+    """Draw columns side by side, the coin on the right."""
+    one_path = len(flow.nodes) <= len(flow.columns)
+    room = Room(SHORT_TALL if one_path else WIDE_TALL, 7.0, 16.0)
+    if not picture.shares:
+        crowd = max(Counter(node.column for node in flow.nodes).values())
+        room = Room(23.0 * crowd + THIN, 7.0, 16.0, most=THIN)
+    layout = lay_out(flow, room)
+    last = max((node.column for node in flow.nodes), default=1) or 1
+    step = (COIN_AT - ORIGINS_AT) / last
+
+    def along(column: int) -> float:
+        return COIN_AT - step * column
+
+    height = WIDE_HEAD + layout.across + 6
+    marks = Marks(WIDE_HEAD, along, step / SPAN, picture.shares)
+    heads = [
+        text(
+            percent(along(c)),
+            12,
+            column.title,
+            kind="colh",
+            anchor="end" if c in (0, last) else "start",
+            dx=6 if c in (0, last) else -5,
+        )
+        for c, column in enumerate(flow.columns)
+    ]
+    nodes = [
+        wide_node(node, layout.boxes[node.id], marks, picture.link(node), last=last)
+        for node in _in_order(flow, layout)
+    ]
+    bands = _bands(flow, layout, along, WIDE_HEAD, turned=False)
+    return _svg("wide", flow, height, [stretched(bands, height), *heads, *nodes], picture)
+
+
+def draw_narrow(flow: Flow, picture: Picture) -> Html:
+    """Draw columns below each other, the coin on top; letters name the origins of the table."""
+    most = SPAN if picture.shares else 4 * THIN
+    layout = lay_out(flow, Room(SPAN, 14.0, 50.0, 8.0, most))
+    last = max((node.column for node in flow.nodes), default=1)
+    # A drawing that asks for more room than there is, is drawn smaller: only marks, no words.
+    shrink = SPAN / layout.across
+    layout = _shrunk(layout, shrink)
+
+    def along(column: int) -> float:
+        return NARROW_HEAD + NARROW_STEP * column
+
+    height = along(last) + NARROW_FOOT
+    ends = {node.id for node in origins_of(flow)}
+    marks = Marks(0.0, along, 1.0, picture.shares)
+    nodes = [
+        narrow_node(
+            node,
+            layout.boxes[node.id],
+            marks,
+            picture.link(node),
+            letter=_letter(node, picture) if node.id in ends else None,
+        )
+        for node in _in_order(flow, layout)
+    ]
+    heads = [
+        text("0%", 12, "This coin", kind="colh"),
+        text("100%", 12, "older ↓", kind="colh", anchor="end"),
+    ]
+    bands = _bands(flow, layout, along, 0.0, turned=True)
+    return _svg("narrow", flow, height, [stretched(bands, height), *heads, *nodes], picture)
+
+
+def origins_of(flow: Flow) -> list[FlowNode]:
+    """Give the boxes nothing leads to."""
+    reached = {band.after for band in flow.bands}
+    return [node for node in flow.nodes if node.id not in reached and node.column > 0]
+
+
+def flow_table(flow: Flow, *, shares: bool = True, rule: str = "") -> Html:
+    """Give every band of the drawing as a row, newest first: the same figures without a picture."""
+    if flow.by == "time":
+        flow = order_by_time(flow)
+    nodes = {node.id: node for node in flow.nodes}
+    rows = []
+    for band in sorted(flow.bands, key=lambda b: (nodes[b.before].column, -b.share)):
+        older, newer = nodes[band.before], nodes[band.after]
+        share = f'<td class="num">{escape(marked_share(band.share))}</td>' if shares else ""
+        rows.append(
+            f"<tr><td>{escape(_hop_words(flow, older))}</td><td>{spoken_name(older)}</td>"
+            f"<td>{spoken_name(newer)}</td>{share}</tr>"
+        )
+    head = '<th class="num">Share</th>' if shares else ""
+    when = "When" if flow.by == "time" else "Hops back"
+    return Html(
+        '<div id="flow-table" tabindex="0" role="region" aria-label="Flow as a table"><table>'
+        f"<caption>Every band of the drawing, newest first. {escape(rule)}</caption>"
+        f"<thead><tr><th>{when}</th><th>From</th><th>To</th>{head}</tr></thead>"
+        f"<tbody>{''.join(rows)}</tbody></table></div>"
+    )
+
+
+def marked_share(share: float) -> str:
+    """Say a share as the drawing does."""
+    return spoken(share)
+
+
+def spoken_name(node: FlowNode) -> Html:
+    """Give a box's words, direction kept apart from the cells beside it."""
+    return Html(f"<bdi>{escape(node.label or node.words)}</bdi>")
+
+
+def _hop_words(flow: Flow, node: FlowNode) -> str:
+    if node.column < len(flow.columns):
+        column = flow.columns[node.column]
+        return str(column.hop) if column.hop is not None else column.title
+    return str(node.column)
+
+
+def _letter(node: FlowNode, picture: Picture) -> str:
+    if node.folded or node.kind == "other":
+        return "…"
+    return picture.letters.get(node.name or "", "·")
+
+
+def _in_order(flow: Flow, layout: Layout) -> list[FlowNode]:
+    """Order boxes as they are read: the coin first, then column by column from the top."""
+    return sorted(flow.nodes, key=lambda n: (n.column, layout.boxes[n.id].at, n.id))
+
+
+def _shrunk(layout: Layout, by: float) -> Layout:
+    def stop(s: Stop) -> Stop:
+        return Stop(s.column, s.at * by, s.width * by)
+
+    return Layout(
+        {name: stop(s) for name, s in layout.boxes.items()},
+        tuple(
+            Ribbon(r.band, tuple(stop(s) for s in r.stops), r.width * by) for r in layout.ribbons
+        ),
+        layout.scale * by,
+        layout.across * by,
+    )
+
+
+def _bands(
+    flow: Flow, layout: Layout, along: Callable[[int], float], head: float, *, turned: bool
+) -> list[str]:
+    """Draw bands, then the threads of origins over them: those of listed money always show."""
+    kinds: dict[str, str] = {node.id: kind_of(node) for node in flow.nodes}
+
+    def path(ribbon: Ribbon) -> str:
+        points = [(along(s.column), s.at + head) for s in ribbon.stops]
+        return ribbon_path(points, ribbon.width, turned=turned)
+
+    parts = []
+    # Thin bands last, so that wide ones do not cover them.
+    for ribbon in sorted(layout.ribbons, key=lambda r: (-r.width, r.band)):
+        band = flow.bands[ribbon.band]
+        kind = kinds[band.before] if kinds[band.before] in ORIGIN_KINDS else "mid"
+        parts.append(
+            f'<path class="ln k-{kind}" d="{path(ribbon)}" '
+            f'data-a="{escape(band.before)}" data-b="{escape(band.after)}"/>'
+        )
+    listed = {b: band.listed for b, band in enumerate(flow.bands) if band.listed > 0}
+    groups: list[tuple[str, str, Mapping[int, float]]] = [("listed", "k-listed always", listed)]
+    groups += [
+        (node.id, f"k-{kinds[node.id]}", thread_shares(flow, node.id)) for node in origins_of(flow)
+    ]
+    for name, kind, carried in groups:
+        if carried:
+            lines = "".join(f'<path d="{path(r)}"/>' for r in thread_ribbons(flow, layout, carried))
+            parts.append(f'<g class="thread {kind}" data-o="{escape(name)}">{lines}</g>')
+    return parts
+
+
+def _svg(kind: str, flow: Flow, height: float, parts: Iterable[str], picture: Picture) -> Html:
+    hatch = (
+        f'<defs><pattern id="hatch-{kind}" width="6" height="6" patternUnits="userSpaceOnUse" '
+        'patternTransform="rotate(45)"><rect width="6" height="6" class="hb"/>'
+        '<rect width="2.4" height="6" class="hf"/></pattern></defs>'
+    )
+    way = "older on the left" if kind == "wide" else "older below"
+    label = f"Flow of provenance, {way}. {flow.text} The table view holds the same figures."
+    return Html(
+        f'<svg class="sankey {kind}" width="100%" height="{height:.0f}" role="group" '
+        f'aria-label="{escape(label)}">{hatch}{"".join(parts)}</svg>'
+    )

@@ -1,0 +1,198 @@
+"""Boxes of a flow, drawn: a bar, its words, what is hit, and what a reader who cannot see hears."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from coinhaze.report.page import Html, escape
+from coinhaze.web.models import FlowNode
+from coinhaze.web.pages.flow_layout import Stop
+from coinhaze.web.pages.svg import SPAN, percent
+from coinhaze.web.pages.text_fit import BOLD, fit_text, text_width
+from coinhaze.web.words import count_words, share_words
+
+BAR = 10.0  # pixels across a bar
+SIZE, SMALL = 12.5, 12.0  # of letters
+FLAG, TURN = "⚑ ", "↻ "  # on a list; also elsewhere in the drawing
+HIT = 24.0  # the least that can be pointed at
+LEAST_WIDE, LEAST_NARROW = 998.0, 268.0  # pixels that a drawing has at least
+SOLE_LINE = 30.0  # height under which share and name share a line
+
+
+@dataclass(frozen=True)
+class Marks:
+    """Where a drawing puts things: pixels above, columns, the step between them, shares or not."""
+
+    head: float
+    along: Callable[[int], float]
+    step: float  # share of the width
+    shares: bool
+
+
+def spoken(share: float) -> str:
+    """Say a share as the drawing does.
+
+    >>> spoken(0.221)
+    '22.1 %'
+    """
+    return share_words(share)
+
+
+def kind_of(node: FlowNode) -> str:
+    """Give the class a box is coloured by."""
+    return "other" if node.folded else node.kind
+
+
+def node_words(node: FlowNode) -> str:
+    """Give a box's name as it is drawn; a listed one has a flag."""
+    words = node.label or node.words
+    if node.folded and not node.count:
+        words = "Further back"
+    return f"{FLAG}{words}" if node.kind == "listed" and not node.folded else words
+
+
+def node_tag(node: FlowNode) -> str:
+    """Say at which other hops the same party is.
+
+    >>> node_tag(FlowNode(id="a", column=1, kind="coin", name="a", words="a", share=1, also=(2, 4)))
+    '↻ also at hop 2, 4'
+    """
+    return f"{TURN}also at hop {', '.join(map(str, node.also))}" if node.also else ""
+
+
+def heard(node: FlowNode, *, shares: bool, opens: bool) -> str:
+    """Say a box in words, the visible ones first."""
+    parts = [node_words(node) + (f" {spoken(node.share)}" if shares else "")]
+    if shares:
+        parts[0] += " of this coin"
+    if node.folded and str(node.count) not in node.words.replace(",", ""):
+        parts.append(f"stands for {count_words(node.count, 'other')}")
+    if node.listed > 0 and node.kind != "listed" and shares:
+        parts.append(f"{spoken(node.listed)} from listed addresses")
+    if node.name and node.name != node.words:
+        parts.append(node.name)
+    if node.also:
+        parts.append(node_tag(node))
+    if opens:
+        parts.append("Enter opens it" if not node.opens else "Enter shows 8 more")
+    return " · ".join(parts)
+
+
+def wide_node(node: FlowNode, box: Stop, marks: Marks, href: str | None, *, last: int) -> Html:
+    """Draw a box of a wide drawing: origins have their words on the left, others on the right."""
+    y, tall = box.at + marks.head, max(box.width, 1.0)
+    middle = tall / 2
+    hit = max(tall, HIT)
+    bar = (
+        f'<rect class="hit" x="-12" y="{middle - hit / 2:.1f}" width="24" height="{hit:.1f}"/>'
+        f'<rect class="bar" x="{-BAR / 2}" y="0" width="{BAR}" height="{tall:.1f}" rx="1.5"/>'
+    )
+    if node.column == 0:
+        words = ""
+    elif node.column == last:
+        room = LEAST_WIDE * marks.along(last) / SPAN - BAR
+        words = _line(node, -BAR / 2 - 6, middle + 4.5, room, marks, anchor="end")
+    else:
+        room = LEAST_WIDE * marks.step - 2 * BAR
+        words = _beside(node, tall, room, marks)
+    inner = (
+        f'<svg x="{percent(marks.along(node.column))}" y="{y:.1f}" overflow="visible">'
+        f"{bar}{words}</svg>"
+    )
+    return _wrap(node, inner, marks, href)
+
+
+def narrow_node(
+    node: FlowNode, box: Stop, marks: Marks, href: str | None, *, letter: str | None
+) -> Html:
+    """Draw a box of a narrow drawing: words below the bar as far as they fit, or its letter."""
+    y = marks.along(node.column)
+    left, width = box.at, max(box.width, 3.0)
+    centre = percent(left + width / 2)
+    parts = [
+        f'<rect class="hit" x="{percent(left)}" y="{y - 8:.1f}" width="{percent(width)}" '
+        f'height="{HIT:.0f}"/>',
+        f'<rect class="bar" x="{percent(left)}" y="{y:.1f}" width="{percent(width)}" '
+        f'height="9" rx="1.5"/>',
+    ]
+    if letter is not None:
+        parts.append(
+            f'<text class="key" x="{centre}" y="{y + 24:.1f}" text-anchor="middle">'
+            f"{escape(letter)}</text>"
+        )
+    elif node.column > 0:
+        shown = _short_label(node, LEAST_NARROW * width / SPAN, marks)
+        if shown:
+            parts.append(
+                f'<text class="lb halo" x="{centre}" y="{y + 23:.1f}" text-anchor="middle">'
+                f"{escape(shown)}</text>"
+            )
+    return _wrap(node, "".join(parts), marks, href)
+
+
+def _short_label(node: FlowNode, room: float, marks: Marks) -> str:
+    share = f"{100 * node.share:.0f} %" if marks.shares else ""
+    name = _fitted(node, room - text_width(f" {share}", SIZE))
+    # A name of two or three letters says nothing.
+    if len(name) >= 6:
+        return f"{name} {share}".strip()
+    return share if text_width(share, SIZE) <= room else ""
+
+
+def _fitted(node: FlowNode, room: float) -> str:
+    """Shorten a box's name: what kind of thing it is goes first, what it is called stays."""
+    words = node_words(node)
+    if text_width(words, SIZE) <= room:
+        return words
+    if node.folded:
+        return fit_text(f"{node.count:,} more", room, SIZE)
+    flag = FLAG if words.startswith(FLAG) else ""
+    room -= text_width(flag, SIZE)
+    words = words.removeprefix(flag)
+    while node.label is None and " " in words and text_width(words, SIZE) > room:
+        words = words.partition(" ")[2]
+    return flag + fit_text(words, room, SIZE)
+
+
+def _line(node: FlowNode, x: float, y: float, room: float, marks: Marks, *, anchor: str) -> str:
+    share = spoken(node.share) if marks.shares else ""
+    mark = TURN if node.also else ""
+    name = mark + _fitted(node, room - text_width(f"{mark} {share}", SIZE * BOLD))
+    bold = f' <tspan class="pc">{escape(share)}</tspan>' if share else ""
+    return (
+        f'<text class="lb halo" x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">'
+        f"{escape(name)}{bold}</text>"
+    )
+
+
+def _beside(node: FlowNode, tall: float, room: float, marks: Marks) -> str:
+    x = BAR / 2 + 6
+    tag = node_tag(node)
+    if tall < SOLE_LINE or not (tag or marks.shares):
+        return _line(node, x, tall / 2 + 4.5, room, marks, anchor="start")
+    share = spoken(node.share) if marks.shares else ""
+    under = " · ".join(filter(None, (share, tag)))
+    if text_width(under, SMALL) > room:
+        under = " · ".join(filter(None, (share, tag.replace("also at ", ""))))
+    under = fit_text(under, room, SMALL)
+    name = _fitted(node, room)
+    return (
+        f'<text class="lb halo" x="{x}" y="{tall / 2 - 2:.1f}">{escape(name)}</text>'
+        f'<text class="lb2 halo" x="{x}" y="{tall / 2 + 13:.1f}">{escape(under)}</text>'
+    )
+
+
+def _wrap(node: FlowNode, inner: str, marks: Marks, href: str | None) -> Html:
+    """Make a box something that can be pointed at: one Tab stop for all, arrows between them."""
+    said = escape(heard(node, shares=marks.shares, opens=href is not None))
+    twin = f' data-t="{escape(node.twin)}"' if node.twin else ""
+    stop = 0 if node.column == 0 else -1
+    common = (
+        f'class="nd k-{kind_of(node)}" data-n="{escape(node.id)}" data-c="{node.column}"{twin} '
+        f'tabindex="{stop}" aria-label="{said}"'
+    )
+    if href is None:
+        return Html(f'<g {common} role="img">{inner}</g>')
+    opens = ' data-opens=""' if node.opens else ""
+    return Html(f'<a {common}{opens} href="{escape(href)}">{inner}</a>')

@@ -1,0 +1,78 @@
+"""A flow in order of time: the same boxes, in columns of spans of time instead of hops.
+
+The axis is cut into spans of equal length; boxes of one span that lead to each other stand in
+columns beside each other. What has no date stands left of all that has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from coinhaze.web.models import Flow, FlowColumn, FlowNode
+from coinhaze.web.pages.say import hours_words, span_words
+
+SPANS = 5  # of the axis, at most
+MOST_COLUMNS = 7  # that leave room for words
+CLOSE = 2 * 86_400  # seconds: of a shorter past hours are told, not days
+UNDATED = "No date"
+
+
+def order_by_time(flow: Flow) -> Flow:
+    """Put boxes in columns of time; as many spans as leave room for words."""
+    for spans in range(SPANS, 0, -1):
+        columns = _columns(flow, spans)
+        if max(columns.values(), default=0) < MOST_COLUMNS or spans == 1:
+            break
+    nodes = [node.model_copy(update={"column": columns[node.id]}) for node in flow.nodes]
+    count = 1 + max(columns.values(), default=0)
+    heads = [_head([n for n in nodes if n.column == c], flow, c) for c in range(count)]
+    return flow.model_copy(update={"nodes": tuple(nodes), "columns": tuple(heads)})
+
+
+def _columns(flow: Flow, spans: int) -> dict[str, int]:
+    """Give each box its column: by its span, then by how many boxes of it it leads through."""
+    span = _spans(flow, spans)
+    keys: dict[str, tuple[int, int]] = {}
+    # Bands lead to smaller columns: what a box leads to is placed before it.
+    for node in sorted(flow.nodes, key=lambda n: (n.column, n.id)):
+        here = (span[node.id], 0)
+        for band in flow.bands:
+            if band.before == node.id:
+                after = keys[band.after]
+                # No box is newer than what it leads to; a mean of times may say so.
+                here = max(here, (after[0], after[1] + 1))
+        keys[node.id] = here
+    order = {key: k for k, key in enumerate(sorted(set(keys.values())))}
+    return {name: order[key] for name, key in keys.items()}
+
+
+def _spans(flow: Flow, spans: int) -> Mapping[str, int]:
+    """Give each box its span: 0 the newest; those without a date after all that have one."""
+    times = [node.time for node in flow.nodes if node.time is not None]
+    first, last = min(times, default=0), max(times, default=0)
+    wide = max((last - first) / spans, 1e-9)
+    found = {}
+    for node in flow.nodes:
+        if node.column == 0:
+            found[node.id] = 0
+        elif node.time is None:
+            found[node.id] = spans + 1
+        else:
+            found[node.id] = min(int((last - node.time) / wide), spans - 1)
+    return found
+
+
+def _head(nodes: Sequence[FlowNode], flow: Flow, column: int) -> FlowColumn:
+    times = [node.time for node in nodes if node.time is not None]
+    every = [node.time for node in flow.nodes if node.time is not None]
+    if column == 0 and flow.columns:
+        title = flow.columns[0].title
+    elif not times:
+        # Origins have a column to themselves: nothing else ends there.
+        ends = {band.after for band in flow.bands}
+        title = UNDATED if any(node.id in ends for node in nodes) else "Origins, no date"
+    elif max(every) - min(every) < CLOSE:
+        title = hours_words(min(times), max(times))
+    else:
+        title = span_words(min(times), max(times))
+    return FlowColumn(title=title, hop=None, reached=min(sum(n.share for n in nodes), 1.0))

@@ -1,0 +1,315 @@
+"""The addresses of all pages; each asks what the API asks, and draws it."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, Request
+from fastapi.responses import RedirectResponse, Response
+
+from coinhaze.web import replies
+from coinhaze.web.answers import Answers
+from coinhaze.web.asks import (
+    CoinAsk,
+    CompareAsk,
+    JobAsk,
+    PageAsk,
+    Settings,
+    TableAsk,
+    WalletAsk,
+    WhatIfAsk,
+    name_in_path,
+)
+from coinhaze.web.links import api_link, ledger_link, query_of, thing_link
+from coinhaze.web.models import Histogram, Hit, LedgerCard, Problem, TableRow, WhatIfAnswer
+from coinhaze.web.pages.asked import asked, form_of, is_changed, looked, made, ties_of
+from coinhaze.web.pages.coin import CoinView, coin_page, coin_title
+from coinhaze.web.pages.comparators import comparators_part
+from coinhaze.web.pages.compare import compare_page
+from coinhaze.web.pages.frame import whole_page
+from coinhaze.web.pages.group import PATHS, group_page
+from coinhaze.web.pages.jobs import jobs_page
+from coinhaze.web.pages.ledger import ledger_page, table_page
+from coinhaze.web.pages.search import found_page, nothing_page
+from coinhaze.web.pages.start import start_page
+from coinhaze.web.pages.wallet import WalletForm, wallet_page
+from coinhaze.web.ports import GroupKind
+from coinhaze.web.problems import Refused, StillWorking
+
+HTML = "text/html; charset=utf-8"
+OFFERED = 8  # coins of the same address that a what-if offers
+EXAMPLES = 3
+_THINGS: dict[str, GroupKind] = {"address": "address", "tx": "transaction", "block": "block"}
+
+
+def routes(answers: Answers) -> APIRouter:
+    """Give the routes of all pages."""
+    router = APIRouter()
+    _add_start(router, answers)
+    _add_ledger(router, answers)
+    _add_coin(router, answers)
+    _add_groups(router, answers)
+    _add_wallet(router, answers)
+    _add_jobs(router, answers)
+    return router
+
+
+def send(page: str, status: int = 200) -> Response:
+    """Send a page that nobody keeps."""
+    return Response(page, status, media_type=HTML)
+
+
+def _add_start(router: APIRouter, answers: Answers) -> None:
+    @router.get("/")
+    async def start() -> Response:
+        cards = answers.ledgers().ledgers
+        examples = await _examples(answers, cards)
+        return send(whole_page("Where did this money come from?", start_page(cards, examples)))
+
+    @router.get("/search")
+    async def search(request: Request) -> Response:
+        query = request.query_params.get("q", "").strip()
+        ledger = request.query_params.get("l", "")
+        return await _search(answers, query, ledger)
+
+    @router.get("/compare")
+    async def compare(request: Request) -> Response:
+        cards = answers.ledgers().ledgers
+        given = ",".join(request.query_params.getlist("l"))
+        chosen = ",".join(dict.fromkeys(name for name in given.split(",") if name))
+        found = None
+        if chosen:
+            fields = {"l": chosen, **asked(request, Settings).model_dump()}
+            found = (await answers.compare(made(CompareAsk, fields))).model
+        return send(whole_page("Compare ledgers", compare_page(found, cards), here="/compare"))
+
+    @router.get("/compare.json")
+    async def compare_json(request: Request) -> Response:
+        return RedirectResponse(f"/api/v1/compare?{request.url.query}", 307)
+
+
+async def _examples(answers: Answers, cards: tuple[LedgerCard, ...]) -> list[TableRow]:
+    """Pick the coin with most bits, one with fewest, and one between, of the first ledger."""
+    ready = next((card for card in cards if card.state == "ready"), None)
+    if ready is None:
+        return []
+    try:
+        page = (await answers.ledger(ready.id, Settings())).model
+    except (Refused, StillWorking):
+        return []
+    rows = [*page.most[:1], *page.most[len(page.most) // 2 :][:1], *page.fewest[:1]]
+    seen: dict[str, TableRow] = {row.name: row for row in rows}
+    return list(seen.values())[:EXAMPLES]
+
+
+async def _search(answers: Answers, query: str, ledger: str) -> Response:
+    cards = answers.ledgers().ledgers
+    card = next((c for c in cards if c.id == ledger), None)
+    if not query:
+        body = nothing_page(query, "Nothing was pasted.")
+        return send(whole_page("Search", body, card=card), 404)
+    hits: list[Hit] = []
+    notes: list[str] = []
+    more = False
+    for one in [card] if card is not None else [c for c in cards if c.state == "ready"]:
+        try:
+            found = (await answers.search(one.id, query)).model
+        except Refused as refused:
+            notes.append(f"{refused.problem.message}; {refused.problem.fix}")
+            continue
+        hits += found.hits
+        more = more or found.more
+        notes += [found.note] if found.note else [] if found.hits else [found.understood]
+    if len(hits) == 1 and not more:
+        return RedirectResponse(hits[0].href, 303)
+    if not hits:
+        why = " ".join(dict.fromkeys(notes)) or "No ledger is ready to be searched."
+        body = nothing_page(query, why)
+        return send(whole_page("Nothing found", body, card=card, query=query), 404)
+    body = found_page(hits, notes=tuple(dict.fromkeys(notes)), more=more)
+    return send(whole_page("Found", body, card=card, query=query))
+
+
+def _add_ledger(router: APIRouter, answers: Answers) -> None:
+    @router.get("/l/{ledger}")
+    async def ledger(request: Request, ledger: str) -> Response:
+        if ledger.endswith(".json"):
+            return RedirectResponse(api_link(f"/ledgers/{ledger[:-5]}"), 307)
+        ask = asked(request, Settings)
+        found = await answers.ledger(ledger, ask)
+        density = None
+        if found.model.summary is not None and found.model.summary.scored:
+            density = (await answers.density(ledger, ask)).model
+        page = found.model
+        body = whole_page(page.card.name, ledger_page(page, density), card=page.card)
+        return replies.page(request, found, ("page", page.card.changed), body.encode)
+
+    @router.get("/l/{ledger}/table")
+    async def table(request: Request, ledger: str) -> Response:
+        ask = asked(request, TableAsk)
+        found = await answers.table(ledger, ask)
+        card = answers.card(ledger)
+        page = table_page(found.model, card)
+        here = f"{ledger_link(ledger)}/table"
+        body = whole_page(f"Coins of {card.name}", page, card=card, here=here)
+        return replies.page(request, found, "page", body.encode)
+
+    @router.get("/l/{ledger}/table.{kind}")
+    async def table_data(request: Request, ledger: str, kind: str) -> Response:
+        suffix = ".csv" if kind == "csv" else ""
+        to = api_link(f"/ledgers/{ledger}/table{suffix}", asked(request, TableAsk))
+        return RedirectResponse(to, 307)
+
+    @router.post("/l/{ledger}/score")
+    async def score(ledger: str) -> Response:
+        job = answers.prepare(made(JobAsk, {"ledger": ledger}))
+        return RedirectResponse(f"/jobs#{job.id}", 303)
+
+
+def _add_coin(router: APIRouter, answers: Answers) -> None:
+    @router.get("/l/{ledger}/coin/{name}")
+    async def coin(request: Request, ledger: str, name: str) -> Response:
+        name = name_in_path(name)
+        lists = answers.lists().lists
+        ask = looked(request, CoinAsk, lists)
+        if name.endswith(".json"):
+            return RedirectResponse(_coin_data(ledger, name[:-5], ask), 307)
+        ties = ties_of(request)
+        found = await answers.coin(ledger, name, ask)
+        card = answers.card(ledger)
+        view = CoinView(
+            card,
+            found.model,
+            ask,
+            await _beside_histogram(
+                answers, found.model.ledger, ask, found.model.place is not None
+            ),
+            lists,
+            ties,
+            await _what_if(answers, ledger, name, ask, ties),
+            await _beside(answers, ledger, found.model.owner),
+            is_changed(request.query_params.get("list"), lists),
+        )
+
+        def make() -> bytes:
+            return whole_page(coin_title(found.model), coin_page(view), card=card).encode()
+
+        if ties or view.list_changed:
+            return Response(make(), media_type=HTML)
+        return replies.page(request, found, ("page", card.changed), make)
+
+    @router.get("/l/{ledger}/coin/{name}/comparators")
+    async def comparators(request: Request, ledger: str, name: str) -> Response:
+        name = name_in_path(name)
+        ask = asked(request, Settings)
+        found = await answers.comparators(ledger, name, ask)
+        card = answers.card(ledger)
+        page = whole_page(f"{name} by other rules", comparators_part(found.model), card=card)
+        return replies.page(request, found, "page", page.encode)
+
+
+def _coin_data(ledger: str, name: str, ask: CoinAsk) -> str:
+    tail = thing_link("x", "coin", name).rpartition("/")[2]
+    return api_link(f"/ledgers/{ledger}/coins/{tail}", ask)
+
+
+async def _beside_histogram(
+    answers: Answers, ledger: str, ask: CoinAsk, placed: bool
+) -> Histogram | None:
+    """Give all coins by bits: under the same rule where they were scored, else the ledger's own."""
+    plain = ask.view is None and ask.time is None
+    if not placed and not plain:
+        return None
+    settings = ask.settings if placed else Settings()
+    try:
+        return (await answers.histogram(ledger, settings)).model
+    except (Refused, StillWorking):
+        return None
+
+
+async def _what_if(
+    answers: Answers, ledger: str, name: str, ask: CoinAsk, ties: tuple[str, ...]
+) -> WhatIfAnswer | Problem | None:
+    if not ties:
+        return None
+    try:
+        coins = tuple(dict.fromkeys((name, *ties)))
+        question = made(WhatIfAsk, {"coins": coins, **ask.settings.model_dump()})
+        return (await answers.what_if(ledger, question)).model
+    except Refused as refused:
+        return refused.problem
+
+
+async def _beside(answers: Answers, ledger: str, owner: str | None) -> tuple[TableRow, ...]:
+    """Give a few coins of the same address: those a person may hold as well."""
+    if owner is None:
+        return ()
+    try:
+        found = await answers.group(ledger, "address", owner, PageAsk(limit=OFFERED))
+    except (Refused, StillWorking):
+        return ()
+    return found.model.rows
+
+
+def _add_groups(router: APIRouter, answers: Answers) -> None:
+    @router.get("/l/{ledger}/{thing}/{name}")
+    async def group(request: Request, ledger: str, thing: str, name: str) -> Response:
+        name = name_in_path(name)
+        if thing not in _THINGS:
+            fix = "begin at /, or search"
+            raise Refused("unknown-address", "nothing is at this address", fix=fix)
+        lists = answers.lists().lists
+        ask = looked(request, PageAsk, lists)
+        kind = _THINGS[thing]
+        if name.endswith(".json"):
+            return RedirectResponse(_group_data(ledger, kind, name[:-5], ask), 307)
+        found = await answers.group(ledger, kind, name, ask)
+        card = answers.card(ledger)
+        title = f"{kind.capitalize()} {name}"
+
+        def make() -> bytes:
+            return whole_page(title, group_page(found.model, card, ask, lists), card=card).encode()
+
+        return replies.page(request, found, "page", make)
+
+
+def _group_data(ledger: str, kind: GroupKind, name: str, ask: PageAsk) -> str:
+    tail = thing_link("x", PATHS[kind], name).rpartition("/")[2]
+    many = {"address": "addresses", "transaction": "transactions", "block": "blocks"}[kind]
+    return f"/api/v1/ledgers/{ledger}/{many}/{tail}{query_of(ask)}"
+
+
+def _add_wallet(router: APIRouter, answers: Answers) -> None:
+    @router.get("/l/{ledger}/wallet")
+    async def wallet(ledger: str) -> Response:
+        card = answers.card(ledger)
+        here = f"{ledger_link(ledger)}/wallet"
+        return send(
+            whole_page("Wallet", wallet_page(card, WalletForm(), None), card=card, here=here)
+        )
+
+    @router.post("/l/{ledger}/wallet")
+    async def weigh(request: Request, ledger: str) -> Response:
+        card = answers.card(ledger)
+        given = await form_of(request)
+        form = WalletForm(*(given.get(key, "").strip() for key in ("coins", "exposed", "amount")))
+        try:
+            fields: dict[str, object] = {"coins": form.coins, "exposed": form.exposed}
+            ask = made(WalletAsk, {**fields, "amount": form.amount or None})
+            answer = (await answers.wallet(ledger, ask)).model
+        except Refused as refused:
+            page = wallet_page(card, form, refused.problem)
+            return send(whole_page("Wallet", page, card=card), refused.status)
+        return send(whole_page("Wallet", wallet_page(card, form, answer), card=card))
+
+
+def _add_jobs(router: APIRouter, answers: Answers) -> None:
+    @router.get("/jobs")
+    async def jobs() -> Response:
+        found = answers.jobs.all()
+        live = any(job.state in ("queued", "running") for job in found)
+        page = whole_page("Jobs", jobs_page(found), refresh=3 if live else None, here="/jobs")
+        return send(page)
+
+    @router.post("/jobs/{job}/cancel")
+    async def cancel(job: str) -> Response:
+        answers.jobs.cancel(job)
+        return RedirectResponse("/jobs", 303)

@@ -1,0 +1,120 @@
+"""How the money is followed: rule, nodes, time, list; each choice is a link to share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from coinhaze.report.page import Html, escape
+from coinhaze.web.asks import Settings
+from coinhaze.web.models import LedgerCard, ListCard
+from coinhaze.web.pages.say import tag
+
+RULES = {
+    "haircut": "Haircut",
+    "fifo": "FIFO",
+    "lifo": "LIFO",
+    "uniform": "Uniform",
+    "poison": "Poison",
+}
+VIEWS = {"coin": "coins", "address": "addresses", "account": "accounts"}
+TIMES = {"stationary": "all at once", "temporal": "in order of time"}
+Linker = Callable[..., str]
+
+
+def switches(
+    card: LedgerCard,
+    ask: Settings,
+    used: Settings,
+    lists: Sequence[ListCard],
+    link: Linker,
+    *,
+    report: bool = True,
+) -> Html:
+    """Give the bar of choices; what a ledger does not offer is not there."""
+    policies = card.policies or (used.policy,)
+    rules = "".join(_rule(policy, used, ask, lists, link) for policy in RULES if policy in policies)
+    parts = [
+        f'<div><span class="lab" id="lp">Follow value by</span><span class="seg" role="group" '
+        f'aria-labelledby="lp">{rules}</span></div>',
+        _choice("Nodes are", "view", card.views, VIEWS, used.view, link),
+        # Coins have no balances over time: there the choice means nothing.
+        _choice("Time", "time", card.times if used.time else (), TIMES, used.time, link),
+        _lists(lists, ask, used, link),
+    ]
+    if report:
+        parts.append(
+            '<span class="grow"></span><span class="actions"><button class="btn js" type="button" '
+            'id="copy-link">Copy link</button> <button class="btn js" type="button" id="report">'
+            "Report…</button></span>"
+        )
+    return Html(
+        '<div class="tools" role="group" aria-label="How to follow the money">'
+        f"{''.join(parts)}</div>"
+    )
+
+
+def _rule(
+    policy: str, used: Settings, ask: Settings, lists: Sequence[ListCard], link: Linker
+) -> Html:
+    changes: dict[str, object] = {"policy": policy, "open": ()}
+    if policy == "poison" and ask.list is None:
+        if not lists:
+            return tag(
+                "span",
+                RULES[policy],
+                kind="off",
+                title="Poison needs a list: start with --list NAME=FILE",
+            )
+        # Poison has no meaning without a list.
+        changes["list"] = lists[0].id
+    return tag(
+        "a",
+        RULES[policy],
+        href=link(**changes),
+        id=f"rule-{policy}",
+        data_swap="",
+        aria_current="true" if used.policy == policy else None,
+    )
+
+
+def _choice(
+    label: str,
+    name: str,
+    options: Sequence[str],
+    words: dict[str, str],
+    used: str | None,
+    link: Linker,
+) -> str:
+    """Give a choice of one; a list of links in a fold, so that it works without script."""
+    if len(options) < 2:
+        return ""
+    # The ledger's own default is left out of links.
+    targets = [
+        (link(**{name: None if k == 0 else o, "open": ()}), o) for k, o in enumerate(options)
+    ]
+    return _menu(label, name, [(href, words.get(o, o), o == used) for href, o in targets])
+
+
+def _lists(lists: Sequence[ListCard], ask: Settings, used: Settings, link: Linker) -> str:
+    if not lists:
+        return ""
+    current = (used.list or "").partition("@")[0]
+    rows = [] if used.policy == "poison" else [(link(list=None, open=()), "none", not current)]
+    rows += [
+        (link(list=card.id, open=()), f"{card.name} ({card.entries:,})", card.name == current)
+        for card in lists
+    ]
+    return _menu("Exposure to", "list", rows)
+
+
+def _menu(label: str, name: str, rows: Sequence[tuple[str, str, bool]]) -> str:
+    now = next((words for _, words, on in rows if on), "choose")
+    links = "".join(
+        tag("a", words, href=href, data_swap="", aria_current="true" if on else None)
+        for href, words, on in rows
+    )
+    return (
+        f'<div><span class="lab">{escape(label)}</span><details class="menu" id="menu-{name}">'
+        f'<summary aria-label="{escape(label)}: {escape(now)}">{escape(now)}</summary>'
+        f'<div class="sheet">{links}</div></details></div>'
+    )

@@ -1,0 +1,161 @@
+"""A wallet's page: paste coins and exposed addresses, see what goes with what; not in the link."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from coinhaze.report.page import Html, escape
+from coinhaze.web.links import ledger_link
+from coinhaze.web.models import LedgerCard, Problem, Together, WalletAnswer
+from coinhaze.web.pages.say import DASH, amount, bits_text, tag, together
+from coinhaze.web.words import OWNERSHIP, count_words, share_words, short_id
+
+
+@dataclass(frozen=True)
+class WalletForm:
+    """What was pasted."""
+
+    coins: str = ""
+    exposed: str = ""
+    amount: str = ""
+
+
+def wallet_page(card: LedgerCard, form: WalletForm, answer: WalletAnswer | Problem | None) -> Html:
+    """Give the main part: the form as it was filled, and the answer."""
+    result: object = ""
+    if isinstance(answer, Problem):
+        result = Html(
+            f'<section class="card sec state" role="alert"><h2>That could not be weighed</h2>'
+            f"<p>{escape(answer.message)}</p><p>{escape(answer.fix)}</p></section>"
+        )
+    elif answer is not None:
+        result = _answer(answer)
+    return together([_form(card, form), result])
+
+
+def _form(card: LedgerCard, form: WalletForm) -> Html:
+    unit = f"in the smallest unit of {card.unit}" if card.unit else "in the ledger's smallest unit"
+    return Html(
+        f'<div class="id"><h1>Wallet</h1><span class="meta">coins you hold in {escape(card.name)}; '
+        "they stay in this page, never in its address</span></div>"
+        f'<form class="card sec wallet" method="post" action="{ledger_link(card.id)}/wallet" '
+        'id="wallet-form"><div class="row2">'
+        f"{_area('coins', 'Coins, one a line', form.coins, 'txid:0', True)}"
+        f"{_area('exposed', 'Addresses others know are yours', form.exposed, 'address', False)}"
+        '</div><div class="row"><label class="field-label" for="amount">Amount to spend, '
+        f'{escape(unit)} (may stay empty)</label><input type="text" inputmode="numeric" '
+        f'pattern="[0-9]*" id="amount" name="amount" value="{escape(form.amount)}" maxlength="80">'
+        '<button class="btn main" type="submit">Weigh</button></div></form>'
+    )
+
+
+def _area(name: str, words: str, value: str, example: str, required: bool) -> str:
+    need = " required" if required else ""
+    return (
+        f'<div><label class="field-label" for="{name}">{escape(words)}</label>'
+        f'<textarea id="{name}" name="{name}" rows="6" spellcheck="false" autocomplete="off" '
+        f'placeholder="{example}"{need}>{escape(value)}</textarea>'
+        f'<label class="btn js file" for="{name}-file">Load a file</label>'
+        f'<input class="vh" type="file" id="{name}-file" data-into="{name}" '
+        'accept=".txt,.csv,text/plain,text/csv"></div>'
+    )
+
+
+def _answer(answer: WalletAnswer) -> Html:
+    parts = [
+        _coins(answer),
+        _groups(answer),
+        _suggestion(answer),
+        _lists("What this is not", answer.is_not),
+        _lists("What would change it", answer.would_change),
+    ]
+    notes = [tag("p", note, kind="note") for note in answer.notes]
+    return Html(f'<div id="wallet-answer">{together(notes)}{together(parts)}</div>')
+
+
+def _coins(answer: WalletAnswer) -> Html:
+    rows = "".join(
+        f"<tr><td>{_name(coin.name, coin.href)}{_label(coin.label)}</td>"
+        f'<td class="num">{amount(coin.amount)}</td><td class="num">{bits_text(coin)}</td>'
+        f'<td class="num">{_share(coin.exposure)}</td></tr>'
+        for coin in answer.coins
+    )
+    return Html(
+        '<section class="card sec"><div class="hd"><h2>Your coins</h2><span class="sub">'
+        f"{count_words(len(answer.coins), 'coin')}, {amount(answer.total)}</span></div>"
+        '<div class="wide"><table><thead><tr><th>Coin</th><th class="num">Amount</th><th '
+        'class="num">Bits</th><th class="num">Exposure</th></tr></thead>'
+        f"<tbody>{rows}</tbody></table></div></section>"
+    )
+
+
+def _groups(answer: WalletAnswer) -> Html:
+    rows = "".join(
+        f'<tr><td>{escape(group.kind.capitalize())}<span class="sub">{_names(group.coins)}</span>'
+        "</td>"
+        f'<td class="num">{amount(group.amount)}</td><td class="num">{bits_text(group)}</td>'
+        f'<td class="num">{_share(group.exposure)}</td></tr>'
+        for group in answer.groups
+    )
+    return Html(
+        '<section class="card sec"><div class="hd"><h2>Groups that add no new link</h2></div>'
+        '<div class="wide"><table><thead><tr><th>Spent together</th><th class="num">Amount</th><th '
+        'class="num">Bits</th><th class="num">Exposure</th></tr></thead>'
+        f'<tbody>{rows}</tbody></table></div><p class="sub">{escape(OWNERSHIP)} '
+        f"{escape(answer.how_sure)}</p></section>"
+    )
+
+
+def _suggestion(answer: WalletAnswer) -> Html:
+    found = answer.suggestion
+    if found is None:
+        return Html("")
+    said = (
+        tag("p", "No set of coins fits.")
+        if found.spend is None
+        else Html(
+            f'<p class="say">Spend {_names(found.spend.coins)}: {_together(found.spend)}.</p>'
+        )
+    )
+    instead = "".join(
+        f"<li>{_names(option.coins)}: {_together(option)}</li>" for option in found.instead
+    )
+    rest = f'<h3>Instead</h3><ul class="plain">{instead}</ul>' if instead else ""
+    why = "".join(tag("li", line) for line in found.why)
+    return Html(
+        f'<section class="card sec" id="suggestion"><div class="hd"><h2>For {amount(found.amount)}'
+        f"</h2></div>{said}<h3>Why</h3><ul>{why}</ul>{rest}</section>"
+    )
+
+
+def _together(spend: Together) -> Html:
+    exposure = "" if spend.exposure is None else f", exposure {share_words(spend.exposure)}"
+    return Html(f"{amount(spend.amount)}, {bits_text(spend)} bits{exposure}")
+
+
+def _lists(title: str, lines: Sequence[str]) -> Html:
+    if not lines:
+        return Html("")
+    items = "".join(tag("li", line) for line in lines)
+    return Html(f'<section class="card sec"><h2>{escape(title)}</h2><ul>{items}</ul></section>')
+
+
+def _names(names: Sequence[str], most: int = 12) -> Html:
+    names_shown = (tag("span", short_id(n), kind="mono", title=n) for n in names[:most])
+    shown = Html(", ".join(names_shown))
+    left = len(names) - most
+    return Html(f"{shown} and {left:,} more") if left > 0 else shown
+
+
+def _name(name: str, href: str | None) -> Html:
+    kind = "a" if href else "span"
+    return tag(kind, short_id(name), kind="mono", title=name, href=href)
+
+
+def _label(label: str | None) -> Html:
+    return tag("span", tag("bdi", label), kind="sub") if label else Html("")
+
+
+def _share(share: float | None) -> str:
+    return DASH if share is None else share_words(share)

@@ -1,0 +1,89 @@
+"""Answers on the wire: JSON, pages, CSV; tagged, so that what a browser has is not sent again."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Hashable, Iterator
+from io import BytesIO
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.csv
+from fastapi import Request, Response
+from fastapi.responses import StreamingResponse
+from starlette.concurrency import run_in_threadpool
+
+from coinhaze.report.files import for_spreadsheets
+from coinhaze.web.answer import Answer
+from coinhaze.web.asks import Model
+
+_CACHED = "private, no-cache"  # keep it, but ask each time whether it still holds
+
+
+def data(request: Request, answer: Answer[Any]) -> Response:
+    """Send an answer as JSON, or say that the asker has it already."""
+    return tagged(request, answer.tag, lambda: answer.body, "application/json")
+
+
+def page(
+    request: Request, answer: Answer[Any], key: Hashable, make: Callable[[], bytes]
+) -> Response:
+    """Send the page made of an answer; it is made once for each `key`."""
+    tag = f"{answer.tag}-{zlib.crc32(repr(key).encode()):08x}" if answer.tag else ""
+    return tagged(request, tag, lambda: answer.once(key, make), "text/html; charset=utf-8")
+
+
+def plain(model: Model, *, status: int = 200, headers: dict[str, str] | None = None) -> Response:
+    """Send what changes all the time: nobody keeps it."""
+    body = model.model_dump_json()
+    return Response(body, status, media_type="application/json", headers=headers)
+
+
+def found(result: object) -> Response:
+    """Send what a job found: an answer's bytes, or nothing where it has none."""
+    if isinstance(result, Answer):
+        return Response(result.body, media_type="application/json")
+    return Response(status_code=204)
+
+
+def tagged(request: Request, tag: str, body: Callable[[], bytes], media: str) -> Response:
+    """Send bytes under a tag, or 304 where the asker names the tag."""
+    if not tag:
+        return Response(body(), media_type=media)
+    headers = {"etag": f'"{tag}"', "cache-control": _CACHED}
+    if is_named(tag, request.headers.get("if-none-match", "")):
+        return Response(status_code=304, headers=headers)
+    return Response(body(), media_type=media, headers=headers)
+
+
+def is_named(tag: str, asked: str) -> bool:
+    """Tell whether `If-None-Match` names a tag.
+
+    >>> is_named("a1", 'W/"a0", "a1"'), is_named("a1", "*"), is_named("a1", "a1")
+    (True, True, False)
+    """
+    names = [name.strip().removeprefix("W/") for name in asked.split(",")]
+    return "*" in names or f'"{tag}"' in names
+
+
+async def csv(batches: Iterator[pa.RecordBatch], name: str) -> Response:
+    """Send columns as CSV, piece by piece; no name in it can be taken for a formula."""
+    pieces = _pieces(batches)
+    first = await run_in_threadpool(next, pieces, b"")  # what fails at once is refused, not cut off
+
+    def all_() -> Iterator[bytes]:
+        yield first
+        yield from pieces
+
+    disposition = f'attachment; filename="{name}.csv"'
+    return StreamingResponse(
+        all_(), media_type="text/csv; charset=utf-8", headers={"content-disposition": disposition}
+    )
+
+
+def _pieces(batches: Iterator[pa.RecordBatch]) -> Iterator[bytes]:
+    for k, batch in enumerate(batches):
+        sink = BytesIO()
+        options = pa.csv.WriteOptions(include_header=k == 0)
+        pa.csv.write_csv(for_spreadsheets(pa.Table.from_batches([batch])), sink, options)
+        yield sink.getvalue()

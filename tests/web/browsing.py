@@ -1,0 +1,78 @@
+"""Looking at pages as people do, and noting what the browser asked of whom."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import urlsplit
+
+DESKTOP, PHONE, SMALL = (1280, 900), (390, 844), (320, 640)
+
+
+class Browsing:
+    """Tabs of one browser; requests to other hosts are blocked, and noted."""
+
+    def __init__(self, browser: Any) -> None:
+        self._browser = browser
+        self._contexts: list[Any] = []
+        self.elsewhere: list[str] = []
+        self.complaints: list[str] = []
+
+    def open(
+        self,
+        site: Any,
+        path: str = "/",
+        *,
+        size: tuple[int, int] = DESKTOP,
+        dark: bool = False,
+        script: bool = True,
+    ) -> Any:
+        """Open a page in a new window, having come in by the first address with its token."""
+        context = self._browser.new_context(
+            viewport={"width": size[0], "height": size[1]},
+            color_scheme="dark" if dark else "light",
+            java_script_enabled=script,
+            reduced_motion="reduce",
+        )
+        context.set_default_timeout(10_000)
+        self._contexts.append(context)
+        host = urlsplit(site.address).netloc
+        context.route("**/*", lambda route: self._judge(route, host))
+        page = context.new_page()
+        page.on("console", self._listen)
+        page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        page.goto(f"{site.address}/?token={site.token}")
+        page.wait_for_url(f"{site.address}/")
+        if path != "/":
+            page.goto(site.address + path)
+        return page
+
+    def close(self) -> None:
+        """Close all, and check that all stayed here."""
+        for context in self._contexts:
+            context.close()
+        assert self.elsewhere == []
+        assert self.complaints == []
+
+    def _judge(self, route: Any, host: str) -> None:
+        address = urlsplit(route.request.url)
+        if address.netloc == host:
+            route.continue_()
+        else:
+            self.elsewhere.append(route.request.url)
+            route.abort()
+
+    def _listen(self, message: Any) -> None:
+        # Pages that say something is not there have their status: browsers tell of that too.
+        if message.type == "error" and "Failed to load resource" not in message.text:
+            self.complaints.append(message.text)
+
+
+def width_of(page: Any) -> int:
+    """Give how wide a page is laid out: more than the window means sideways scrolling."""
+    width: int = page.evaluate("document.documentElement.scrollWidth")
+    return width
+
+
+def settled(page: Any) -> None:
+    """Wait until nothing is being loaded."""
+    page.wait_for_load_state("networkidle")

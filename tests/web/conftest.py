@@ -1,0 +1,120 @@
+"""Servers and a browser for the tests of the page: each once, for as long as tests run."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from coinhaze.ledger import write_folder
+from coinhaze.simulate import simulate_town
+from coinhaze.web.answers import Answers
+from coinhaze.web.app import guarded
+from coinhaze.web.client import Client
+from coinhaze.web.desks import desk_of
+from coinhaze.web.jobs import Jobs
+from coinhaze.web.limits import Limits
+from coinhaze.web.ports import Shelf as AnyShelf
+from coinhaze.web.server import address_of, listen, new_token, server_of
+from coinhaze.web.shelf import Shelf
+from web.browsing import Browsing
+from web.drawn import DrawnDesk
+from web.made import HOSTILE, MadeShelf
+
+QUICK = Limits(requests=5_000, changes=500, bad_tokens=100)
+
+
+@dataclass(frozen=True)
+class Site:
+    """A running server: where it is, and its token."""
+
+    address: str
+    token: str
+
+    def client(self) -> Client:
+        return Client(self.address, token=self.token)
+
+
+@contextmanager
+def running(shelf: AnyShelf, *, patience: float = 5.0) -> Iterator[Site]:
+    """Serve a shelf from a thread until the end of the block."""
+    token = new_token()
+    app = guarded(Answers(shelf, jobs=Jobs(patience=patience)), token=token, limits=QUICK)
+    server = server_of(app)
+    with listen("127.0.0.1", 0) as sock:
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [sock]}, daemon=True)
+        thread.start()
+        until = time.monotonic() + 30
+        while not server.started:
+            assert time.monotonic() < until, "no server"
+            time.sleep(0.02)
+        yield Site(address_of(sock, "127.0.0.1").rstrip("/"), token)
+        server.should_exit = True
+        thread.join(10)
+
+
+@pytest.fixture(scope="session")
+def town_site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """A real ledger, scored: a town; and one of three transfers, a list, and labels."""
+    folder = tmp_path_factory.mktemp("served")
+    os.environ.setdefault("XDG_CACHE_HOME", str(folder / "cache"))
+    ledger = simulate_town(transactions=900, people=60)
+    write_folder(ledger, folder / "town")
+    (folder / "pay.csv").write_text("from,to,amount\nalice,bob,5\ncarol,bob,5\nbob,dave,3\n")
+    (folder / "list.txt").write_text("miner0\nperson3\nperson7\n")
+    (folder / "labels.csv").write_text(f'address,label\nperson1,"{HOSTILE}"\nexchange,Exchange\n')
+    shelf = Shelf(
+        [folder / "town", folder / "pay.csv", folder / "gone.csv"],
+        make_desk=desk_of,
+        lists={"sanctions": folder / "list.txt"},
+        labels=[folder / "labels.csv"],
+    )
+    with running(shelf) as site:
+        yield site
+
+
+@pytest.fixture(scope="session")
+def drawn_site() -> Iterator[Site]:
+    """Made-up answers: the example of the design, flows of every shape, a coin that never ends."""
+    with running(MadeShelf(DrawnDesk()), patience=0.3) as site:
+        yield site
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Any]:
+    """A real Chromium; no longer than a module, since its loop keeps others from running theirs."""
+    where = shutil.which("chromium") or shutil.which("chromium-browser")
+    if where is None:
+        pytest.skip("chromium is not installed")
+    api = pytest.importorskip("playwright.sync_api")
+    with api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=where, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def browsing(chromium: Any) -> Iterator[Browsing]:
+    """Open pages; at the end nothing was asked of any other host, and nothing was refused."""
+    found = Browsing(chromium)
+    yield found
+    found.close()
+
+
+@pytest.fixture(scope="session")
+def axe() -> str:
+    """The script of axe-core, which judges a page's accessibility."""
+    nodes = Path(os.environ.get("COINHAZE_NODES", Path.home() / ".cache" / "coinhaze-nodes"))
+    usual = nodes / "axe" / "node_modules" / "axe-core" / "axe.min.js"
+    path = Path(os.environ.get("COINHAZE_AXE", usual))
+    if not path.is_file():
+        pytest.skip(f"axe-core is not installed: {path} is not there")
+    return path.read_text(encoding="utf-8")

@@ -1,0 +1,211 @@
+"""What-ifs, wallets and other measures: the numbers of the library's own calls."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import coinhaze
+from coinhaze.apps.exposed import exposed_chain
+from coinhaze.apps.holdings import find_coin
+from coinhaze.apps.suggestion import suggest_coins
+from coinhaze.apps.wallet import weigh_wallet
+from coinhaze.apps.what_if import what_if
+from coinhaze.errors import InputError, UsageError
+from coinhaze.web.asks import Settings, TableAsk, WalletAsk, WhatIfAsk
+from coinhaze.web.desk import Desk
+from properties import strategies
+from properties.comparison import profile
+from web.desks import assert_no_nan, desk_of, town
+
+
+@pytest.fixture(scope="module")
+def desk() -> Desk:
+    return desk_of(town(), lists={"l": ["person3", "person7"]})
+
+
+def some_coins(desk: Desk, count: int) -> tuple[str, ...]:
+    rows = desk.table(TableAsk(sort="-bits", limit=count * 7)).rows
+    return tuple(row.name for row in rows[::7])
+
+
+def test_a_what_if_is_the_library_s(desk: Desk) -> None:
+    coins = some_coins(desk, 4)
+    answer = desk.what_if(WhatIfAsk(coins=coins, list="l"))
+    chain = desk.views.chain
+    listed = exposed_chain(chain.graph, ["person3", "person7"])
+    truth = what_if(chain, coins, exposed=listed)
+    assert answer.after.bits == pytest.approx(truth.after.bits, abs=1e-12)
+    assert answer.after.exposure == pytest.approx(truth.exposure, abs=1e-12)
+    assert answer.steps == pytest.approx(truth.steps)
+    for before, expected in zip(answer.before, truth.coins, strict=True):
+        assert before.bits == pytest.approx(expected.bits, abs=1e-12)
+        assert before.exposure == pytest.approx(expected.exposure, abs=1e-12)
+    assert "one person holds these coins" in answer.ownership
+
+
+def test_a_what_if_without_a_list_tells_no_exposure(desk: Desk) -> None:
+    answer = desk.what_if(WhatIfAsk(coins=some_coins(desk, 2)))
+    assert answer.after.exposure is None
+    assert answer.after.ties is None
+    uniform = desk.what_if(WhatIfAsk(coins=some_coins(desk, 2), policy="uniform"))
+    assert uniform.after.bits != answer.after.bits
+
+
+def test_what_cannot_be_put_together_is_refused(desk: Desk) -> None:
+    coin = some_coins(desk, 1)[0]
+    with pytest.raises(InputError, match="twice"):
+        desk.what_if(WhatIfAsk(coins=(coin, coin)))
+    with pytest.raises(InputError, match="no coin"):
+        desk.what_if(WhatIfAsk(coins=("nothing:0",)))
+    with pytest.raises(UsageError, match="order of a transaction"):
+        desk.what_if(WhatIfAsk(coins=(coin,), policy="fifo"))
+    with pytest.raises(UsageError, match="coin view"):
+        desk.what_if(WhatIfAsk(coins=(coin,), view="address"))
+    accounts = desk_of(coinhaze.AccountLedger.from_transfers([("a", "b", 1)]))
+    with pytest.raises(UsageError, match="coin view"):
+        accounts.what_if(WhatIfAsk(coins=("b",)))
+
+
+def test_a_wallet_is_the_library_s(desk: Desk) -> None:
+    names = some_coins(desk, 6)
+    ask = WalletAsk(coins="\n".join(names), exposed="person3\nperson7 # mine", amount="12000000")
+    answer = desk.wallet(ask)
+    chain = desk.views.chain
+    coins = [find_coin(chain.graph, name) for name in names]
+    listed = exposed_chain(chain.graph, ["person3", "person7"])
+    truth = weigh_wallet(chain, coins, exposed=listed)
+    chosen = suggest_coins(truth, 12_000_000)
+    assert answer.total is not None
+    assert int(answer.total.smallest) == truth.total
+    assert [c.bits for c in answer.coins] == [h.row.bits for h in truth.holdings]
+    assert [c.exposure for c in answer.coins] == [h.exposure for h in truth.holdings]
+    assert [g.kind for g in answer.groups] == [kind for kind, _ in truth.groups]
+    assert answer.pairs is not None
+    assert truth.pairs is not None
+    assert [p.bits for p in answer.pairs] == [p.after.bits for p in truth.pairs]
+    assert answer.suggestion is not None
+    assert answer.suggestion.why == chosen.why
+    spend = answer.suggestion.spend
+    assert (spend.coins if spend else None) == (chosen.chosen.coins if chosen.chosen else None)
+    assert_no_nan(answer.model_dump())
+
+
+def test_an_address_stands_for_its_coins_and_a_list_for_exposed_ones(desk: Desk) -> None:
+    answer = desk.wallet(WalletAsk(coins="person5\n", list="l"))
+    assert len(answer.coins) > 0
+    assert all(c.exposure is not None for c in answer.coins)
+    with pytest.raises(UsageError, match="not both"):
+        desk.wallet(WalletAsk(coins="person5", exposed="person3", list="l"))
+    with pytest.raises(UsageError, match="no shares"):
+        desk.wallet(WalletAsk(coins="person5", policy="poison", list="l"))
+    with pytest.raises(InputError, match="coins:2"):
+        desk.wallet(WalletAsk(coins="person5\nt0:99"))
+
+
+@given(strategies.transactions(), st.data())
+@profile(15)
+def test_what_ifs_of_small_ledgers_are_the_library_s(
+    rows: list[strategies.Transaction], data: st.DataObject
+) -> None:
+    chain = coinhaze.absorbing_chain(
+        coinhaze.transaction_graph(coinhaze.CoinLedger.from_transactions(rows))
+    )
+    names = chain.graph.names.of(np.flatnonzero(chain.graph.sinks)).to_pylist()
+    if not names:
+        return
+    coins = tuple(data.draw(strategies.listed(names)))
+    answer = desk_of(chain.graph.ledger).what_if(WhatIfAsk(coins=coins))
+    assert answer.after.bits == pytest.approx(what_if(chain, coins).after.bits, abs=1e-12)
+
+
+def join(values: list[int]) -> list[dict[str, object]]:
+    """Make a transaction that pays out what it takes in, coin by coin."""
+    spent = [
+        {"txid": f"x{k}", "vout": 0, "value": value, "address": f"p{k}"}
+        for k, value in enumerate(values)
+    ]
+    return [{"txid": "t", "inputs": spent, "outputs": [{"value": v} for v in values]}]
+
+
+def test_other_measures_are_the_library_s_for_the_one_coin() -> None:
+    ledger = coinhaze.CoinLedger.from_transactions(join([5] * 4))
+    desk = desk_of(ledger)
+    found = {m.name: m for m in desk.comparators("t:2", Settings()).measures}
+    names = [n for n in found if n != "mint-centrality"]
+    truth = coinhaze.compare_measures(coinhaze.score(ledger, nodes=["t:2"]), names).comparators
+    for name in names:
+        assert found[name].value == pytest.approx(float(truth[name][0])), name
+        assert found[name].refused is None
+    assert found["mint-centrality"].value == 0
+    assert found["k-anonymity"].value == 4
+    assert found["boltzmann"].unit == "bits"
+
+
+@given(strategies.transactions(pools=True))
+@profile(20)
+def test_measures_of_every_coin_are_the_library_s(rows: list[strategies.Transaction]) -> None:
+    ledger = coinhaze.CoinLedger.from_transactions(rows)
+    desk = desk_of(ledger)
+    scores = desk.views.scores(desk.views.default)
+    measures = ["boltzmann", "k-anonymity", "link-bits", "degree", "mint-centrality"]
+    truth = coinhaze.compare_measures(scores, measures).comparators
+    names = scores.chain.graph.names.of(scores.nodes).to_pylist()
+    for k, name in enumerate(names):
+        found = {m.name: m for m in desk.comparators(name, Settings()).measures}
+        for measure in measures:
+            value, expected = found[measure].value, float(truth[measure][k])
+            if np.isnan(expected) or found[measure].refused:
+                assert found[measure].refused
+            else:
+                assert value == pytest.approx(expected, abs=1e-9), measure
+
+
+def test_a_transaction_too_large_to_take_apart_is_refused_politely() -> None:
+    values = [10**6 + (k * 7919) % 104_729 for k in range(60)]
+    desk = desk_of(coinhaze.CoinLedger.from_transactions(join(values)))
+    desk.comparators("t:2", Settings())
+    begin = time.process_time()
+    found = {m.name: m for m in desk.comparators("t:2", Settings()).measures}
+    assert found["boltzmann"].value is None
+    assert found["boltzmann"].refused is not None
+    assert "too many" in found["boltzmann"].refused
+    assert found["k-anonymity"].value == 1
+    assert time.process_time() - begin < 0.5
+
+
+def test_every_rule_has_its_bits_or_says_why_not(desk: Desk) -> None:
+    name = some_coins(desk, 1)[0]
+    rules = {r.policy: r for r in desk.comparators(name, Settings(list="l")).rules}
+    assert list(rules) == ["haircut", "uniform", "poison", "fifo", "lifo"]
+    graph = desk.views.chain.graph
+    for policy in ("uniform", "fifo", "lifo"):
+        truth = coinhaze.origins(graph, name, policy=policy)
+        assert rules[policy].bits == pytest.approx(truth.bits, abs=1e-9)
+    assert rules["poison"].touched is not None
+    assert rules["poison"].exposure is None
+    bare = {r.policy: r for r in desk.comparators(name, Settings()).rules}
+    assert bare["poison"].refused == "needs a list"
+
+
+@given(strategies.ring_transactions())
+@profile(5)
+def test_measures_of_hidden_coins_are_told_or_refused(rows: list[strategies.Transaction]) -> None:
+    ledger = coinhaze.CoinLedger.from_transactions(rows)
+    desk = desk_of(ledger)
+    for row in desk.table(TableAsk(limit=4)).rows:
+        found = {m.name: m for m in desk.comparators(row.name, Settings()).measures}
+        assert found["boltzmann"].refused == "amounts are hidden"
+        if not ledger.has_rings:
+            continue
+        one = coinhaze.score(ledger, nodes=[row.name])
+        try:
+            truth = coinhaze.compare_measures(one, ["matching"]).comparators["matching"][0]
+        except InputError:
+            assert "every ring a coin" in (found["matching"].refused or "")
+        else:
+            assert found["matching"].value == (None if np.isnan(truth) else truth)
