@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 RUN_READY := $(VENV)/.run-ready
 DEV_READY := $(VENV)/.dev-ready
 
-.PHONY: demo test lint unit test-long bench docs lock clean
+.PHONY: demo test lint unit test-long bench soak figures docs lock clean
 
 demo: $(RUN_READY)
 	$(BIN)/coinhaze demo -o coinhaze-demo
@@ -34,6 +34,14 @@ bench: $(DEV_READY)
 	$(BIN)/python -m benchmarks.building --size $(SIZE)
 	$(BIN)/python -m benchmarks.ingesting --size $(SIZE)
 	$(BIN)/python -m benchmarks.parcels --size $(SIZE)
+
+# Ten minutes of mixed requests to the page; fails if its memory grows.
+soak: $(DEV_READY)
+	$(BIN)/python -m benchmarks.soak
+
+# The pictures of the docs, from simulated weeks and, where COINHAZE_DATA names them, real sets.
+figures: $(DEV_READY)
+	set -e; for script in docs/figures/*.py; do $(BIN)/python $$script; done
 
 docs: $(DEV_READY)
 	$(BIN)/sphinx-build -W -q -b html docs docs/_build

@@ -12,7 +12,7 @@ from coinhaze.report.drawing import drawing, save_picture
 from coinhaze.report.growth_plots import plot_growth
 from coinhaze.simulate import simulate_week
 
-WEEKS = (("dai-week", 0.2), ("ethereum-week", 0.05))
+WEEKS = (("dai-week", 0.2), ("ethereum-week", 0.02))
 TIMES = ("stationary", "temporal")
 SHOWN = (0, 1, 2, 3, 5, 10, 20)
 
@@ -22,8 +22,9 @@ def tell(name: str, size: float, time: str, found: Growth) -> None:
     for made in SHOWN:
         q = found.quantiles[:, made]
         print(
-            f"  {made:>2} payments: {found.share[made]:7.2%} going, mean {found.bits_mean[made]:.3f}"
-            f" (half between {q[1]:.2f} and {q[3]:.2f}), held {found.bits_held[made]:.3f}"
+            f"  {made:>2} payments: {found.share[made]:7.2%} going, "
+            f"mean {found.bits_mean[made]:.3f} (half between {q[1]:.2f} and {q[3]:.2f}), "
+            f"held {found.bits_held[made]:.3f}"
         )
 
 

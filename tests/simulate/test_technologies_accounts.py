@@ -298,8 +298,10 @@ def test_decoys_are_drawn_as_often_as_the_wallet_s_ages_say() -> None:
         ages = (np.exp(gamma) // MONERO.block_seconds + 20 * 30) * MONERO.block_seconds
         mass = MONERO.decoys(ages + MONERO.block_seconds) - MONERO.decoys(ages)
         chance = mass[1] / (mass[1] + mass[2])
-        off += ("before1:0" in ring) - chance
-        spread += chance * (1 - chance)
+        # By how much age favours one of them, so that a draw that ignores age is told apart.
+        favour = chance - 0.5
+        off += favour * (("before1:0" in ring) - chance)
+        spread += favour**2 * chance * (1 - chance)
     assert abs(off) < 4 * math.sqrt(spread)
 
 

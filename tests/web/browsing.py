@@ -26,24 +26,23 @@ class Browsing:
         dark: bool = False,
         script: bool = True,
     ) -> Any:
-        """Open a page in a new window, having come in by the first address with its token."""
+        """Open a page in a new window of somebody who has come in before."""
         context = self._browser.new_context(
             viewport={"width": size[0], "height": size[1]},
             color_scheme="dark" if dark else "light",
             java_script_enabled=script,
             reduced_motion="reduce",
         )
-        context.set_default_timeout(10_000)
+        context.set_default_timeout(30_000)
         self._contexts.append(context)
         host = urlsplit(site.address).netloc
         context.route("**/*", lambda route: self._judge(route, host))
+        # Coming in by the first address leaves a cookie, as it does for people.
+        context.request.get(f"{site.address}/?token={site.token}")
         page = context.new_page()
         page.on("console", self._listen)
         page.on("pageerror", lambda error: self.complaints.append(str(error)))
-        page.goto(f"{site.address}/?token={site.token}")
-        page.wait_for_url(f"{site.address}/")
-        if path != "/":
-            page.goto(site.address + path)
+        page.goto(site.address + path)
         return page
 
     def close(self) -> None:

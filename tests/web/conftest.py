@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from coinhaze.ledger import write_folder
-from coinhaze.simulate import simulate_town
+from coinhaze.simulate import dai_week, simulate_town
 from coinhaze.web.answers import Answers
 from coinhaze.web.app import guarded
 from coinhaze.web.client import Client
@@ -63,7 +63,7 @@ def running(shelf: AnyShelf, *, patience: float = 5.0) -> Iterator[Site]:
 
 @pytest.fixture(scope="session")
 def town_site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    """A real ledger, scored: a town; and one of three transfers, a list, and labels."""
+    """Real ledgers: a town, three transfers, some of a token's week, one that is gone; a list."""
     folder = tmp_path_factory.mktemp("served")
     os.environ.setdefault("XDG_CACHE_HOME", str(folder / "cache"))
     ledger = simulate_town(transactions=900, people=60)
@@ -71,8 +71,9 @@ def town_site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     (folder / "pay.csv").write_text("from,to,amount\nalice,bob,5\ncarol,bob,5\nbob,dave,3\n")
     (folder / "list.txt").write_text("miner0\nperson3\nperson7\n")
     (folder / "labels.csv").write_text(f'address,label\nperson1,"{HOSTILE}"\nexchange,Exchange\n')
+    write_folder(dai_week(size=0.002), folder / "dai")
     shelf = Shelf(
-        [folder / "town", folder / "pay.csv", folder / "gone.csv"],
+        [folder / "town", folder / "pay.csv", folder / "dai", folder / "gone.csv"],
         make_desk=desk_of,
         lists={"sanctions": folder / "list.txt"},
         labels=[folder / "labels.csv"],

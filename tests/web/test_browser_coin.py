@@ -159,11 +159,28 @@ def test_15_one_origin_draws(browsing: Browsing, drawn_site: Any) -> None:
     assert page.locator(".sankey.wide .nd").first.is_visible()
 
 
-@pytest.mark.parametrize("name", [COIN, "crowd"], ids=["example", "crowd"])
-def test_16_arrows_reach_every_box_and_focus_is_seen(
-    browsing: Browsing, drawn_site: Any, name: str
-) -> None:
-    page = browsing.open(drawn_site, f"/l/town/coin/{name}")
+# Presses arrows at every box that was reached, until no new one is.
+REACHED = """() => {
+  const drawing = document.querySelector('.sankey.wide');
+  const seen = new Set([drawing.querySelector('.nd[tabindex="0"]')]);
+  for (const box of seen) {
+    for (const key of ['ArrowLeft', 'ArrowRight', 'ArrowUp', 'ArrowDown']) {
+      box.focus();
+      box.dispatchEvent(new KeyboardEvent('keydown', { key, bubbles: true, cancelable: true }));
+      seen.add(document.activeElement);
+    }
+  }
+  return seen.size;
+}"""
+
+
+def test_16_arrows_reach_every_box_of_a_crowd(browsing: Browsing, drawn_site: Any) -> None:
+    page = browsing.open(drawn_site, "/l/town/coin/crowd")
+    assert page.evaluate(REACHED) == page.locator(".sankey.wide .nd").count() > 30
+
+
+def test_16_arrows_reach_every_box_and_focus_is_seen(browsing: Browsing, drawn_site: Any) -> None:
+    page = browsing.open(drawn_site, DRAWN)
     assert page.locator('.sankey.wide .nd[tabindex="0"]').count() == 1
     page.locator('.sankey.wide .nd[tabindex="0"]').focus()
     here = "document.activeElement.dataset.n"
@@ -251,8 +268,9 @@ def test_repeats_light_together(browsing: Browsing, drawn_site: Any) -> None:
 
 @pytest.mark.parametrize("name", [COIN, "crowd", "cycle"], ids=["example", "crowd", "cycle"])
 def test_no_words_of_the_flow_overlap(browsing: Browsing, drawn_site: Any, name: str) -> None:
+    page = browsing.open(drawn_site, f"/l/town/coin/{name}")
     for size in ((1280, 900), (1090, 900), PHONE, SMALL):
-        page = browsing.open(drawn_site, f"/l/town/coin/{name}", size=size)
+        page.set_viewport_size({"width": size[0], "height": size[1]})
         boxes = page.eval_on_selector_all(
             ".sankey text",
             """all => all.map(t => [t.textContent, t.getBoundingClientRect()])

@@ -18,6 +18,7 @@ from coinhaze.apps.what_if import what_if
 from coinhaze.errors import InputError, UsageError
 from coinhaze.web.asks import Settings, TableAsk, WalletAsk, WhatIfAsk
 from coinhaze.web.desk import Desk
+from coinhaze.web.desk_what_if import WhatIfs
 from properties import strategies
 from properties.comparison import profile
 from web.desks import assert_no_nan, desk_of, town
@@ -209,3 +210,22 @@ def test_measures_of_hidden_coins_are_told_or_refused(rows: list[strategies.Tran
             assert "every ring a coin" in (found["matching"].refused or "")
         else:
             assert found["matching"].value == (None if np.isnan(truth) else truth)
+
+
+def test_a_large_ledger_s_what_if_holds_the_exact_one(desk: Desk) -> None:
+    coins = some_coins(desk, 3)
+    ask = WhatIfAsk(coins=coins, list="l")
+    look = desk.views.look(ask)
+    what_ifs = WhatIfs(desk.views, desk._nodes(look), look)
+    nearly = what_ifs.answer(ask, ask.settings, large=0)
+    exact = what_ifs.answer(ask, ask.settings)
+    assert exact.after.bits is not None
+    assert nearly.after.bits_low is not None
+    assert nearly.after.bits_high is not None
+    assert nearly.after.bits_low <= exact.after.bits <= nearly.after.bits_high
+    assert nearly.after.exposure == pytest.approx(exact.after.exposure, abs=1e-9)
+    assert nearly.after.ties == exact.after.ties
+    assert nearly.steps == pytest.approx(exact.steps)
+    for one, two in zip(nearly.before, exact.before, strict=True):
+        assert one.exposure == pytest.approx(two.exposure, abs=1e-9)
+        assert one.bits == pytest.approx(two.bits, abs=0.1)

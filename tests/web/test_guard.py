@@ -137,6 +137,16 @@ def test_another_site_may_lead_to_a_page_but_not_frame_or_fetch_it(app: Guard) -
     assert ask(app, "/", headers={**link, "sec-fetch-mode": "no-cors"}).status_code == 403
 
 
+def test_a_link_on_another_site_leads_on_to_itself_once(app: Guard) -> None:
+    link = {"sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate"}
+    found = ask(app, "/l/town?policy=fifo", token=False, headers=link)
+    assert found.status_code == 401
+    assert 'content="0; url=/l/town?policy=fifo"' in found.text
+    again = ask(app, "/l/town?policy=fifo", token=False, headers={"sec-fetch-site": "same-origin"})
+    assert again.status_code == 401
+    assert "refresh" not in again.text
+
+
 @pytest.mark.parametrize("origin", ["https://evil.example", "null", "http://127.0.0.1:9", "x", ""])
 def test_a_change_from_another_origin_is_refused(app: Guard, origin: str) -> None:
     found = ask(app, WHAT_IF, method="POST", json=COINS, headers={"origin": origin})

@@ -7,6 +7,7 @@ so many times.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -81,8 +82,8 @@ class Growth:
         for q, values in zip(QUANTILES, self.quantiles, strict=True):
             columns[f"bits_{round(100 * q):02d}"] = _nullable(values)
         columns["bits_held"] = _nullable(self.bits_held)
-        walks = f"{self.how}; {self.certainty} ({self.method})"
-        return pa.table(columns).replace_schema_metadata({"walks": walks})
+        about = json.dumps(self.about(), allow_nan=False)
+        return pa.table(columns).replace_schema_metadata({"coinhaze": about})
 
     @property
     def certainty(self) -> str:
@@ -104,6 +105,7 @@ class Growth:
     def about(self) -> dict[str, object]:
         """Say what made it: walks, seed, method, settings."""
         return {
+            "told": f"{self.how}; {self.certainty} ({self.method})",
             "walks": self.walks,
             "seed": self.seed,
             "sources": self.sources,

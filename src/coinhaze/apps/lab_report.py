@@ -17,7 +17,6 @@ from coinhaze.report.grids import Grid
 from coinhaze.report.inline_svg import FIGURE_STYLE, inline_figure
 from coinhaze.report.lab_figures import (
     COSTS,
-    Cost,
     save_sweep,
     save_technologies,
     technology_label,
@@ -53,15 +52,15 @@ def lab_grids(sweeps: Sequence[Sweep]) -> tuple[Grid, Grid]:
     ]  # fmt: skip
     costs = [
         (name, _percent(r["fees"]), _number(r["transactions"]), _number(r["waiting"], 1),
-         *(_with_band(r, f"per_{name}", cost) for name, cost in COSTS.items()))
+         *(_gain_per(r, cost, band=one) for cost in COSTS))
         for name, r in zip(names, rows, strict=True)
     ]  # fmt: skip
     title = f"{first.technology.name} (observer: {first.observer})" if one else "all technologies"
     return (
         Grid(f"Bits: {title}", (head, "without", "with", "gained", "others gain"), bits,
              (conditions(first),)),
-        Grid("What they cost", (head, "fees", "more tx", "hours", "bits per 1 % fees", "per tx",
-                                "per hour"), costs),
+        Grid("What they cost, and bits gained for each unit of it",
+             (head, "fees", "more tx", "hours", "per 1 % fees", "per tx", "per hour"), costs),
     )  # fmt: skip
 
 
@@ -160,15 +159,25 @@ def _percent(value: float) -> str:
     return f"{value:.3%}"
 
 
-def _with_band(row: dict[str, float | None], name: str, cost: Cost | None = None) -> str:
+def _with_band(row: dict[str, float | None], name: str) -> str:
     mean, low, high = (row[f"{name}_{end}"] for end in ("bits", "low", "high"))
-    times = 1.0
-    if cost is not None:
-        paid = row[name.removeprefix("per_")]
-        if paid is None or paid < cost.least:
-            return "-"
-        times = 1 / cost.times
     if mean is None:
         return "-"
-    band = "" if low is None or high is None else f" ± {(high - low) / 2 * times:.2f}"
-    return f"{mean * times:.2f}{band}"
+    return f"{mean:.2f}" if low is None or high is None else f"{mean:.2f} ± {(high - low) / 2:.2f}"
+
+
+def _gain_per(row: dict[str, float | None], name: str, *, band: bool) -> str:
+    """Tell bits gained for a unit of cost, with its band, unless the cost is told as 0."""
+    cost, paid = COSTS[name], row[name]
+    mean, low, high = (row[f"per_{name}_{end}"] for end in ("bits", "low", "high"))
+    if mean is None or paid is None or paid < cost.least:
+        return "-"
+    told = _three_digits(mean / cost.times)
+    if not band or low is None or high is None:
+        return told
+    return f"{told} ± {_three_digits((high - low) / 2 / cost.times)}"
+
+
+def _three_digits(value: float) -> str:
+    digits = 0 if abs(value) >= 100 else 1 if abs(value) >= 10 else 2
+    return f"{value:.{digits}f}"

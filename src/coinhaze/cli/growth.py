@@ -56,7 +56,8 @@ def command(
     )
     tell_notes(found.notes)
     about = made_by(inputs=inputs, command=" ".join(["coinhaze", *sys.argv[1:]])) | found.about()
-    for path in _write(found, about, output, figure):
+    title = f"{', '.join(Path(source).name for source in sources)}, {found.settings['time']}"
+    for path in _write(found, about, output, figure, title):
         click.echo(f"wrote {path}", err=True)
     if as_json:
         click.echo(_json(found, about), nl=False)
@@ -65,8 +66,10 @@ def command(
 
         from coinhaze.report.growth_plots import growth_table
 
-        title = "Bits as money is paid on"
-        Console().print(growth_table(found.to_arrow(), title=title, caption=found.caption))
+        shown = growth_table(
+            found.to_arrow(), title="Bits as money is paid on", caption=found.caption
+        )
+        Console().print(shown)
 
 
 def _accuracy(text: str) -> Any:
@@ -88,7 +91,7 @@ def _json(found: Any, about: dict[str, object]) -> str:
 
 
 def _write(
-    found: Any, about: dict[str, object], output: Path | None, figure: Path | None
+    found: Any, about: dict[str, object], output: Path | None, figure: Path | None, title: str
 ) -> list[Path]:
     from coinhaze.report.files import write_table, write_whole
 
@@ -100,8 +103,9 @@ def _write(
     elif output is not None:
         written += write_table(found.to_arrow(), output, about)
     if figure is not None:
+        from coinhaze.report.drawing import short_labels
         from coinhaze.report.growth_plots import save_growth
 
-        save_growth(found.to_arrow(), figure, title="Bits as money is paid on")
+        save_growth(found.to_arrow(), figure, title=short_labels([title])[0])
         written.append(figure)
     return written

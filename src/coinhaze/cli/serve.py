@@ -53,7 +53,7 @@ def command(
         click.echo(f"serving {len(ledgers)} ledger(s){kept_in}; Ctrl-C stops it", err=True)
         sys.stdout.flush()
         if open_:
-            with _way_in(f"{address}?token={token}") as page:
+            with way_in(f"{address}?token={token}") as page:
                 click.launch(page)
                 server.server_of(app).run(sockets=[sock])
         else:
@@ -95,7 +95,7 @@ def _app(shelf: Any, token: str, host: str, score: bool) -> Any:
 
 
 @contextmanager
-def _way_in(address: str) -> Iterator[str]:
+def way_in(address: str) -> Iterator[str]:
     """Give a file only this user can read that leads to an address.
 
     The token must not stand in the browser's command line, which everybody on the machine can

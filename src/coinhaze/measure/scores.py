@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -86,14 +87,12 @@ class Scores:
 
     def take(self, rows: Ints | Bools) -> Scores:
         """Give some of the rows, by number or where true; what is told of all of them is not."""
-        some = {
+        some: dict[str, Any] = {
             name: values[rows] for name in _COLUMNS if (values := getattr(self, name)) is not None
         }
-        tables = {
-            name: {key: values[rows] for key, values in getattr(self, name).items()}
-            for name in ("renyi", "comparators")
-        }
-        return replace(self, **some, **tables, mean_error=None, draw_means=None)
+        for name in ("renyi", "comparators"):
+            some[name] = {key: values[rows] for key, values in getattr(self, name).items()}
+        return replace(self, **some, mean_error=None, draw_means=None)
 
     def to_arrow(self) -> pa.Table:
         """Give a table, a row a node; the balance in digits of the smallest unit."""

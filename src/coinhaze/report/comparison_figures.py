@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -216,8 +217,8 @@ def _draw_growth(growth: Growths, looks: Looks, folder: Path) -> Figure:
 
 def _walked(table: pa.Table) -> str:
     """Say which walks a table is about, as it tells itself."""
-    about = (table.schema.metadata or {}).get(b"walks")
-    return "walks from every source" if about is None else about.decode()
+    about = (table.schema.metadata or {}).get(b"coinhaze")
+    return "walks from every source" if about is None else str(json.loads(about)["told"])
 
 
 def measured(files: Sequence[ScoreFile]) -> str:

@@ -52,7 +52,7 @@ def comparison_page(
         *(_grid_section(grid) for grid in grids),
         section("What these numbers are not", _points(_NOT)),
         section("Method and errors", *_method(files)),
-        section("How to compute it again", *_again(files, folder)),
+        section("How to compute it again", *_again(files, folder, walked=bool(growth))),
     ]
     return page(title, parts, style=FIGURE_STYLE, pictures=True)
 
@@ -104,14 +104,16 @@ def _method(files: Sequence[ScoreFile]) -> list[object]:
     ]
 
 
-def _again(files: Sequence[ScoreFile], folder: str) -> list[object]:
+def _again(files: Sequence[ScoreFile], folder: str, *, walked: bool) -> list[object]:
     commands = list(dict.fromkeys(str(file.about.get("command") or "") for file in files))
     shown = "\n".join([*(c for c in commands if c), f"coinhaze compare --again -o {folder}"])
+    beside = f" and the bits along walks in {folder}/growth" if walked else ""
     software = sorted({str(file.about.get("software", "coinhaze")) for file in files})
     return [
-        f"Every number and figure above comes from the score files in {folder}/scores and nothing "
-        f"else, and each of those says what made it, its inputs with their digests included. Made "
-        f"with {', '.join(software) or 'coinhaze'}. The last line makes this page from them again:",
+        f"Every number and figure above comes from the score files in {folder}/scores{beside} and "
+        "nothing else, and each of those says what made it, its inputs with their digests "
+        f"included. Made with {', '.join(software) or 'coinhaze'}. The last line makes this page "
+        "from them again:",
         Html(f"<pre><code>{escape(shown)}</code></pre>\n"),
     ]
 

@@ -68,7 +68,7 @@ def _order_of_time(rows: Sequence[Row]) -> list[str]:
     of = "those of" if falls else "mean bits of"
     parts += [f"raises {of} {listed(rises)}"] if rises else []
     what = " and ".join(parts) or "leaves mean bits as they are"
-    return [f"That money cannot come from later payments {what}."]
+    return [f"Keeping the order of payments {what}."]
 
 
 def _one_origin(rows: Sequence[Row]) -> list[str]:

@@ -25,7 +25,8 @@ from coinhaze.web.desk_places import ZERO, counted, curve_of, density_of, histog
 from coinhaze.web.desk_search import Seeker
 from coinhaze.web.desk_table import Table
 from coinhaze.web.desk_views import Look, Views
-from coinhaze.web.desk_wallet import Weighing
+from coinhaze.web.desk_wallet import Wallets
+from coinhaze.web.desk_what_if import WhatIfs
 from coinhaze.web.models import (
     CoinAnswer,
     Comparators,
@@ -160,7 +161,7 @@ class Desk:
         return OriginsPage(
             ledger=self.id,
             name=own,
-            settings=_plain(self.settings(asked)),
+            settings=self.settings(asked).settings,
             total=len(row),
             rows=told.origins(row, np.arange(first, last)),
             other=row.other(np.arange(first, last)),
@@ -240,15 +241,15 @@ class Desk:
 
     def what_if(self, asked: WhatIfAsk) -> WhatIfAnswer:
         """Say what spending coins together would do."""
-        return self._weighing(asked).what_if(asked, _plain(self.settings(asked)))
+        look = self.views.look(asked)
+        what_ifs = WhatIfs(self.views, self._nodes(look), look)
+        return what_ifs.answer(asked, self.settings(asked).settings)
 
     def wallet(self, asked: WalletAsk) -> WalletAnswer:
         """Weigh a wallet."""
-        return self._weighing(asked).wallet(asked, _plain(self.settings(asked)))
-
-    def _weighing(self, asked: Settings) -> Weighing:
         look = self.views.look(asked)
-        return Weighing(self.views, self._nodes(look), look)
+        wallets = Wallets(self.views, self._nodes(look), look)
+        return wallets.answer(asked, self.settings(asked).settings)
 
 
 def summary_of(scores: Scores) -> LedgerSummary:
@@ -273,10 +274,6 @@ def summary_of(scores: Scores) -> LedgerSummary:
         method=told.method,
         line=told.line(),
     )
-
-
-def _plain(asked: Settings) -> Settings:
-    return Settings(**asked.model_dump(include=set(Settings.model_fields)))
 
 
 def _parts(n: int) -> list[tuple[int, int]]:

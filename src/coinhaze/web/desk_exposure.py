@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from coinhaze.chain import AbsorbingChain
@@ -83,7 +84,7 @@ def tell_exposure(
     )  # fmt: skip
 
 
-def met_together(parts: list[tuple[Met, int]]) -> Met:
+def met_together(parts: Sequence[tuple[Met, float]]) -> Met:
     """Put coins together, each by its weight."""
     total = sum(weight for _, weight in parts)
     entries = frozenset().union(*(m.entries for m, _ in parts)) if parts else frozenset[int]()

@@ -20,6 +20,7 @@ from coinhaze.web.words import count_words, share_words
 
 HOPS, A_HOP, MORE = 3, 6, 8  # columns of hops, boxes of each, and how many opening one adds
 MOST_HOPS = 20
+LOOKED_AT = 20  # nodes of a folded box, to tell its time
 COIN = "c"
 _OPENS = re.compile(r"h(?P<hop>[0-9]{1,2})x[0-9]*|(?P<origins>ox)[0-9]*|(?P<depth>d)[0-9]*")
 ONE, NOT_FOLLOWED = "One possible origin.", "further back, not followed"
@@ -117,7 +118,8 @@ def draw_flow(
     deep = _deeper(drawing, hops, ids, opened)
     if deep is not None and len(further):
         words = _parties(nodes, past, further) + ("" if past.whole else " or more")
-        deep = deep.model_copy(update={"count": len(further), "words": words})
+        told = {"count": len(further), "words": words, "time": _mean_time(nodes, past, further)}
+        deep = deep.model_copy(update=told)
     place = {int(row.outcomes[rank]): k for k, rank in enumerate(ranks.tolist())}
     direct = _ended(drawing, hops, ids, place, origins)
     if deep is not None:
@@ -227,12 +229,11 @@ def _party(
 
 
 def _folded(nodes: Nodes, past: Past, box: Box, id_: str, column: int) -> FlowNode:
-    times = [t for t in (nodes.time(int(past.nodes[k])) for k in box.nodes[:20]) if t is not None]
     return FlowNode(
         id=id_, column=column, kind="other", name=None,
         words=_parties(nodes, past, box.nodes, box.parties), share=min(box.share, 1.0),
         listed=min(box.listed, box.share, 1.0), count=box.parties, folded=True, opens=True,
-        time=int(np.mean(times)) if times else None,
+        time=_mean_time(nodes, past, box.nodes),
     )  # fmt: skip
 
 
@@ -241,6 +242,13 @@ def _parties(nodes: Nodes, past: Past, places: Ints, count: int | None = None) -
     kind = nodes.kind(int(past.nodes[places[0]]))
     many = "addresses" if kind == "address" else f"{kind}s"
     return count_words(len(places) if count is None else count, kind, many)
+
+
+def _mean_time(nodes: Nodes, past: Past, places: Ints) -> int | None:
+    """Give about when parties that are folded came to be; of many, of some."""
+    some = places[:: max(len(places) // LOOKED_AT, 1)]
+    times = [t for t in (nodes.time(int(past.nodes[k])) for k in some) if t is not None]
+    return int(np.mean(times)) if times else None
 
 
 def _deeper(

@@ -17,8 +17,8 @@ from coinhaze.web.desk_prefixes_kernels import LETTERS, first_letters
 class Prefixes:
     """Rows of a column by the beginning of their text.
 
-    >>> Prefixes(pa.array(["apple", "apricot", "pear"])).rows("ap", most=5)
-    array([0, 1])
+    >>> Prefixes(pa.array(["apple", "apricot", "pear"])).rows("ap", most=5).tolist()
+    [0, 1]
     """
 
     def __init__(self, column: pa.StringArray) -> None:

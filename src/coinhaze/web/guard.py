@@ -26,6 +26,7 @@ Send = Callable[[Message], Awaitable[None]]
 App = Callable[[MutableMapping[str, Any], Receive, Send], Awaitable[None]]
 Show = Callable[[Refused], bytes]
 
+OWN = ("same-origin", "none")  # our pages, or what a person typed
 OPEN = "/static/"  # styles and scripts: the same for everybody, no secret in them
 
 
@@ -134,19 +135,10 @@ class Guard:
         A page of our own that leads on, not a redirect: after a redirect a browser still takes
         the request for the other site's that linked here, and would hold the cookie back.
         """
-        query = asked.scope.get("query_string", b"").decode("latin-1")
-        rest = [(k, v) for k, v in parse_qsl(query, keep_blank_values=True) if k != "token"]
-        path = asked.raw.decode("ascii", "replace")
-        clean = "/" + path.lstrip("/") + (f"?{urlencode(rest)}" if rest else "")
-        text = (
-            '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>coinhaze</title>'
-            f'<meta http-equiv="refresh" content="0; url={html.escape(clean)}"></head>'
-            f'<body><a href="{html.escape(clean)}">Go on</a></body></html>'
-        )
         token = self._first(asked) or ""
         cookie = f"{self.cookie}={token}; Path=/; HttpOnly; SameSite=Strict; Max-Age=2592000"
         headers = {"set-cookie": cookie} if self._is_token(token) else {}
-        await _respond(send, 200, text.encode(), "text/html; charset=utf-8", headers)
+        await _respond(send, 200, leading_on(asked), "text/html; charset=utf-8", headers)
 
     async def _body(self, asked: Asked, receive: Receive) -> bytes:
         if not asked.changes and not asked.all("content-length") + asked.all("transfer-encoding"):
@@ -188,7 +180,9 @@ class Guard:
         if asked.wants_json:
             await _respond(send, refused.status, refused.body, "application/json", headers)
         else:
-            page = self._show(refused)
+            # A link on another site: the browser held our cookie back, and sends it from here.
+            linked = refused.status == 401 and _is_link(asked)
+            page = leading_on(asked) if linked else self._show(refused)
             await _respond(send, refused.status, page, "text/html; charset=utf-8", headers)
 
 
@@ -222,6 +216,20 @@ def plain_page(refused: Refused) -> bytes:
     ).encode()
 
 
+def leading_on(asked: Asked) -> bytes:
+    """Draw a page that leads on to the same address without its token."""
+    query = asked.scope.get("query_string", b"").decode("latin-1")
+    rest = [(k, v) for k, v in parse_qsl(query, keep_blank_values=True) if k != "token"]
+    path = asked.raw.decode("ascii", "replace")
+    # Two slashes at the beginning would name another site.
+    clean = html.escape("/" + path.lstrip("/") + (f"?{urlencode(rest)}" if rest else ""))
+    return (
+        '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>coinhaze</title>'
+        f'<meta http-equiv="refresh" content="0; url={clean}"></head>'
+        f'<body><a href="{clean}">Go on</a></body></html>'
+    ).encode()
+
+
 def _check_path(asked: Asked) -> None:
     """Refuse paths that lead up, or hold what no name holds; nothing is ever unescaped twice.
 
@@ -244,13 +252,22 @@ def _check_path(asked: Asked) -> None:
 def _check_origin(asked: Asked, hosts: Hosts) -> None:
     """Refuse what another site makes the browser ask; leading here by a link is allowed."""
     site = asked.one("sec-fetch-site")
-    if site is not None and site not in ("same-origin", "none"):
-        leads = asked.one("sec-fetch-mode") == "navigate" and asked.method == "GET"
-        if not leads or asked.wants_json or asked.one("sec-fetch-dest") not in (None, "document"):
-            raise _other_site(f"it comes from another site (Sec-Fetch-Site: {site[:20]})")
+    if site is not None and site not in OWN and not _is_link(asked):
+        raise _other_site(f"it comes from another site (Sec-Fetch-Site: {site[:20]})")
     for origin in asked.all("origin"):
         if not hosts.is_own_origin(origin, asked) and (asked.changes or asked.wants_json):
             raise _other_site("its Origin is another site")
+
+
+def _is_link(asked: Asked) -> bool:
+    """Tell whether a person was led to a page by another site's link."""
+    return (
+        asked.one("sec-fetch-site") not in (None, *OWN)
+        and asked.one("sec-fetch-mode") == "navigate"
+        and asked.one("sec-fetch-dest") in (None, "document")
+        and asked.method == "GET"
+        and not asked.wants_json
+    )
 
 
 def _says_where_from(asked: Asked) -> bool:

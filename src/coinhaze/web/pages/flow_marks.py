@@ -10,7 +10,7 @@ from coinhaze.web.models import FlowNode
 from coinhaze.web.pages.flow_layout import Stop
 from coinhaze.web.pages.svg import SPAN, percent
 from coinhaze.web.pages.text_fit import BOLD, fit_text, text_width
-from coinhaze.web.words import count_words, share_words
+from coinhaze.web.words import share_words
 
 BAR = 10.0  # pixels across a bar
 SIZE, SMALL = 12.5, 12.0  # of letters
@@ -61,13 +61,12 @@ def node_tag(node: FlowNode) -> str:
     return f"{TURN}also at hop {', '.join(map(str, node.also))}" if node.also else ""
 
 
-def heard(node: FlowNode, *, shares: bool, opens: bool) -> str:
-    """Say a box in words, the visible ones first."""
-    parts = [node_words(node) + (f" {spoken(node.share)}" if shares else "")]
+def heard(node: FlowNode, seen: str, *, shares: bool, opens: bool) -> str:
+    """Say a box in words, those that are seen first."""
+    whole = node_words(node) + (f" {spoken(node.share)}" if shares else "")
+    parts = [whole if whole.startswith(seen) else f"{seen}, {whole}"]
     if shares:
         parts[0] += " of this coin"
-    if node.folded and str(node.count) not in node.words.replace(",", ""):
-        parts.append(f"stands for {count_words(node.count, 'other')}")
     if node.listed > 0 and node.kind != "listed" and shares:
         parts.append(f"{spoken(node.listed)} from listed addresses")
     if node.name and node.name != node.words:
@@ -75,7 +74,7 @@ def heard(node: FlowNode, *, shares: bool, opens: bool) -> str:
     if node.also:
         parts.append(node_tag(node))
     if opens:
-        parts.append("Enter opens it" if not node.opens else "Enter shows 8 more")
+        parts.append("Enter shows 8 more" if node.opens else "Enter opens it")
     return " · ".join(parts)
 
 
@@ -89,18 +88,18 @@ def wide_node(node: FlowNode, box: Stop, marks: Marks, href: str | None, *, last
         f'<rect class="bar" x="{-BAR / 2}" y="0" width="{BAR}" height="{tall:.1f}" rx="1.5"/>'
     )
     if node.column == 0:
-        words = ""
+        seen, words = "", ""
     elif node.column == last:
         room = LEAST_WIDE * marks.along(last) / SPAN - BAR
-        words = _line(node, -BAR / 2 - 6, middle + 4.5, room, marks, anchor="end")
+        seen, words = _line(node, -BAR / 2 - 6, middle + 4.5, room, marks, anchor="end")
     else:
         room = LEAST_WIDE * marks.step - 2 * BAR
-        words = _beside(node, tall, room, marks)
+        seen, words = _beside(node, tall, room, marks)
     inner = (
         f'<svg x="{percent(marks.along(node.column))}" y="{y:.1f}" overflow="visible">'
         f"{bar}{words}</svg>"
     )
-    return _wrap(node, inner, marks, href)
+    return _wrap(node, inner, seen, marks, href)
 
 
 def narrow_node(
@@ -116,19 +115,20 @@ def narrow_node(
         f'<rect class="bar" x="{percent(left)}" y="{y:.1f}" width="{percent(width)}" '
         f'height="9" rx="1.5"/>',
     ]
+    seen = letter or ""
     if letter is not None:
         parts.append(
             f'<text class="key" x="{centre}" y="{y + 24:.1f}" text-anchor="middle">'
             f"{escape(letter)}</text>"
         )
     elif node.column > 0:
-        shown = _short_label(node, LEAST_NARROW * width / SPAN, marks)
-        if shown:
+        seen = _short_label(node, LEAST_NARROW * width / SPAN, marks)
+        if seen:
             parts.append(
                 f'<text class="lb halo" x="{centre}" y="{y + 23:.1f}" text-anchor="middle">'
-                f"{escape(shown)}</text>"
+                f"{escape(seen)}</text>"
             )
-    return _wrap(node, "".join(parts), marks, href)
+    return _wrap(node, "".join(parts), seen, marks, href)
 
 
 def _short_label(node: FlowNode, room: float, marks: Marks) -> str:
@@ -155,18 +155,21 @@ def _fitted(node: FlowNode, room: float) -> str:
     return flag + fit_text(words, room, SIZE)
 
 
-def _line(node: FlowNode, x: float, y: float, room: float, marks: Marks, *, anchor: str) -> str:
+def _line(
+    node: FlowNode, x: float, y: float, room: float, marks: Marks, *, anchor: str
+) -> tuple[str, str]:
     share = spoken(node.share) if marks.shares else ""
     mark = TURN if node.also else ""
     name = mark + _fitted(node, room - text_width(f"{mark} {share}", SIZE * BOLD))
     bold = f' <tspan class="pc">{escape(share)}</tspan>' if share else ""
-    return (
+    drawn = (
         f'<text class="lb halo" x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">'
         f"{escape(name)}{bold}</text>"
     )
+    return f"{name} {share}".strip(), drawn
 
 
-def _beside(node: FlowNode, tall: float, room: float, marks: Marks) -> str:
+def _beside(node: FlowNode, tall: float, room: float, marks: Marks) -> tuple[str, str]:
     x = BAR / 2 + 6
     tag = node_tag(node)
     if tall < SOLE_LINE or not (tag or marks.shares):
@@ -177,15 +180,17 @@ def _beside(node: FlowNode, tall: float, room: float, marks: Marks) -> str:
         under = " · ".join(filter(None, (share, tag.replace("also at ", ""))))
     under = fit_text(under, room, SMALL)
     name = _fitted(node, room)
-    return (
-        f'<text class="lb halo" x="{x}" y="{tall / 2 - 2:.1f}">{escape(name)}</text>'
+    drawn = (
+        # A space between them, for those who hear both as one.
+        f'<text class="lb halo" x="{x}" y="{tall / 2 - 2:.1f}">{escape(name)}</text> '
         f'<text class="lb2 halo" x="{x}" y="{tall / 2 + 13:.1f}">{escape(under)}</text>'
     )
+    return f"{name} {under}", drawn
 
 
-def _wrap(node: FlowNode, inner: str, marks: Marks, href: str | None) -> Html:
+def _wrap(node: FlowNode, inner: str, seen: str, marks: Marks, href: str | None) -> Html:
     """Make a box something that can be pointed at: one Tab stop for all, arrows between them."""
-    said = escape(heard(node, shares=marks.shares, opens=href is not None))
+    said = escape(heard(node, seen, shares=marks.shares, opens=href is not None))
     twin = f' data-t="{escape(node.twin)}"' if node.twin else ""
     stop = 0 if node.column == 0 else -1
     common = (

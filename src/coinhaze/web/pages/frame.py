@@ -13,6 +13,7 @@ LOGO = Html(
     '<circle class="haze3" cx="11" cy="11" r="10"/><circle class="haze2" cx="11" cy="11" r="6.8"/>'
     '<circle class="haze1" cx="11" cy="11" r="3.6"/></svg>'
 )
+START = "/"  # where the search stands in the page itself
 _KEYS = (
     ("/", "search"), ("t", "theme"), ("h", "hide amounts"), ("v", "flow as table"),
     (f"1{EN}5", "rule"), ("?", "keys"),
@@ -42,7 +43,8 @@ def whole_page(
         '<!doctype html>\n<html lang="en" data-theme="auto">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         '<meta name="color-scheme" content="light dark">\n'
-        '<meta name="referrer" content="no-referrer">\n'
+        # With none at all browsers would not say that a posted form is from here.
+        '<meta name="referrer" content="same-origin">\n'
         f"{meta}<title>{escape(title)} · coinhaze</title>\n"
         f'<link rel="icon" href="{static_link("icon.svg")}" type="image/svg+xml">\n'
         f'<link rel="stylesheet" href="{static_link("app.css")}">\n'
@@ -66,7 +68,6 @@ def static_link(name: str) -> str:
 
 
 def _header(card: LedgerCard | None, query: str, here: str) -> Html:
-    hidden = f'<input type="hidden" name="l" value="{escape(card.id)}">' if card else ""
     ledger = (
         tag("a", ledger_words(card), kind="chipl ledger", href=ledger_link(card.id)) if card else ""
     )
@@ -77,15 +78,21 @@ def _header(card: LedgerCard | None, query: str, here: str) -> Html:
     return Html(
         '<header class="top"><div class="bar1 wrap">'
         f'<a class="brand" href="/" aria-label="coinhaze, start">{LOGO}<span>coinhaze</span></a>'
+        f'{_search(card, query) if here != START else ""}{ledger}<nav class="nav-bar" aria-label="Pages">{nav}</nav><span class="grow"></span>'
+        '<span class="chipl stays">Nothing leaves this machine</span>'
+        '<button class="btn ic" id="theme" type="button" aria-label="Light or dark">'
+        '<span aria-hidden="true">◐</span></button></div></header>\n'
+    )
+
+
+def _search(card: LedgerCard | None, query: str) -> Html:
+    hidden = f'<input type="hidden" name="l" value="{escape(card.id)}">' if card else ""
+    return Html(
         '<form class="search" role="search" action="/search" method="get">'
         f'{hidden}<input type="search" name="q" id="q" value="{escape(query)}" '
         'placeholder="txid, address or block" aria-label="Search: transaction, coin, address, '
         'account or block" autocomplete="off" autocapitalize="off" spellcheck="false" '
         'maxlength="512"><kbd aria-hidden="true">/</kbd></form>'
-        f'{ledger}<nav class="nav-bar" aria-label="Pages">{nav}</nav><span class="grow"></span>'
-        '<span class="chipl stays">Nothing leaves this machine</span>'
-        '<button class="btn ic" id="theme" type="button" aria-label="Light or dark">'
-        '<span aria-hidden="true">◐</span></button></div></header>\n'
     )
 
 

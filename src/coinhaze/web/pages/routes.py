@@ -24,7 +24,7 @@ from coinhaze.web.pages.asked import asked, form_of, is_changed, looked, made, t
 from coinhaze.web.pages.coin import CoinView, coin_page, coin_title
 from coinhaze.web.pages.comparators import comparators_part
 from coinhaze.web.pages.compare import compare_page
-from coinhaze.web.pages.frame import whole_page
+from coinhaze.web.pages.frame import START, whole_page
 from coinhaze.web.pages.group import PATHS, group_page
 from coinhaze.web.pages.jobs import jobs_page
 from coinhaze.web.pages.ledger import ledger_page, table_page
@@ -62,7 +62,8 @@ def _add_start(router: APIRouter, answers: Answers) -> None:
     async def start() -> Response:
         cards = answers.ledgers().ledgers
         examples = await _examples(answers, cards)
-        return send(whole_page("Where did this money come from?", start_page(cards, examples)))
+        page = start_page(cards, examples)
+        return send(whole_page("Where did this money come from?", page, here=START))
 
     @router.get("/search")
     async def search(request: Request) -> Response:

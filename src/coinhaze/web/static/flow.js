@@ -71,7 +71,10 @@ export function flow() {
     for (const node of all) {
       node.addEventListener("pointerenter", () => show(node));
       node.addEventListener("pointerleave", clear);
-      node.addEventListener("focus", () => show(node));
+      node.addEventListener("focus", () => {
+        for (const other of all) other.setAttribute("tabindex", other === node ? "0" : "-1");
+        show(node);
+      });
       node.addEventListener("blur", clear);
       node.addEventListener("click", () => show(node));
       node.addEventListener("keydown", (event) => {
@@ -79,11 +82,7 @@ export function flow() {
         const way = ARROWS[event.key];
         if (!way) return;
         event.preventDefault();
-        const next = toward(node, all, way);
-        if (!next) return;
-        node.setAttribute("tabindex", "-1");
-        next.setAttribute("tabindex", "0");
-        next.focus();
+        toward(node, all, way)?.focus();
       });
     }
   }

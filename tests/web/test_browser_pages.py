@@ -1,0 +1,356 @@
+"""All pages in a real browser: searching, brushing, exporting, weighing, waiting, by any means."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from web.browsing import PHONE, SMALL, Browsing, width_of
+from web.drawn import COIN
+from web.made import HOSTILE
+
+DRAWN = f"/l/town/coin/{COIN}"
+BITCOIN = "bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4"  # of BIP 173
+AXE_RUN = """async () => {
+  const found = await axe.run(document, { resultTypes: ['violations'] });
+  return found.violations.map(v => `${v.impact} ${v.id}: ${v.nodes.map(n => n.target).join(' ')}`);
+}"""
+
+
+def some_coins(site: Any, number: int, *, sort: str = "-bits") -> list[str]:
+    with site.client() as client:
+        rows = client.table("town", sort=sort)
+        return [row.name for row, _ in zip(rows, range(number), strict=False)]
+
+
+def pages_of(site: Any) -> dict[str, str]:
+    """Give an address of every kind of page."""
+    coin, other = some_coins(site, 2)
+    with site.client() as client:
+        answer = client.coin("town", coin)
+        listed = client.lists()[0].id
+    return {
+        "start": "/",
+        "coin": f"/l/town/coin/{coin}?with={other}",
+        "time": f"/l/town/coin/{coin}?by=time",
+        "poison": f"/l/town/coin/{coin}?policy=poison&list={listed}",
+        "table of flow": f"/l/town/coin/{coin}#flow-table",
+        "account": "/l/pay/coin/dave",
+        "address": f"/l/town/address/{answer.owner}",
+        "transaction": f"/l/town/tx/{answer.made_by}",
+        "block": "/l/town/block/3",
+        "ledger": "/l/town",
+        "dots": "/l/pay",
+        "table": "/l/town/table",
+        "compare": "/compare?l=town,pay",
+        "wallet": "/l/town/wallet",
+        "jobs": "/jobs",
+        "missing": "/l/gone",
+        "nothing": "/search?q=nosuchthing",
+    }
+
+
+def test_01_slash_focuses_the_search(browsing: Browsing, drawn_site: Any) -> None:
+    page = browsing.open(drawn_site, DRAWN)
+    page.keyboard.press("/")
+    assert page.evaluate("document.activeElement.id") == "q"
+    assert page.input_value("#q") == ""
+    first = browsing.open(drawn_site)
+    assert first.evaluate("document.activeElement.id") == "start-q"
+
+
+def test_02_a_pasted_coin_opens(browsing: Browsing, town_site: Any) -> None:
+    name = some_coins(town_site, 1)[0]
+    page = browsing.open(town_site)
+    page.fill("#start-q", f"  '{name}' ")
+    page.keyboard.press("Enter")
+    page.wait_for_url(f"**/l/town/coin/{name}")
+    assert page.locator("#bits").is_visible()
+
+
+def test_03_garbage_keeps_the_text_and_the_box(browsing: Browsing, town_site: Any) -> None:
+    page = browsing.open(town_site, "/l/town")
+    page.fill("#q", "%%% not a coin <b>")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#nothing")
+    assert page.input_value("#q") == "%%% not a coin <b>"
+    assert "%%% not a coin <b>" in page.text_content("#nothing")
+
+
+def test_04_another_network_is_named(browsing: Browsing, town_site: Any) -> None:
+    page = browsing.open(town_site, f"/search?q={BITCOIN}&l=dai")
+    said = page.text_content("#nothing")
+    assert "an address of bitcoin" in said
+    assert "ethereum" in said
+
+
+def test_20_no_page_scrolls_sideways(browsing: Browsing, town_site: Any) -> None:
+    page = browsing.open(town_site, size=SMALL)
+    for name, path in pages_of(town_site).items():
+        page.goto(town_site.address + path)
+        for size in (SMALL, PHONE, (768, 900)):
+            page.set_viewport_size({"width": size[0], "height": size[1]})
+            assert width_of(page) <= size[0], (name, size)
+
+
+def test_20_the_examples_do_not_scroll_sideways(browsing: Browsing, drawn_site: Any) -> None:
+    page = browsing.open(drawn_site, size=SMALL)
+    for name in (COIN, "crowd", "cycle", "hostile"):
+        page.goto(f"{drawn_site.address}/l/town/coin/{name}")
+        for size in (SMALL, PHONE):
+            page.set_viewport_size({"width": size[0], "height": size[1]})
+            assert width_of(page) <= size[0], (name, size)
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_21_axe_finds_nothing(browsing: Browsing, town_site: Any, axe: str, dark: bool) -> None:
+    page = browsing.open(town_site, dark=dark)
+    wrong = {}
+    for name, path in pages_of(town_site).items():
+        page.goto(town_site.address + path)
+        page.evaluate(axe)
+        found = page.evaluate(AXE_RUN)
+        if found:
+            wrong[name] = found
+    assert wrong == {}
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_21_axe_finds_nothing_in_the_examples(
+    browsing: Browsing, drawn_site: Any, axe: str, dark: bool
+) -> None:
+    page = browsing.open(drawn_site, dark=dark)
+    for path in (DRAWN, "/l/town/coin/crowd", f"{DRAWN}?policy=poison", "/l/raw", "/l/held"):
+        page.goto(drawn_site.address + path)
+        page.evaluate(axe)
+        assert page.evaluate(AXE_RUN) == [], path
+
+
+def test_22_nothing_is_asked_of_another_host(browsing: Browsing, town_site: Any) -> None:
+    page = browsing.open(town_site)
+    for path in pages_of(town_site).values():
+        page.goto(town_site.address + path)
+    assert browsing.elsewhere == []
+    # The watch itself works: a page that asks elsewhere is noted.
+    page.goto("about:blank")
+    page.evaluate("fetch('http://elsewhere.invalid/').catch(() => 0)")
+    assert browsing.elsewhere == ["http://elsewhere.invalid/"]
+    browsing.elsewhere.clear()
+    browsing.complaints.clear()
+
+
+def test_23_a_hostile_label_is_text(browsing: Browsing, drawn_site: Any) -> None:
+    page = browsing.open(drawn_site, "/l/town/coin/hostile")
+    page.on("dialog", lambda dialog: browsing.complaints.append("a script ran"))
+    assert HOSTILE in page.locator("#origins").inner_text()
+    page.locator('.sankey.wide .nd[data-n="o1"]').hover()
+    assert HOSTILE in page.text_content("#info")
+    assert page.locator("img").count() == 0
+
+
+def test_24_a_long_job_cancels_while_a_second_tab_works(
+    browsing: Browsing, drawn_site: Any
+) -> None:
+    page = browsing.open(drawn_site, "/l/town/coin/slow")
+    assert "Still working" in page.text_content("h1")
+    second = browsing.open(drawn_site, DRAWN)
+    assert second.text_content("#bits") == "6.98"
+    page.wait_for_function("document.querySelector('progress')?.value > 0")
+    second.goto(f"{drawn_site.address}/jobs")
+    second.locator("[data-state=running] button").first.click()
+    second.wait_for_selector("[data-state=cancelled]")
+    # The page that waited sees it, and does not wait any more.
+    page.wait_for_url("**/jobs")
+
+
+def test_25_without_script_there_are_number_sentence_and_tables(
+    browsing: Browsing, town_site: Any
+) -> None:
+    coin, other = some_coins(town_site, 2)
+    page = browsing.open(town_site, f"/l/town/coin/{coin}", script=False)
+    assert page.locator("#bits").is_visible()
+    assert "equally likely origins" in page.text_content("#say")
+    assert page.locator(".origins tbody tr").count() > 1
+    page.click("#by-table")
+    assert page.locator("#flow-table tbody tr").first.is_visible()
+    assert not page.locator("#copy-link").is_visible()
+    page.fill("#with", other)
+    page.click("#what-if-form button")
+    assert page.locator("#ownership").is_visible()
+    page.click("#rule-fifo")
+    assert "policy=fifo" in page.url
+    page.goto(f"{town_site.address}/l/town")
+    page.fill("#bits_low", "1")
+    page.click("#range-form button")
+    assert page.locator(".coins tbody tr").count() > 0
+
+
+def test_coming_in_by_the_first_address_leaves_no_token_in_it(
+    browsing: Browsing, drawn_site: Any
+) -> None:
+    page = browsing.open(drawn_site)
+    page.context.clear_cookies()
+    page.goto(f"{drawn_site.address}/jobs")
+    assert "needs its key" in page.text_content("h1")
+    page.goto(f"{drawn_site.address}/?token={drawn_site.token}")
+    page.wait_for_url(f"{drawn_site.address}/")
+    assert page.locator("#start-q").is_visible()
+
+
+def test_brushing_lists_the_coins_inside(browsing: Browsing, town_site: Any) -> None:
+    page = browsing.open(town_site, "/l/town")
+    page.locator("#field").scroll_into_view_if_needed()
+    box = page.locator("#field").bounding_box()
+    page.mouse.move(box["x"] + box["width"] * 0.3, box["y"] + 20)
+    page.mouse.down()
+    page.mouse.move(box["x"] + box["width"] * 0.6, box["y"] + 120)
+    page.mouse.move(box["x"] + box["width"] * 0.9, box["y"] + 250)
+    page.mouse.up()
+    page.wait_for_selector("#brushed-total")
+    given = {
+        name: float(page.input_value(f"#{name}"))
+        for name in ("bits_low", "bits_high", "steps_low", "steps_high")
+    }
+    with town_site.client() as client:
+        inside = [
+            row
+            for row in client.table("town")
+            if row.bits is not None
+            and given["bits_low"] <= row.bits <= given["bits_high"]
+            and row.steps is not None
+            and given["steps_low"] <= row.steps <= given["steps_high"]
+        ]
+    assert inside
+    assert page.text_content("#brushed-total") == f"{len(inside):,} row" + "s" * (len(inside) != 1)
+    assert page.locator("#brushed .coins tbody tr").count() == min(len(inside), 100)
+    assert "bits_low=" in page.get_attribute("#brushed a[download]", "href")
+
+
+def test_the_table_sorts_turns_pages_and_exports(
+    browsing: Browsing, town_site: Any, tmp_path: Path
+) -> None:
+    page = browsing.open(town_site, "/l/town/table")
+    first = page.locator(".coins tbody tr").first.inner_text()
+    page.click("#sort-steps")
+    page.wait_for_url("**sort=-steps*")
+    assert page.get_attribute("th:has(#sort-steps)", "aria-sort") == "descending"
+    steps = page.eval_on_selector_all(
+        ".coins tbody tr", "rows => rows.map(r => Number(r.cells[3].textContent.replace(',', '')))"
+    )
+    assert steps == sorted(steps, reverse=True)
+    page.click("#next")
+    page.wait_for_url("**after=*")
+    assert page.locator(".coins tbody tr").first.inner_text() != first
+    with page.expect_download() as download:
+        page.click("#csv")
+    download.value.save_as(tmp_path / "table.csv")
+    rows = list(csv.DictReader((tmp_path / "table.csv").read_text().splitlines()))
+    page.goto(f"{town_site.address}/l/town/table")
+    assert len(rows) == int(page.get_attribute("#total", "data-total"))
+
+
+def test_counts_of_the_histogram_turn_logarithmic(browsing: Browsing, town_site: Any) -> None:
+    page = browsing.open(town_site, "/l/town")
+    assert page.locator(".hist.linear").is_visible()
+    page.check("#log-counts")
+    assert page.locator(".hist.log").is_visible()
+    assert not page.locator(".hist.linear").is_visible()
+
+
+def test_a_wallet_is_weighed_and_stays_out_of_the_address(
+    browsing: Browsing, town_site: Any, tmp_path: Path
+) -> None:
+    coins = some_coins(town_site, 3)
+    (tmp_path / "coins.txt").write_text("\n".join(coins))
+    page = browsing.open(town_site, "/l/town/wallet")
+    page.set_input_files("#coins-file", tmp_path / "coins.txt")
+    page.wait_for_function("document.getElementById('coins').value !== ''")
+    page.click("#wallet-form button[type=submit]")
+    page.wait_for_selector("#wallet-answer")
+    assert page.url == f"{town_site.address}/l/town/wallet"
+    assert page.locator("#wallet-answer table").first.locator("tbody tr").count() == 3
+    assert "one person holds these coins" in page.text_content("#wallet-answer")
+
+
+def test_ledgers_are_compared(browsing: Browsing, town_site: Any) -> None:
+    page = browsing.open(town_site, "/compare")
+    page.check("input[value=town]")
+    page.check("input[value=pay]")
+    page.click("main button")
+    page.wait_for_selector(".curves")
+    assert page.locator(".curves .curve").count() == 2
+    assert page.locator(".curves .name").all_text_contents() == ["town", "pay.csv"]
+
+
+def test_the_theme_turns_and_stays(browsing: Browsing, drawn_site: Any) -> None:
+    page = browsing.open(drawn_site, DRAWN)
+    ground = "getComputedStyle(document.body).backgroundColor"
+    light = page.evaluate(ground)
+    page.click("#theme")
+    dark = page.evaluate(ground)
+    assert dark != light
+    page.goto(f"{drawn_site.address}/jobs")
+    assert page.evaluate(ground) == dark
+    page.keyboard.press("t")
+    assert page.evaluate(ground) == light
+    system = browsing.open(drawn_site, dark=True)
+    assert system.evaluate(ground) == dark
+
+
+def test_by_keyboard_alone_a_person_finds_reads_and_switches(
+    browsing: Browsing, town_site: Any
+) -> None:
+    name = some_coins(town_site, 1)[0]
+    page = browsing.open(town_site, "/l/town")
+    page.keyboard.press("/")
+    page.keyboard.type(name)
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#bits")
+    seen = []
+    for _ in range(60):
+        page.keyboard.press("Tab")
+        at = page.evaluate("document.activeElement.id || document.activeElement.className")
+        seen.append(at if isinstance(at, str) else "flow")
+        if page.evaluate("document.activeElement.classList.contains('nd')"):
+            break
+    assert "rule-fifo" in seen
+    assert page.evaluate("document.activeElement.dataset.c") == "0"
+    page.keyboard.press("ArrowLeft")
+    assert page.evaluate("document.activeElement.dataset.c") == "1"
+    page.keyboard.press("2")
+    page.wait_for_url("**policy=fifo*")
+    assert page.get_attribute("#rule-fifo", "aria-current") == "true"
+
+
+def test_recent_coins_stay_in_this_browser(browsing: Browsing, drawn_site: Any) -> None:
+    page = browsing.open(drawn_site, DRAWN)
+    page.goto(drawn_site.address)
+    assert page.locator("#recent-list a").all_inner_texts() == ["4f1e07…a93c:1"]
+    page.click("#forget")
+    page.reload()
+    assert not page.locator("#recent").is_visible()
+
+
+def test_a_ledger_that_is_not_there_says_so(browsing: Browsing, town_site: Any) -> None:
+    page = browsing.open(town_site, "/l/gone")
+    assert page.get_attribute("[data-state]", "data-state") == "missing"
+    assert "gone.csv" in page.text_content("main")
+    assert page.locator("#q").is_visible()
+
+
+def test_a_ledger_is_scored_from_its_page(browsing: Browsing, drawn_site: Any) -> None:
+    page = browsing.open(drawn_site, "/l/raw")
+    page.click("button:has-text('Score it now')")
+    page.wait_for_url("**/jobs*")
+    page.wait_for_selector("[data-state=done]")
+    assert "raw" in page.text_content("main")
+
+
+def test_json_of_a_page_is_the_api(browsing: Browsing, town_site: Any) -> None:
+    name = some_coins(town_site, 1)[0]
+    page = browsing.open(town_site, f"/l/town/coin/{name}.json")
+    assert json.loads(page.text_content("body"))["name"] == name
