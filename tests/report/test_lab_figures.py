@@ -110,7 +110,7 @@ def test_the_sharpest_observer_s_gain_stands_against_fees() -> None:
     rows = [row("join", observer="amounts"), row("join", observer="told", gained_bits=1.0)]
     ax = plot_gain_for_fees(table_of(rows))
     assert [t.get_text() for t in ax.texts] == ["join"]
-    assert ax.lines[1].get_ydata().tolist() == [1.0]
+    assert ax.lines[-1].get_ydata().tolist() == [1.0]
     pyplot().close(ax.figure)
 
 

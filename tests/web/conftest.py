@@ -15,7 +15,8 @@ from typing import Any
 import pytest
 
 from coinhaze.ledger import write_folder
-from coinhaze.simulate import dai_week, simulate_town
+from coinhaze.simulate import simulate_town
+from coinhaze.simulate.account_weeks import dai_week
 from coinhaze.web.answers import Answers
 from coinhaze.web.app import guarded
 from coinhaze.web.client import Client

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, get_args
 
-from coinhaze.web.asks import CoinAsk, Settings
+from coinhaze.web.asks import By, CoinAsk, Settings
 from coinhaze.web.models import (
     Amount,
     CoinAnswer,
@@ -16,7 +17,9 @@ from coinhaze.web.models import (
     FlowColumn,
     FlowNode,
     Histogram,
+    NodeKind,
     Origin,
+    OriginKind,
     Other,
     Place,
     Rule,
@@ -36,7 +39,7 @@ COIN = "4f1e07c29b5d3a7788aa01be44c6d90e5f3327108b6ad2e4c19077f35e62a93c:1"
 MANY = 100_000
 TITLES = ("Coin", "1 hop", "2 hops", "3 hops", "4+ hops back", "Origins")
 # id, column, kind, words, share; o: origins, in the order of their shares.
-_NODES = (
+_NODES: tuple[tuple[str, int, NodeKind, str, float], ...] = (
     ("c", 0, "coin", "This coin", 1.0),
     ("a1", 1, "transaction", "Payment 9c41…7d", 1.0),
     ("b1", 2, "coinjoin", "CoinJoin 0f3b…a4", 0.614),
@@ -66,7 +69,7 @@ _BANDS = (
 )  # fmt: skip
 
 
-def example_flow(*, by: str = "hop", cycles: bool = False) -> Flow:
+def example_flow(*, by: By = "hop", cycles: bool = False) -> Flow:
     """Give the example's flow; with cycles one party is at two hops."""
     nodes = []
     for id_, column, kind, words, share in _NODES:
@@ -83,7 +86,20 @@ def example_flow(*, by: str = "hop", cycles: bool = False) -> Flow:
             )
         )  # fmt: skip
     bands = [FlowBand(before=a, after=b, share=s, listed=t) for a, b, s, t in _BANDS]
-    return Flow(by=by, columns=_columns(TITLES), nodes=nodes, bands=bands, text="Seven origins.")
+    return flow_of(_columns(TITLES), nodes, bands, by=by)
+
+
+def flow_of(
+    columns: Sequence[FlowColumn],
+    nodes: Sequence[FlowNode],
+    bands: Sequence[FlowBand],
+    *,
+    by: By = "hop",
+) -> Flow:
+    """Put a flow together."""
+    return Flow(
+        by=by, columns=tuple(columns), nodes=tuple(nodes), bands=tuple(bands), text="Drawn."
+    )
 
 
 def _columns(titles: tuple[str, ...]) -> tuple[FlowColumn, ...]:
@@ -113,7 +129,7 @@ def straight_flow(origins: list[tuple[Any, str, float]]) -> Flow:
         )  # fmt: skip
     bands = [FlowBand(before=n.id, after="c", share=n.share, listed=n.listed) for n in nodes[1:]]
     titles = ("Coin", "Origins")
-    return Flow(by="hop", columns=_columns(titles), nodes=nodes, bands=bands, text="Straight.")
+    return flow_of(_columns(titles), nodes, bands)
 
 
 def crowded_flow(origins: int = 8, per_hop: int = 6, hops: int = 4) -> Flow:
@@ -146,7 +162,7 @@ def crowded_flow(origins: int = 8, per_hop: int = 6, hops: int = 4) -> Flow:
         )  # fmt: skip
         bands += [FlowBand(before=f"o{k}", after=to, share=share * s) for to, s in newer]
     titles = ("Coin", *(f"{h} hops" for h in range(1, hops)), f"{hops}+ hops back", "Origins")
-    return Flow(by="hop", columns=_columns(titles), nodes=nodes, bands=bands, text="Crowded.")
+    return flow_of(_columns(titles), nodes, bands)
 
 
 def drawn_coin(asked: CoinAsk, *, flow: Flow | None = None, bits: float = 6.981) -> CoinAnswer:
@@ -159,9 +175,10 @@ def drawn_coin(asked: CoinAsk, *, flow: Flow | None = None, bits: float = 6.981)
     flow = flow or example_flow(by=asked.by)
     last = max(n.column for n in flow.nodes)
     shown = [n for n in flow.nodes if n.column == last and not n.folded]
+    kinds: dict[str, OriginKind] = {k: k for k in get_args(OriginKind)}
     origins = tuple(
         Origin(
-            rank=k, name=n.name or "", words=n.words, kind=n.kind, share=n.share,
+            rank=k, name=n.name or "", words=n.words, kind=kinds[n.kind], share=n.share,
             amount=Amount(smallest="1", shown=f"{n.share * 0.0842:.4f} BTC"),
             label="Exchange North" if n.words == "Exchange North" else None,
         )

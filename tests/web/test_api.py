@@ -9,6 +9,8 @@ from urllib.parse import quote
 
 import pytest
 
+from coinhaze.web.answers import Answers
+from coinhaze.web.app import make_inner
 from coinhaze.web.asks import CoinAsk
 from coinhaze.web.guard import Guard
 from coinhaze.web.models import CoinAnswer, Jobs
@@ -87,6 +89,16 @@ def test_errors_have_a_code_a_message_and_a_fix(
     assert error["message"]
     assert error["fix"]
     assert "secret inside" not in found.text
+
+
+def test_no_request_is_reported_anywhere_whatever_the_environment_says(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("FASTAPI_OTEL_AUTO_CONFIGURE", "true")
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://192.0.2.1:4318")
+    inner = make_inner(Answers(MadeShelf()))
+    told = getattr(inner, "_telemetry", {})
+    assert not [name for name, value in told.items() if value]
 
 
 def test_a_wrong_method_says_which_are_right(app: Guard) -> None:

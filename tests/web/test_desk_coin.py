@@ -83,7 +83,7 @@ def test_pages_of_accounts_have_the_library_s_numbers(
 
 
 @given(strategies.transactions(pools=True), st.sampled_from(["haircut", "uniform"]), st.data())
-@profile(25)
+@profile(15)
 def test_pages_of_coins_and_pools_have_the_library_s_numbers(
     rows: list[strategies.Transaction], policy: str, data: st.DataObject
 ) -> None:

@@ -22,7 +22,7 @@ from coinhaze.web.pages.flow_fold import fold_flow
 from coinhaze.web.pages.flow_layout import Layout, Room, lay_out
 from coinhaze.web.pages.flow_threads import thread_ribbons, thread_shares
 from coinhaze.web.pages.flow_time import MOST_COLUMNS, order_by_time
-from web.drawn import crowded_flow, example_flow, one_origin_flow, straight_flow
+from web.drawn import crowded_flow, example_flow, flow_of, one_origin_flow, straight_flow
 from web.made import HOSTILE
 
 ROOM = Room(352.0, 7.0, 16.0)
@@ -71,7 +71,7 @@ def flows(draw: st.DrawFn) -> Flow:
     ]
     drawn = [FlowBand(before=a, after=b, share=min(s, 1.0)) for (a, b), s in bands.items()]
     heads = [FlowColumn(title=str(c), hop=c, reached=1.0) for c in range(len(columns))]
-    return Flow(by="hop", columns=heads, nodes=nodes, bands=drawn, text="")
+    return flow_of(heads, nodes, drawn)
 
 
 def sums_by_column(flow: Flow) -> list[float]:

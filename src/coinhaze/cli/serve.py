@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -87,6 +88,7 @@ def _app(shelf: Any, token: str, host: str, score: bool) -> Any:
     from coinhaze.web.hosts import Hosts
     from coinhaze.web.server import is_loopback
 
+    threading.Thread(target=shelf.warm, daemon=True).start()  # the first page need not wait
     answers = Answers(shelf)
     for card in shelf.cards() if score else ():
         if card.state == "not scored":

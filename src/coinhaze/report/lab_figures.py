@@ -109,9 +109,9 @@ def plot_technologies(table: pa.Table, axes: Any) -> None:
     order = np.argsort(_column(table, "gained_bits"), kind="stable")
     rows = np.arange(len(order))
     gained, low, high = (_column(table, f"gained_{end}")[order] for end in ("bits", "low", "high"))
-    bars = np.nan_to_num(np.stack([gained - low, high - gained]))
-    axes[0].errorbar(gained, rows, xerr=bars, fmt="o", markersize=3.5, color=COLOURS[0],
-                     elinewidth=1, capsize=2)  # fmt: skip
+    # Broad and pale below a small mark: narrow bands would hide behind a large one.
+    axes[0].hlines(rows, low, high, color=COLOURS[0], alpha=0.4, linewidth=6)
+    axes[0].plot(gained, rows, "o", markersize=2.2, color=COLOURS[0])
     axes[0].axvline(0, color=SOFT, linewidth=0.6)
     axes[0].set_xlabel(f"{GAINED}\nby adopters")
     axes[0].set_yticks(rows, [technology_label(table, k) for k in order.tolist()])
@@ -136,9 +136,10 @@ def plot_gain_for_fees(table: pa.Table, *, ax: Any = None) -> Any:
     rows = np.array(sorted(sharpest.values()))
     ax.axhline(0, color=SOFT, linewidth=0.6)
     low, high = (_column(table, f"gained_{end}")[rows] for end in ("low", "high"))
-    bars = np.nan_to_num(np.stack([gained[rows] - low, high - gained[rows]]))
-    ax.errorbar(fees[rows], gained[rows], bars, fmt="o", markersize=3.5, color=COLOURS[0],
-                elinewidth=0.9, capsize=1.5)  # fmt: skip
+    # Without a band, as after one seed, there is the mark alone.
+    reach = np.where(np.isnan(low), gained[rows], np.stack([low, high]))
+    ax.vlines(fees[rows], *reach, color=COLOURS[0], alpha=0.4, linewidth=6)
+    ax.plot(fees[rows], gained[rows], "o", markersize=2.2, color=COLOURS[0])
     # What costs nothing stands at 0, all else by powers of ten.
     ax.set_xscale("symlog", linthresh=0.01, linscale=0.6)
     ax.set_xlim(-0.003, max(0.02, float(fees.max(initial=0.0)) * 4))
@@ -146,7 +147,6 @@ def plot_gain_for_fees(table: pa.Table, *, ax: Any = None) -> Any:
     ax.set_xlabel(COSTS["fees"].words)
     ax.set_ylabel(GAINED)
     ax.margins(y=0.1)
-    reach = np.stack([gained[rows] - bars[0], gained[rows] + bars[1]])
     _name_marks(ax, [names[k] for k in rows.tolist()], fees[rows], gained[rows], reach)
     return ax
 

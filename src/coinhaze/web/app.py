@@ -26,6 +26,10 @@ from coinhaze.web.ports import Shelf
 from coinhaze.web.problems import Refused, StillWorking, refusal_of
 
 STATIC = Path(__file__).with_name("static")
+# Newer FastAPI can report requests to wherever the environment says. Nothing leaves this machine.
+_SILENT: Any = dict.fromkeys(
+    ("tracing", "metrics", "logs", "operation_spans", "auto_configure"), False
+)
 _log = logging.getLogger("coinhaze.web")
 
 
@@ -65,6 +69,7 @@ def make_inner(answers: Answers) -> FastAPI:
         docs_url=None,  # these pages would load scripts from elsewhere
         redoc_url=None,
         redirect_slashes=False,
+        telemetry=_SILENT,
         lifespan=lifespan,
     )
     app.state.answers = answers

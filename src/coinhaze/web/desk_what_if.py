@@ -17,7 +17,9 @@ from coinhaze.web.desk_views import LARGE
 from coinhaze.web.models import Together, WhatIfAnswer
 from coinhaze.web.words import OWNERSHIP
 
-WIDTH = 0.1  # bits an interval may have before the exact way is taken
+# Bits the intervals of a coin, and of coins together, may have. The exact way takes seconds in a
+# large ledger: while somebody tries coins out, a wider interval at once says more.
+WIDTH, TOGETHER = 0.1, 0.5
 
 
 class WhatIfs(Purses):
@@ -32,7 +34,7 @@ class WhatIfs(Purses):
         if len(graph) > large and self.look.policy != "poison":
             nodes = [int(coin.node or 0) for coin in coins]
             found = mix_nearly(self.views.walk(self.look), nodes)
-            if found.width <= WIDTH:
+            if found.width <= TOGETHER:
                 return self._nearly(coins, nodes, found, settings)
         return self._exactly(coins, settings)
 

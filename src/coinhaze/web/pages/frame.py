@@ -75,10 +75,12 @@ def _header(card: LedgerCard | None, query: str, here: str) -> Html:
         tag("a", words, href=to, kind="nav", aria_current="page" if here == to else None)
         for to, words in _places(card)
     )
+    search = "" if here == START else _search(card, query)
     return Html(
         '<header class="top"><div class="bar1 wrap">'
         f'<a class="brand" href="/" aria-label="coinhaze, start">{LOGO}<span>coinhaze</span></a>'
-        f'{_search(card, query) if here != START else ""}{ledger}<nav class="nav-bar" aria-label="Pages">{nav}</nav><span class="grow"></span>'
+        f'{search}{ledger}<nav class="nav-bar" aria-label="Pages">{nav}</nav>'
+        '<span class="grow"></span>'
         '<span class="chipl stays">Nothing leaves this machine</span>'
         '<button class="btn ic" id="theme" type="button" aria-label="Light or dark">'
         '<span aria-hidden="true">◐</span></button></div></header>\n'
