@@ -15,7 +15,8 @@ from coinhaze.simulate.technology import Realised, Technology
 DENOMINATIONS = tuple(COIN // 10 * 10**k for k in range(4))
 DEPOSIT_GAS, WITHDRAW_GAS = 1_088_354, 301_233
 # A relayer pays the gas of a withdrawal, gets it back and a share on top. The share is chosen: half
-# of the withdrawals by relayer from the pool of 100 ether cost 0.125 % or less, gas included.
+# of the withdrawals by relayer from the pool of 100 ether cost 0.125 % or less, gas included
+# (tests/real/test_real_relayers.py).
 RELAYER_PER_MILLE = 1
 # Chosen, as nothing measured is at hand: deposits begin in the first hours, and wait for a day.
 FIRST_HOURS, WAIT = 24.0, 24.0

@@ -40,7 +40,9 @@ def group_page(
 
     coins = answer.histogram.zeros + sum(answer.histogram.counts)
     chart = (
-        scale_chart(answer.histogram, height=110, whose=f"of this {answer.kind}") if coins else ""
+        scale_chart(answer.histogram, height=110, whose=f"of this {answer.kind}")
+        if coins > 1
+        else ""
     )
     nothing = ""
     if not answer.rows:
@@ -82,8 +84,10 @@ def _identity(answer: GroupAnswer, card: LedgerCard) -> Html:
 
 def _facts(answer: GroupAnswer) -> Html:
     span = DASH
-    if answer.bits_low is not None and answer.bits_high is not None:
-        span = f"{answer.bits_low:.2f} to {answer.bits_high:.2f}"
+    if answer.coins == 1:
+        span = "one coin"
+    elif answer.bits_low is not None and answer.bits_high is not None:
+        span = f"coins have {answer.bits_low:.2f} to {answer.bits_high:.2f}"
     median = DASH if answer.bits_median is None else f"{answer.bits_median:.2f}"
     exposure, words = _exposure(answer)
     cells = [
@@ -92,7 +96,7 @@ def _facts(answer: GroupAnswer) -> Html:
             amount(answer.total),
             f"{answer.unspent:,} unspent of {count_words(answer.coins, 'coin')}",
         ),
-        ("Median bits", median, f"coins have {span}"),
+        ("Median bits", median, span),
         ("Exposure to loaded lists", exposure, words),
     ]
     return tag("dl", together(fact(*cell) for cell in cells), kind="facts three")
@@ -108,7 +112,8 @@ def _exposure(answer: GroupAnswer) -> tuple[str, str]:
         return (TOUCHED if exposure.touched else NOT_TOUCHED), of
     if not exposure.share:
         return "none", f"none found, {at_most_words(exposure.share_high or 0.0)}"
-    return share_words(exposure.share), f"from {of}"
+    amount = "" if exposure.amount is None else f"{exposure.amount.shown} "
+    return share_words(exposure.share), f"{amount}from {of}, {exposure.policy}"
 
 
 def _spends(answer: GroupAnswer, card: LedgerCard) -> Html:

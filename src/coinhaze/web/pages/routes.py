@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Hashable
+from typing import Any
+
 from fastapi import APIRouter, Request
 from fastapi.responses import RedirectResponse, Response
+from starlette.concurrency import run_in_threadpool
 
 from coinhaze.web import replies
-from coinhaze.web.answers import Answers
+from coinhaze.web.answers import Answer, Answers
 from coinhaze.web.asks import (
     CoinAsk,
     CompareAsk,
@@ -55,6 +59,13 @@ def routes(answers: Answers) -> APIRouter:
 def send(page: str, status: int = 200) -> Response:
     """Send a page that nobody keeps."""
     return Response(page, status, media_type=HTML)
+
+
+async def drawn(
+    request: Request, answer: Answer[Any], key: Hashable, make: Callable[[], bytes]
+) -> Response:
+    """Send a page made of an answer, once made and then remembered; drawn apart from the loop."""
+    return await run_in_threadpool(replies.page, request, answer, key, make)
 
 
 def _add_start(router: APIRouter, answers: Answers) -> None:
@@ -140,8 +151,12 @@ def _add_ledger(router: APIRouter, answers: Answers) -> None:
         if found.model.summary is not None and found.model.summary.scored:
             density = (await answers.density(ledger, ask)).model
         page = found.model
-        body = whole_page(page.card.name, ledger_page(page, density), card=page.card)
-        return replies.page(request, found, ("page", page.card.changed), body.encode)
+
+        def make() -> bytes:
+            drawing = ledger_page(page, density)
+            return whole_page(page.card.name, drawing, card=page.card).encode()
+
+        return await drawn(request, found, ("page", page.card.changed), make)
 
     @router.get("/l/{ledger}/table")
     async def table(request: Request, ledger: str) -> Response:
@@ -151,7 +166,7 @@ def _add_ledger(router: APIRouter, answers: Answers) -> None:
         page = table_page(found.model, card)
         here = f"{ledger_link(ledger)}/table"
         body = whole_page(f"Coins of {card.name}", page, card=card, here=here)
-        return replies.page(request, found, "page", body.encode)
+        return await drawn(request, found, "page", body.encode)
 
     @router.get("/l/{ledger}/table.{kind}")
     async def table_data(request: Request, ledger: str, kind: str) -> Response:
@@ -194,8 +209,8 @@ def _add_coin(router: APIRouter, answers: Answers) -> None:
             return whole_page(coin_title(found.model), coin_page(view), card=card).encode()
 
         if ties or view.list_changed:
-            return Response(make(), media_type=HTML)
-        return replies.page(request, found, ("page", card.changed), make)
+            return Response(await run_in_threadpool(make), media_type=HTML)
+        return await drawn(request, found, ("page", card.changed), make)
 
     @router.get("/l/{ledger}/coin/{name}/comparators")
     async def comparators(request: Request, ledger: str, name: str) -> Response:
@@ -204,7 +219,7 @@ def _add_coin(router: APIRouter, answers: Answers) -> None:
         found = await answers.comparators(ledger, name, ask)
         card = answers.card(ledger)
         page = whole_page(f"{name} by other rules", comparators_part(found.model), card=card)
-        return replies.page(request, found, "page", page.encode)
+        return await drawn(request, found, "page", page.encode)
 
 
 def _coin_data(ledger: str, name: str, ask: CoinAsk) -> str:
@@ -269,7 +284,7 @@ def _add_groups(router: APIRouter, answers: Answers) -> None:
         def make() -> bytes:
             return whole_page(title, group_page(found.model, card, ask, lists), card=card).encode()
 
-        return replies.page(request, found, "page", make)
+        return await drawn(request, found, "page", make)
 
 
 def _group_data(ledger: str, kind: GroupKind, name: str, ask: PageAsk) -> str:

@@ -1,0 +1,19 @@
+"""The benchmarks of the server run; what they promise is for a machine that does nothing else."""
+
+from __future__ import annotations
+
+import pytest
+from benchmarks import serving, soak
+
+
+def test_a_server_answers_as_often_as_it_is_asked(capsys: pytest.CaptureFixture[str]) -> None:
+    loads = serving.main(None, rate=20, seconds=1, size=0.0005)
+    assert [load.wrong for load in loads] == [0, 0]
+    assert loads[0].requests == 20
+    assert loads[1].requests > 0
+    assert "p99" in capsys.readouterr().out
+
+
+def test_a_soak_asks_for_everything_and_meets_no_bug(capsys: pytest.CaptureFixture[str]) -> None:
+    soak.main(seconds=5, size=0.0005)
+    assert "answers by status" in capsys.readouterr().out
