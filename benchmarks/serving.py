@@ -70,6 +70,7 @@ async def ask_at(served: Served, paths: Sequence[str], *, rate: float, seconds: 
             late.append(time.perf_counter() - (due if rate < float("inf") else now))
             wrong += status != 200
         writer.close()
+        await writer.wait_closed()
 
     await asyncio.gather(*(connection() for _ in range(CONNECTIONS)))
     took = time.perf_counter() - began
@@ -141,6 +142,7 @@ async def _once(served: Served, paths: Sequence[str]) -> None:
         status = await _one(reader, writer, served, path)
         assert status == 200, (path, status)
     writer.close()
+    await writer.wait_closed()
 
 
 def _pin(pid: int, core: int) -> None:

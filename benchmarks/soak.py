@@ -31,7 +31,7 @@ from coinhaze.simulate import simulate_week
 CLIENTS = 4
 MOST_GROWTH = 0.05
 FIFTHS, FULL = 5, 2  # caches are full after so many
-NAMES = 100  # coins of each ledger that are asked about
+NAMES = 40  # coins of each ledger that are asked about
 POLICIES = ("haircut", "uniform", "fifo", "lifo")
 
 
@@ -128,8 +128,9 @@ def _soak(served: Served, seconds: float, seed: int) -> float:
         least.append(_least_memory(served.process.pid, end))
         asked = sum(asker.seen.total() for asker in askers)
         print(f"{asked:>8,} answers, memory {least[-1] / 2**20:.1f} MB", flush=True)
-    for thread in threads:
+    for thread, asker in zip(threads, askers, strict=True):
         thread.join()
+        asker.http.close()
     seen: Counter[int] = sum((asker.seen for asker in askers), Counter())
     slowest = max(asker.slowest for asker in askers)
     growth = least[-1] / least[FULL] - 1

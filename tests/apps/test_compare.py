@@ -347,6 +347,13 @@ def test_a_folder_that_is_no_comparison_is_refused(tmp_path: Path) -> None:
         score_ledgers([], tmp_path / "file" / "r")
 
 
+def test_a_broken_file_of_walks_is_named(ten: Path, tmp_path: Path) -> None:
+    compare(ten, to=tmp_path / "r")
+    growth_beside(tmp_path / "r/scores/ten-temporal.parquet").write_bytes(b"PAR1")
+    with pytest.raises(InputError, match=r"growth/ten-temporal\.parquet: cannot be read"):
+        write_report(tmp_path / "r")
+
+
 def test_other_parquet_files_are_no_score_files(tmp_path: Path) -> None:
     import pyarrow as pa
 

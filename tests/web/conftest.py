@@ -17,6 +17,7 @@ import pytest
 from coinhaze.ledger import write_folder
 from coinhaze.simulate import simulate_town
 from coinhaze.simulate.account_weeks import dai_week
+from coinhaze.simulate.bitcoin import bitcoin_week
 from coinhaze.web.answers import Answers
 from coinhaze.web.app import guarded
 from coinhaze.web.client import Client
@@ -64,7 +65,7 @@ def running(shelf: AnyShelf, *, patience: float = 5.0) -> Iterator[Site]:
 
 @pytest.fixture(scope="session")
 def town_site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    """Real ledgers: a town, three transfers, some of a token's week, one that is gone; a list."""
+    """Real ledgers: a town, three transfers, parts of two weeks, one that is gone; a list."""
     folder = tmp_path_factory.mktemp("served")
     os.environ.setdefault("XDG_CACHE_HOME", str(folder / "cache"))
     ledger = simulate_town(transactions=900, people=60)
@@ -73,8 +74,9 @@ def town_site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     (folder / "list.txt").write_text("miner0\nperson3\nperson7\n")
     (folder / "labels.csv").write_text(f'address,label\nperson1,"{HOSTILE}"\nexchange,Exchange\n')
     write_folder(dai_week(size=0.002), folder / "dai")
+    write_folder(bitcoin_week(size=0.0005), folder / "week")
     shelf = Shelf(
-        [folder / "town", folder / "pay.csv", folder / "dai", folder / "gone.csv"],
+        [folder / name for name in ("town", "pay.csv", "dai", "week", "gone.csv")],
         make_desk=desk_of,
         lists={"sanctions": folder / "list.txt"},
         labels=[folder / "labels.csv"],

@@ -79,11 +79,15 @@ def _write_page(
 
 def _grown(paths: Sequence[Path], files: Sequence[ScoreFile]) -> Growths:
     """Read the tables of bits along walks that lie beside the score files."""
-    return {
-        (file.name, file.time): pq.read_table(beside)
-        for path, file in zip(paths, files, strict=True)
-        if (beside := growth_beside(path)).exists()
-    }
+    found = {}
+    for path, file in zip(paths, files, strict=True):
+        beside = growth_beside(path)
+        if beside.exists():
+            try:
+                found[file.name, file.time] = pq.read_table(beside)
+            except (OSError, ValueError) as error:
+                raise InputError(f"{beside}: cannot be read: {error}") from None
+    return found
 
 
 def _manifest(folder: Path) -> dict[str, Any]:

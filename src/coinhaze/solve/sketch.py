@@ -129,7 +129,8 @@ class _Taken:
         known = columns.priors.total[columns.of_state[asked.scored]] * math.log(2)
         held = asked.chain.graph.kinds[asked.rows[asked.answered]] != Kind.burn
         n = len(asked.scored)
-        rows_of = np.bincount(asked.row_of, weights=held.astype(np.float64), minlength=n)
+        rows_of: Floats = np.zeros(n)
+        np.add.at(rows_of, asked.row_of, held)
         return cls(asked, columns, np.zeros(n), alone, known, rows_of)
 
     @property

@@ -10,7 +10,8 @@ from fastapi.responses import RedirectResponse, Response
 from starlette.concurrency import run_in_threadpool
 
 from coinhaze.web import replies
-from coinhaze.web.answers import Answer, Answers
+from coinhaze.web.answer import Answer
+from coinhaze.web.answers import Answers
 from coinhaze.web.asks import (
     CoinAsk,
     CompareAsk,
