@@ -43,7 +43,7 @@ def approaches(ledger: CoinLedger) -> dict[str, Callable[[], Floats]]:
     found: dict[str, Callable[[], Floats]] = {
         "bits, with possible sources": lambda: coinhaze.score(chain).bits,
         "bits, preview": lambda: coinhaze.score(chain, accuracy="preview").bits,
-        "bits, fifo": lambda: coinhaze.score(graph, policy="fifo").bits,
+        "fifo-bits": lambda: coinhaze.score(graph, policy="fifo").bits,
     }
     found |= {name: partial(compared, name) for name in COMPARATORS if name not in OF_SCORES}
     return found | {f"taint, {p}": partial(tainted, p) for p in ("poison", "fifo", "lifo", "tiho")}

@@ -72,10 +72,10 @@ APPROACHES: Mapping[str, Approach] = {
         Approach("bits", "Shannon entropy over sources: this software's score", _bits()),
         Approach("min-entropy", "bits of the likeliest source", lambda w: _scores(w).min_entropy),
         Approach(
-            "bits, fifo", "the same score over parcels, first in first out", _bits(policy="fifo")
+            "fifo-bits", "the same score over parcels, first in first out", _bits(policy="fifo")
         ),
         Approach(
-            "bits, lifo", "the same score over parcels, last in first out", _bits(policy="lifo")
+            "lifo-bits", "the same score over parcels, last in first out", _bits(policy="lifo")
         ),
         *(
             Approach(c.name, c.says, _compared(c.name), of_rings=c.name == "matching")

@@ -168,11 +168,10 @@ def try_approaches(
     ['range', 'fine-grained', 'decay', 'tamper-resistant', 'subjective']
     """
     unknown = [name for name in approaches if name not in APPROACHES]
-    if unknown or seeds < 1:
-        raise UsageError(
-            f"approaches are {', '.join(APPROACHES)}, tried on one ledger or more; "
-            f"not {', '.join(unknown) or seeds}"
-        )
+    if unknown:
+        raise UsageError(f"no approach {unknown[0]!r}: one of {', '.join(APPROACHES)}")
+    if seeds < 1:
+        raise UsageError(f"seeds is how many random ledgers are tried, 1 or more, not {seeds}")
     found = []
     for name in approaches:
         approach = APPROACHES[name]

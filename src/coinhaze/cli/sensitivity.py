@@ -69,7 +69,7 @@ def command(
 
         document = {"provenance": about, "choices": table.to_pylist()}
         click.echo(json.dumps(document, indent=1, allow_nan=False))
-    elif output is None:
+    else:
         from rich.console import Console
 
         from coinhaze.report.sensitivity import sensitivity_table

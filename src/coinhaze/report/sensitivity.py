@@ -53,7 +53,8 @@ def plot_sensitivity(table: pa.Table, *, ax: Any = None) -> Any:
     for at, value in zip(place.tolist(), moved.tolist(), strict=True):
         # The figure stands beyond the end of its bar.
         side = -1 if value < 0 else 1
-        ax.text(value + side * 0.03 * widest, at, f"{value:+.2f}", va="center", fontsize=6.5,
+        told = f"{round(value, 2) + 0.0:+.2f}"  # no minus before a zero
+        ax.text(value + side * 0.03 * widest, at, told, va="center", fontsize=6.5,
                 ha="right" if side < 0 else "left")  # fmt: skip
     ax.set_yticks(place, [f"{row['choice']}: {row['what']}" for row in rows])
     ax.set_ylim(-0.6, len(rows) - 0.4)
