@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from collections import defaultdict
 
 import pytest
@@ -22,6 +23,7 @@ from coinhaze.web.pages.flow_fold import fold_flow
 from coinhaze.web.pages.flow_layout import Layout, Room, lay_out
 from coinhaze.web.pages.flow_threads import thread_ribbons, thread_shares
 from coinhaze.web.pages.flow_time import MOST_COLUMNS, order_by_time
+from coinhaze.web.pages.text_fit import fit_text, text_width
 from web.drawn import crowded_flow, example_flow, flow_of, one_origin_flow, straight_flow
 from web.made import HOSTILE
 
@@ -235,3 +237,48 @@ def test_a_flow_has_one_tab_stop(flow: Flow) -> None:
 
 def test_the_same_flow_is_drawn_the_same() -> None:
     assert draw_flow(crowded_flow(), Picture()) == draw_flow(crowded_flow(), Picture())
+
+
+def test_an_origin_keeps_its_own_name_where_what_it_came_through_does_not_fit() -> None:
+    words = "alice, through somebody with a very long name on the list"
+    drawn = draw_wide(straight_flow([("listed", words, 0.6), ("mined", "b", 0.4)]), Picture())
+    assert re.findall(r'class="lb halo"[^>]*>([^<]*) <tspan', drawn)[0].strip() == "⚑ alice"
+
+
+def slow_fit(text: str, width: float, size: float) -> str:
+    """Shorten a letter at a time."""
+    if text_width(text, size) <= width:
+        return text
+    for kept in range(len(text) - 1, 1, -1):
+        tail = min(4, kept // 2)
+        short = f"{text[: kept - tail].rstrip()}…{text[len(text) - tail :]}"
+        if text_width(short, size) <= width:
+            return short
+    return ""
+
+
+@given(st.text("i w.Wfé漢", max_size=60), st.floats(-5, 300), st.sampled_from([10.0, 12.5]))
+def test_text_is_shortened_as_a_letter_at_a_time(text: str, width: float, size: float) -> None:
+    assert fit_text(text, width, size) == slow_fit(text, width, size)
+
+
+LONG = {"word": "w" * 100_000, "words": "ab " * 33_333, "blanks": "a" + " " * 99_995 + "bcde"}
+
+
+@pytest.mark.parametrize("name", LONG.values(), ids=LONG.keys())
+def test_a_name_of_100000_letters_takes_no_time(name: str) -> None:
+    begun = time.process_time()
+    assert text_width(fit_text(name, 150, 12.5), 12.5) <= 150
+    assert time.process_time() - begun < 0.05
+
+
+@pytest.mark.parametrize("label", [False, True], ids=["name", "label"])
+@pytest.mark.parametrize("name", LONG.values(), ids=LONG.keys())
+def test_long_names_are_drawn_at_once(name: str, label: bool) -> None:
+    flow = straight_flow([("mined", name, 0.5), ("listed", name, 0.5)])
+    if label:
+        nodes = tuple(node.model_copy(update={"label": name}) for node in flow.nodes)
+        flow = flow.model_copy(update={"nodes": nodes})
+    begun = time.process_time()
+    draw_flow(flow, Picture())
+    assert time.process_time() - begun < 0.5

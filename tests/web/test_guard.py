@@ -243,6 +243,17 @@ def test_too_many_changes_from_one_place_are_refused() -> None:
     assert codes[-1] == 429
 
 
+def test_strangers_and_other_sites_use_up_nothing_of_the_owners() -> None:
+    app = made_app(requests=5.0, changes=2.0)
+    evil = {"sec-fetch-site": "cross-site", "origin": "http://evil.example"}
+    for _ in range(60):
+        assert ask(app, WHAT_IF, method="POST", json=COINS, headers=evil).status_code == 403
+        ask(app, LEDGERS, token=False)
+    assert ask(app, LEDGERS, token=False).status_code == 429
+    assert ask(app, LEDGERS).status_code == 200
+    assert ask(app, WHAT_IF, method="POST", json=COINS).status_code == 200
+
+
 def test_so_many_are_answered_at_once_some_wait_and_the_rest_are_refused() -> None:
     busy: list[int] = []
     most = 0

@@ -141,6 +141,20 @@ def test_a_request_that_dribbles_in_is_dropped(folder: Path) -> None:
             one.close()
 
 
+@pytest.mark.parametrize("body", [b"Transfer-Encoding: chunked", b"Content-Length: 100000"])
+@pytest.mark.parametrize("path", [b"/x", b"/static/app.css"])
+def test_a_body_that_is_not_wanted_holds_no_connection(
+    served: Served, path: bytes, body: bytes
+) -> None:
+    head = b"POST " + path + b" HTTP/1.1\r\nHost: 127.0.0.1\r\n" + body + b"\r\n\r\n"
+    with socket.create_connection(("127.0.0.1", served.port), timeout=5) as sock:
+        sock.sendall(head)
+        found = b""
+        while piece := sock.recv(65536):  # until the server closes: a timeout fails
+            found += piece
+    assert found.split(b" ")[1] in (b"400", b"401", b"403")
+
+
 def test_the_token_is_written_once_and_nowhere_else(served: Served) -> None:
     headers = served.bearer
     httpx2.get(f"{served.address}/?token={served.token}")
@@ -202,6 +216,12 @@ def test_a_token_others_can_read_or_guess_is_refused(tmp_path: Path) -> None:
 def test_a_port_that_is_taken_is_named(served: Served) -> None:
     with pytest.raises(UsageError, match="--port 0"):
         server.listen("127.0.0.1", served.port)
+
+
+def test_answers_are_sent_at_once() -> None:
+    # asyncio turns Nagle's waiting off for sockets that say they are TCP, and for no others.
+    with server.listen("127.0.0.1", 0) as sock:
+        assert sock.proto == socket.IPPROTO_TCP
 
 
 def test_two_clients_and_a_long_job_do_not_wait_for_each_other(

@@ -18,7 +18,9 @@ NEVER = ("anonymous", "safe", "clean", "dirty", "guilt", "owner", "chance that")
     [
         (0.0, "One possible origin under this rule"),
         (0.5, "One origin holds most of it"),
-        (1.0, "One origin holds most of it"),
+        (0.92, "One origin holds most of it"),
+        (0.971, "Two likely origins"),
+        (1.0, "Two likely origins"),
         (1.01, "A few likely origins"),
         (3.32, "A few likely origins"),
         (3.33, "Tens of likely origins"),
@@ -31,6 +33,14 @@ NEVER = ("anonymous", "safe", "clean", "dirty", "guilt", "owner", "chance that")
 )
 def test_bands_name_sizes(bits: float, said: str) -> None:
     assert words.band_words(bits) == said
+
+
+@given(st.floats(1e-9, 1.0))
+def test_a_band_does_not_speak_against_its_sentence(bits: float) -> None:
+    said = words.band_words(bits)
+    assert (said == "One origin holds most of it") == (2.0**bits <= 1.9)
+    if words.equal_words(bits) == "2.0":
+        assert said == "Two likely origins"
 
 
 @pytest.mark.parametrize(

@@ -9,10 +9,10 @@ EXACT = 1e-6  # bits; intervals as narrow as this are roundings alone
 
 IS_NOT = (
     "No proof of where money came from or whose it was: it is a measure of doubt, by a rule.",
-    "No anonymity against those who know more than the ledger: who sees your connection, your "
-    "orders, or an exchange's books.",
+    "No shelter from those who know more than the ledger: who sees your connection, your orders, "
+    "or an exchange's books.",
     "Nothing about money before or outside this ledger, and nothing about what you do next.",
-    "No legal finding: exposure is a share of money by a rule, not guilt.",
+    "No legal finding, and no verdict on anyone: exposure is a share of money by a rule.",
 )
 HAIRCUT = (
     "A payment is taken to be made of its coins by value (the haircut rule). That is a convention: "
@@ -69,21 +69,23 @@ def would_change(wallet: Wallet) -> list[str]:
     rule = HAIRCUT if settings.get("policy") == "proportional" else UNIFORM
     known = "none are given" if not settings.get("links") else f"{settings['links']} payments"
     lines = [
-        f"The rule. {rule} Others: --policy; coinhaze score --policy fifo or lifo.",
-        f"What the observer knows: --links tells where payments came from ({known}). Every payment "
-        "somebody learns to link can lower the bits, also later.",
+        f"The rule. {rule} Another rule, another number.",
+        f"What the observer knows of where payments came from ({known}). Every payment somebody "
+        "learns to link can lower the bits, also later.",
         "The window. Money from before it is one origin a coin; an earlier start can raise the "
         "bits or lower them.",
     ]
     if wallet.purse.exposed is None:
-        lines.append("Exposure is not told: no addresses are named with --exposed.")
+        lines.append("Exposure is not told: no exposed addresses are named.")
     else:
         lines.append(
             f"The list of exposed addresses ({wallet.purse.exposed.settings['listed']} found in "
             "the ledger): another list, other exposure. Bits do not depend on it."
         )
         lines += [f"{note}." for note in wallet.purse.exposed.notes if note.startswith("list: ")]
-    lines.append("What is suggested depends on --amount, and on --limit where exposure is told.")
+    lines.append(
+        "What is suggested depends on the amount, and where exposure is told on its limit."
+    )
     return lines
 
 

@@ -30,7 +30,8 @@ if TYPE_CHECKING:
     "--conventions", type=click.Choice(["ours", "paper"]), default="ours",
     help="Whose rules make the graphs. [default: ours]",
 )  # fmt: skip
-@some_options("--from", "--to", "--token", "--unknown", "--mint", "--pools", "--listed")
+@some_options("--from", "--to", "--token", "--unknown", "--mint", "--pools")
+@click.option("--listed", help="A FILE with one name a line: exposure to these beside the bits.")
 @click.option("--history", multiple=True, help="NAME=FILE: what entered a ledger's pools before.")
 @click.option(
     "--mean-error", type=click.FloatRange(0, min_open=True), default=0.05, show_default=True,

@@ -42,6 +42,7 @@ def command(
     _need_extra()
     from coinhaze.web import server
 
+    server.share_memory()
     server.check_place(host, allow_remote=allow_remote, token_file=token_file)
     token = server.new_token() if token_file is None else server.read_token(token_file)
     shelf = _shelf(ledgers, lists, labels)

@@ -218,7 +218,8 @@ def _draw_growth(growth: Growths, looks: Looks, folder: Path) -> Figure:
 def _walked(table: pa.Table) -> str:
     """Say which walks a table is about, as it tells itself."""
     about = (table.schema.metadata or {}).get(b"coinhaze")
-    return "walks from every source" if about is None else str(json.loads(about)["told"])
+    told = {} if about is None else json.loads(about)
+    return str(told.get("told", "walks from every source"))
 
 
 def measured(files: Sequence[ScoreFile]) -> str:

@@ -148,9 +148,10 @@ def _grown(growth: Growths) -> list[str]:
         bits = np.array(table["bits_mean"].to_pylist(), dtype=np.float64)[enough]
         peak = int(np.nanargmax(bits))
         top, last = float(bits[peak]), float(bits[-1])
-        rises.append((top - float(bits[0]), name, time, peak, top, last))
-    _, name, time, peak, top, last = max(rises)
-    then = f", and {last:.2f} where the last walks are" if top - last > 0.05 else ""
+        rises.append((top - float(bits[0]), name, time, peak, top, last, len(bits) - 1))
+    _, name, time, peak, top, last, end = max(rises)
+    far = f", and {last:.2f} after {end}, the most that one walk in a hundred makes"
+    then = far if top - last > 0.05 else ""
     times = "payment" if peak == 1 else "payments"
     return [
         f"Money that is paid on gains bits most on {name} ({time}): {top:.2f} on average after "

@@ -16,6 +16,7 @@ _LATEX = {
     "~": r"\textasciitilde{}",
     "^": r"\textasciicircum{}",
     "±": r"$\pm$",
+    "|": r"\textbar{}",
     **{c: "\\" + c for c in "&%$#_{}"},
 }
 # Whatever would end a line or a cell, or cannot be seen.

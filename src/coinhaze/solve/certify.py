@@ -21,6 +21,8 @@ from coinhaze.solve.stream_kernels import WIDTH
 from coinhaze.solve.sums import Sums
 
 CERTIFICATE = 1e-9
+# A row that lacks no more than this is whole: it moves bits by less than 1e-7.
+NOTHING = 1e-9
 
 
 def certified(
@@ -82,10 +84,16 @@ def certified(
         conditional_bits=spread(np.maximum(conditional(sums.entropy, sums.mass), 0.0))
         if chain.listed
         else None,
-        bits_unmodified=spread(np.maximum(sums.entropy, 0.0)) if chain.history else None,
+        bits_unmodified=spread(_unmodified(sums)) if chain.history else None,
         renyi={o: spread(np.maximum(_renyi(sums, bits, counts, renyi, o), 0.0)) for o in renyi},
         conservation=conservation,
     )
+
+
+def _unmodified(sums: Sums) -> Floats:
+    """Give bits without the histories of sources; no answer where some of the row was dropped."""
+    known = sums.missing <= NOTHING
+    return np.where(known, np.maximum(sums.entropy, 0.0), np.nan)
 
 
 def plain_orders(renyi: Sequence[float]) -> Floats:

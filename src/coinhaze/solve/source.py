@@ -94,6 +94,7 @@ def _is_readable(thing: Any) -> bool:
 
 
 def only(settings: dict[str, Any], names: frozenset[str]) -> dict[str, Any]:
+    """Give the settings of these names."""
     return {k: v for k, v in settings.items() if k in names}
 
 

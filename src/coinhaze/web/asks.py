@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
@@ -15,14 +16,22 @@ By = Literal["hop", "time"]
 Id = Annotated[str, StringConstraints(pattern=r"^[a-z0-9_-]{1,64}$")]
 # A list as links name it: its name, and the first digits of its digest if that is to be checked.
 ListName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9_-]{1,64}(@[0-9a-f]{4,64})?$")]
-# A coin, account, address or transaction: what a ledger calls it. No control characters.
-Name = Annotated[str, StringConstraints(pattern=r"^[^\x00-\x1f\x7f]{1,512}$")]
+# A coin, account, address or transaction as it is asked for. No control characters. What is
+# answered has no such bounds: a ledger may hold any name.
+LONGEST_NAME = 16_384
+Name = Annotated[
+    str,
+    StringConstraints(min_length=1, max_length=LONGEST_NAME, pattern=r"^[^\x00-\x1f\x7f]*$"),
+]
 Digits = Annotated[str, StringConstraints(pattern=r"^[0-9]{1,80}$")]
 
 # A box of a flow, as the flow's answer names it.
 NodeId = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]{1,16}$")]
 
 SLASH = "\x1f"  # stands for an escaped slash inside one part of a path
+# Parts of a path that mean a folder, whatever way they are written: browsers take them out. Such a
+# name gets a slash before it, and so does one that already looks like that.
+_DOTS = re.compile(r"/*\.{1,2}")
 
 MOST_ROWS = 1_000  # of a page of a table
 MOST_NODES = 300  # of a flow
@@ -40,10 +49,20 @@ def _apart(value: Any) -> Any:
 def name_in_path(text: str) -> str:
     """Give a name as a ledger has it, from an address whose `%2F` was kept apart from `/`.
 
-    >>> name_in_path("a\x1fb")
-    'a/b'
+    >>> name_in_path("a\x1fb"), name_in_path("\x1f.."), name_in_path("..")
+    ('a/b', '..', '..')
     """
-    return text.replace(SLASH, "/")
+    name = text.replace(SLASH, "/")
+    return name[1:] if name.startswith("/") and _DOTS.fullmatch(name) else name
+
+
+def name_for_path(name: str) -> str:
+    """Give a name as an address can hold it, before it is escaped; `name_in_path` undoes it.
+
+    >>> name_for_path(".."), name_for_path("/."), name_for_path("a.b")
+    ('/..', '//.', 'a.b')
+    """
+    return f"/{name}" if _DOTS.fullmatch(name) else name
 
 
 class Model(BaseModel):
@@ -95,7 +114,7 @@ class CompareAsk(Settings):
 class SearchAsk(Model):
     """What to look for."""
 
-    q: str = Field(min_length=1, max_length=500)
+    q: str = Field(min_length=1, max_length=LONGEST_NAME)
 
 
 class TableAsk(Settings):

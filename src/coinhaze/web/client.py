@@ -34,6 +34,7 @@ from coinhaze.web.asks import (
     TableAsk,
     WalletAsk,
     WhatIfAsk,
+    name_for_path,
 )
 
 ROOT = "/api/v1"
@@ -252,7 +253,7 @@ def _raised(response: httpx2.Response) -> CoinhazeError:
 
 
 def _of(ledger: str, *parts: str) -> str:
-    return "/ledgers/" + "/".join(quote(part, safe="") for part in (ledger, *parts))
+    return "/ledgers/" + "/".join(quote(name_for_path(part), safe="") for part in (ledger, *parts))
 
 
 def _id(job: str | models.Job) -> str:

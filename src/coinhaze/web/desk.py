@@ -23,8 +23,8 @@ from coinhaze.web.desk_memo import Memo
 from coinhaze.web.desk_nodes import Nodes
 from coinhaze.web.desk_places import ZERO, counted, curve_of, density_of, histogram_of
 from coinhaze.web.desk_search import Seeker
-from coinhaze.web.desk_table import Table
-from coinhaze.web.desk_views import Look, Views
+from coinhaze.web.desk_table import Exposures, Table
+from coinhaze.web.desk_views import SMALL, Look, Views
 from coinhaze.web.desk_wallet import Wallets
 from coinhaze.web.desk_what_if import WhatIfs
 from coinhaze.web.models import (
@@ -104,7 +104,6 @@ class Desk:
     def facts(self) -> dict[str, Any]:
         """Give what a card tells of the ledger itself: kind, network, unit, what can be asked."""
         views = self.views
-        times = () if views.default.view == "coin" else ("stationary", "temporal")
         return {
             "kind": "coins" if views.default.view != "account" else "accounts",
             "hides_amounts": self.book.hides_amounts,
@@ -112,7 +111,7 @@ class Desk:
             "unit": self.book.unit,
             "policies": views.policies,
             "views": views.views,
-            "times": times,
+            "times": views.times,
         }
 
     def settings(self, asked: Asked) -> Asked:
@@ -156,7 +155,8 @@ class Desk:
         question, _ = self._question(name, asked)
         row, told = question.row, question.told
         own = question.nodes.name(question.node)
-        first = 0 if after is None else place_of_cursor(after, own, most=len(row)) + 1
+        bound = self.digest, question.look, own
+        first = 0 if after is None else place_of_cursor(after, *bound, most=len(row)) + 1
         last = min(first + limit, len(row))
         return OriginsPage(
             ledger=self.id,
@@ -165,7 +165,7 @@ class Desk:
             total=len(row),
             rows=told.origins(row, np.arange(first, last)),
             other=row.other(np.arange(first, last)),
-            after=cursor_at(last - 1, own) if 0 < last < len(row) else None,
+            after=cursor_at(last - 1, *bound) if 0 < last < len(row) else None,
         )
 
     def origin_batches(self, name: str, asked: Settings) -> Iterator[pa.RecordBatch]:
@@ -174,13 +174,16 @@ class Desk:
         row = question.row
         for first, last in [(0, 0), *_parts(len(row))]:
             some = pa.array(row.outcomes[first:last].astype(np.int64))
-            yield pa.record_batch(
-                {
-                    "rank": pa.array(np.arange(first, last)),
-                    "origin": row.belief.outcomes.take(some).cast(pa.string()),
-                    "share": pa.array(row.shares[first:last]),
-                }
-            )
+            columns = {
+                "rank": pa.array(np.arange(first, last)),
+                "origin": row.belief.outcomes.take(some).cast(pa.string()),
+                "share": pa.array(row.shares[first:last]),
+            }
+            # Of each share what came from the list; ordered rules and poison do not tell it apart.
+            parts = question.threads(np.arange(first, last))
+            if parts is not None:
+                columns["exposure"] = pa.array(parts, pa.float64())
+            yield pa.record_batch(columns)
 
     def group(
         self, kind: GroupKind, name: str, asked: Settings, *, after: str | None, limit: int
@@ -192,9 +195,12 @@ class Desk:
         settings = self.settings(asked)
         return grouping.answer(found, settings, digest=self.digest, after=after, limit=limit)
 
-    def _table(self, asked: Settings) -> Table:
+    def _table(self, asked: Settings, *, exposed: bool = True) -> Table:
         look = self.views.look(asked)
-        return Table(self.views.scores(look), self._nodes(look))
+        scores, exposure = self.views.scores(look), None
+        if look.list is not None and exposed:
+            exposure = Exposures.of(scores, self.views.listed_scores(look))
+        return Table(scores, self._nodes(look), exposure=exposure, bound=(self.digest, look))
 
     def table(self, asked: TableAsk) -> TablePage:
         """Give a page of the table."""
@@ -223,9 +229,15 @@ class Desk:
         return Curve(card=self.card(), summary=summary_of(scores), bits=bits, share=share)
 
     def ledger(self, asked: Settings) -> LedgerPage:
-        """Give the ledger's page."""
-        table = self._table(asked)
+        """Give the ledger's page; of a large ledger only its table tells exposure: that is long."""
+        quick = len(self.views.chain) <= SMALL
+        table = self._table(asked, exposed=quick)
         scores = table.scores
+        notes = list(scores.notes())
+        if self.views.no_snapshots is not None:
+            notes.append(f"{self.views.no_snapshots}.")
+        if asked.list is not None and not quick:
+            notes.append("Exposure is not told here: the table tells it, after a while.")
         answered = int(np.sum(~np.isnan(scores.bits)))
         order = table.order("-bits")[:answered]
         return LedgerPage(
@@ -235,7 +247,7 @@ class Desk:
             histogram=histogram_of(scores),
             most=table.rows(order[:ENDS]),
             fewest=table.rows(table.order("bits")[:answered][:ENDS]),
-            notes=scores.notes(),
+            notes=tuple(notes),
             provenance=self.provenance | {"settings": dict(scores.chain.settings)},
         )
 

@@ -5,16 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from coinhaze.chain import AbsorbingChain
+from coinhaze.chain.outcomes import SourceNames
 from coinhaze.errors import AccuracyError
-from coinhaze.ledger.amounts import Bools
+from coinhaze.ledger.amounts import Bools, Ints
 from coinhaze.solve import Parcels, origins
 from coinhaze.solve.in_order import origins_in_order
 from coinhaze.solve.past import Past, past_of
 from coinhaze.web.asks import CoinAsk
-from coinhaze.web.desk_exposure import SLACK, is_untouched, met, tell_exposure
+from coinhaze.web.desk_exposure import SLACK, Met, is_untouched, met, tell_exposure, threads
 from coinhaze.web.desk_flow import Opened, coin_node, draw_flow, origin_nodes, straight_flow
 from coinhaze.web.desk_nodes import Nodes
 from coinhaze.web.desk_origins import Row, Told
@@ -28,6 +30,7 @@ from coinhaze.web.words import (
     equal_words,
     range_words,
     sentence,
+    short_id,
     though_words,
 )
 
@@ -79,6 +82,34 @@ class Question:
     def told(self) -> Told:
         """Tells of this coin's origins."""
         return Told(self.nodes, self.belief, self.listed_nodes, self.nodes.balance(self.node))
+
+    @cached_property
+    def met(self) -> Met | None:
+        """What of its money met the list; None where none is asked for."""
+        if self.listed is None:
+            return None
+        return met(self.views, self.look, self.listed, self.node, self.past)
+
+    @property
+    def meets(self) -> float:
+        """The share that met the list, 0 where that is not told."""
+        return self.met.share if self.met is not None and self.met.known else 0.0
+
+    @property
+    def through(self) -> str:
+        """What listed money came through, in words."""
+        if self.met is None or self.listed is None or len(self.met.entries) != 1:
+            return "listed addresses"
+        name = self.listed.names[next(iter(self.met.entries))]
+        return self.nodes.labels.get(name, short_id(name))
+
+    def threads(self, ranks: Ints) -> list[float] | None:
+        """Give of some origins the part that met the list; None where that is not told apart."""
+        listed, past = self.listed_nodes, self.past
+        if listed is None or past is None or not isinstance(past.chain.outcomes, SourceNames):
+            return None
+        found = threads(past, listed, self.row.outcomes[ranks], self.row.shares[ranks])
+        return [float(part) for part in found]
 
     @property
     def untouched(self) -> bool:
@@ -205,14 +236,20 @@ def _flow(
     if by == "time" and not _tells_time(nodes, question.node):
         by, notes = "hop", (NO_TIME,)
     shown = question.told.origins(row, ranks) if opened.origins else first
-    boxes = origin_nodes(shown, row.other(ranks))
+    through = question.through
+    boxes = origin_nodes(
+        shown, row.other(ranks), question.threads(ranks), met=question.meets, through=through
+    )
     if past is None or not len(row):
         meets = sum(node.listed for node in boxes)
         itself = coin_node(nodes, question.node, listed=meets)
         text = PARCELS if past is None else NOT_TOUCHED.capitalize() + "."
         return straight_flow(itself, boxes, by=by, text=text), notes
     listed = question.listed_nodes
-    return draw_flow(past, nodes, row, ranks, boxes, by=by, opened=opened, met=listed), notes
+    flow = draw_flow(
+        past, nodes, row, ranks, boxes, by=by, opened=opened, met=listed, through=through
+    )
+    return flow, notes
 
 
 def _tells_time(nodes: Nodes, node: int) -> bool:
@@ -259,6 +296,6 @@ def exposure_of(question: Question) -> Exposure | None:
     listed = question.listed
     if listed is None:
         return None
-    nodes, node, look = question.nodes, question.node, question.look
-    found = met(question.views, look, listed, node, question.past)
-    return tell_exposure(found, listed, look, nodes, nodes.balance(node))
+    nodes, found = question.nodes, question.met
+    assert found is not None
+    return tell_exposure(found, listed, question.look, nodes, nodes.balance(question.node))

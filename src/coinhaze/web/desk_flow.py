@@ -14,7 +14,7 @@ from coinhaze.web.asks import MOST_NODES, By
 from coinhaze.web.desk_coinjoins import coinjoins
 from coinhaze.web.desk_hops import Box, Hop, Spread, spread_hops
 from coinhaze.web.desk_nodes import Nodes
-from coinhaze.web.desk_origins import Row
+from coinhaze.web.desk_origins import NOTHING, Row
 from coinhaze.web.models import Flow, FlowBand, FlowColumn, FlowNode, NodeKind, Origin, Other
 from coinhaze.web.words import count_words, share_words
 
@@ -109,12 +109,16 @@ def draw_flow(
     by: By,
     opened: Opened,
     met: Bools | None,
+    through: str = "",
 ) -> Flow:
-    """Spread a past over columns, and lead what is deeper than the last hop to the origins."""
+    """Spread a past over columns, and lead what is deeper than the last hop to the origins.
+
+    `through` says what listed money came through, where boxes are not listed themselves.
+    """
     room = MOST_NODES - len(origins) - 3 - opened.hops
     hops, further = spread_hops(Spread.of(past, met), most=opened.most(room))
     drawing = _Drawing(by)
-    ids = _hop_columns(drawing, past, nodes, hops, opened)
+    ids = _hop_columns(drawing, past, nodes, hops, opened, through)
     deep = _deeper(drawing, hops, ids, opened)
     if deep is not None and len(further):
         words = _parties(nodes, past, further) + ("" if past.whole else " or more")
@@ -124,35 +128,55 @@ def draw_flow(
     direct = _ended(drawing, hops, ids, place, origins)
     if deep is not None:
         drawing.column(f"{len(hops)}+ hops back", None, [deep])
-        for origin, done in zip(origins, direct, strict=True):
+        for origin, (done, thread) in zip(origins, direct, strict=True):
             rest = max(origin.share - done, 0.0)
-            listed = rest if origin.kind == "listed" else 0.0
-            drawing.band(origin.id, opened.depth, rest, listed)
+            drawing.band(origin.id, opened.depth, rest, origin.listed - thread)
     column = len(drawing.columns)
     drawing.column("Origins", None, [o.model_copy(update={"column": column}) for o in origins])
     return drawing.flow(_text(origins, len(hops) - 1))
 
 
-def origin_nodes(origins: Sequence[Origin], other: Other, *, column: int = 1) -> list[FlowNode]:
-    """Make the boxes of the last column, the one of all others last."""
-    found = [
-        FlowNode(
-            id=f"o{o.rank}", column=column, kind=o.kind, name=o.name, words=o.words, share=o.share,
-            ended=o.share, listed=o.share if o.kind == "listed" else 0.0, label=o.label,
-            time=o.time, height=o.height, href=o.href,
-        )
-        for o in origins
-    ]  # fmt: skip
+def origin_nodes(
+    origins: Sequence[Origin],
+    other: Other,
+    threads: Sequence[float] | None = None,
+    *,
+    met: float = 0.0,
+    through: str = "",
+) -> list[FlowNode]:
+    """Make the boxes of the last column, the one of all others last.
+
+    `threads` are the parts of origins that met the list, `met` is all that did. An origin all of
+    whose money did has the flag, also if it is not listed itself.
+    """
+    found = []
+    for k, o in enumerate(origins):
+        listed = o.share if o.kind == "listed" else 0.0 if threads is None else threads[k]
+        flag = 0 < o.share <= listed and o.kind != "listed"
+        found.append(
+            FlowNode(
+                id=f"o{o.rank}", column=1, kind="listed" if flag else o.kind, name=o.name,
+                words=f"{o.words}, through {through}" if flag else o.words, share=o.share,
+                ended=o.share, listed=min(listed, o.share), label=o.label, time=o.time,
+                height=o.height, href=o.href,
+            )
+        )  # fmt: skip
     if other.share > 0 or other.count > 0:
         words = f"Other, {count_words(other.count, 'origin')}" if other.count else NOT_FOLLOWED
         found.append(
             FlowNode(
-                id=f"ox{len(origins)}", column=column, kind="other", name=None, words=words,
+                id=f"ox{len(origins)}", column=1, kind="other", name=None, words=words,
                 share=min(other.share, 1.0), ended=min(other.share, 1.0), count=other.count,
+                listed=_rest(met - sum(node.listed for node in found), other.share),
                 folded=True, opens=other.count > 0,
             )
         )  # fmt: skip
     return found
+
+
+def _rest(listed: float, share: float) -> float:
+    """Give what of the others is listed, but for roundings."""
+    return 0.0 if listed <= NOTHING else min(listed, share, 1.0)
 
 
 def coin_node(nodes: Nodes, node: int, *, listed: float) -> FlowNode:
@@ -165,7 +189,12 @@ def coin_node(nodes: Nodes, node: int, *, listed: float) -> FlowNode:
 
 
 def _hop_columns(
-    drawing: _Drawing, past: Past, nodes: Nodes, hops: Sequence[Hop], opened: Opened
+    drawing: _Drawing,
+    past: Past,
+    nodes: Nodes,
+    hops: Sequence[Hop],
+    opened: Opened,
+    through: str,
 ) -> list[list[str]]:
     """Make boxes of all hops and the bands between them; give their ids."""
     shown = [past.nodes[b.nodes[0]] for hop in hops[1:] for b in hop.boxes if not b.folded]
@@ -189,7 +218,8 @@ def _hop_columns(
                 made.append(_folded(nodes, past, box, f"h{number}x{times or ''}", number))
             else:
                 also = tuple(h for h in at[int(nodes.graph.names.party[first])] if h != number)
-                made.append(_party(nodes, first, box, f"h{number}n{rank}", number, also, joins))
+                id_ = f"h{number}n{rank}"
+                made.append(_party(nodes, first, box, id_, number, also, joins, through))
         title = _title(made[0]) if number == 0 else f"{number} hop{'' if number == 1 else 's'}"
         ended = [sum(m.share for m in hop.ended if m.to == k) for k in range(len(made))]
         made = [
@@ -205,16 +235,25 @@ def _hop_columns(
 
 
 def _party(
-    nodes: Nodes, node: int, box: Box, id_: str, column: int, also: tuple[int, ...], joins: set[int]
+    nodes: Nodes,
+    node: int,
+    box: Box,
+    id_: str,
+    column: int,
+    also: tuple[int, ...],
+    joins: set[int],
+    through: str,
 ) -> FlowNode:
     kind: NodeKind = nodes.kind(node)
     words = nodes.words(node)
     if node in joins:
         kind, words = "coinjoin", words.replace("Payment", "CoinJoin")
+    if box.paid and not box.is_listed:
+        words = f"{words}, to {through}"
     return FlowNode(
         id=id_,
         column=column,
-        kind="listed" if box.is_listed else kind,
+        kind="listed" if box.is_listed or box.paid else kind,
         name=nodes.party_name(node),
         words=words,
         share=min(box.share, 1.0),
@@ -282,9 +321,9 @@ def _ended(
     ids: Sequence[Sequence[str]],
     place: dict[int, int],
     origins: Sequence[FlowNode],
-) -> list[float]:
-    """Lead origins straight to the boxes they ended at; give how much of each is led so."""
-    direct = [0.0] * len(origins)
+) -> list[tuple[float, float]]:
+    """Lead origins straight to boxes they ended at; give how much of each, and of its thread."""
+    direct = [(0.0, 0.0)] * len(origins)
     for number, hop in enumerate(hops):
         parts: dict[tuple[int, int], tuple[float, float]] = {}
         for move in hop.ended:
@@ -293,7 +332,7 @@ def _ended(
             parts[key] = was[0] + move.share, was[1] + move.listed
         for (origin, box), (share, listed) in parts.items():
             drawing.band(origins[origin].id, ids[number][box], share, listed)
-            direct[origin] += share
+            direct[origin] = direct[origin][0] + share, direct[origin][1] + listed
     return direct
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,7 +18,7 @@ from coinhaze.solve.in_order import score_in_order
 from coinhaze.solve.past import past_of
 from coinhaze.web.asks import Settings
 from coinhaze.web.desk_cursors import cursor_at, place_of_cursor
-from coinhaze.web.desk_exposure import is_untouched, met, met_together, tell_exposure
+from coinhaze.web.desk_exposure import Met, is_untouched, met, met_together, tell_exposure
 from coinhaze.web.desk_find import coins_of
 from coinhaze.web.desk_nodes import Nodes
 from coinhaze.web.desk_places import ZERO, histogram_of_bits
@@ -136,14 +137,17 @@ class Grouping:
         """Tell of a group and a page of its coins, those with most bits first."""
         found, notes = self._figures(group.nodes)
         order = np.argsort(-np.nan_to_num(found.bits, nan=-1.0), kind="stable")
-        what = f"{group.kind}:{group.name}"
-        first = 0 if after is None else place_of_cursor(after, what, most=len(order)) + 1
+        what = digest, self.look, group.kind, group.name
+        first = 0 if after is None else place_of_cursor(after, *what, most=len(order)) + 1
         page = order[first : first + limit]
         last = first + len(page)
         known = found.bits[~np.isnan(found.bits)]
         nodes, book = self.nodes, self.nodes.book
         sinks = nodes.graph.sinks[group.nodes]
         held = group.nodes[sinks] if group.kind == "address" else group.nodes
+        exposed = self._met(group)
+        if exposed is None and self.look.list is not None:
+            notes = (*notes, f"Exposure is not told for more than {MOST_ASKED} coins at once.")
         return GroupAnswer(
             ledger=nodes.ledger,
             digest=digest,
@@ -160,12 +164,12 @@ class Grouping:
             bits_median=float(np.median(known)) if len(known) else None,
             bits_high=float(known.max()) if len(known) else None,
             bits_weighted_mean=self._weighted(group.nodes, found.bits),
-            exposure=self._exposure(group),
+            exposure=None if exposed is None else self._exposure(group, exposed),
             histogram=histogram_of_bits(np.sort(np.where(known <= ZERO, 0.0, known))),
             spends=self._spends(group),
             transactions=self._transactions(group),
-            rows=tuple(self._row(found, int(k), int(group.nodes[k])) for k in page.tolist()),
-            after=cursor_at(last - 1, what) if 0 < last < len(order) else None,
+            rows=tuple(self._row(found, k, int(group.nodes[k]), exposed) for k in page.tolist()),
+            after=cursor_at(last - 1, *what) if 0 < last < len(order) else None,
             notes=(*notes, *nodes.graph.notes),
         )
 
@@ -198,7 +202,14 @@ class Grouping:
         note = f"{len(asked) - MOST_ASKED:,} spent coins are not scored: no bits are told for them."
         return found, (note,)
 
-    def _row(self, found: _Figures, k: int, node: int) -> TableRow:
+    def _row(self, found: _Figures, k: int, node: int, exposed: Sequence[Met] | None) -> TableRow:
+        """Tell of a coin; under poison no share is told."""
+        row = self._plain_row(found, k, node)
+        if exposed is None or self.look.policy == "poison" or not exposed[k].known:
+            return row
+        return row.model_copy(update={"exposure": exposed[k].share})
+
+    def _plain_row(self, found: _Figures, k: int, node: int) -> TableRow:
         if found.scores is not None and found.row[k] >= 0:
             return Table(found.scores, self.nodes).rows(found.row[[k]])[0]
         bits, low, high, steps = found.values[k].tolist()
@@ -224,20 +235,27 @@ class Grouping:
             return None
         return float(np.dot(bits[known], worth) / total)
 
-    def _exposure(self, group: Group) -> Exposure | None:
-        """Put the listed money of a group's coins together; None where there are too many."""
+    def _met(self, group: Group) -> list[Met] | None:
+        """Find the listed money of a group's coins; None where no list, or too much, is asked."""
         listed = self.views.listed(self.look)
         if listed is None or len(group.nodes) > MOST_ASKED:
             return None
         belief = self.views.belief(self.look)
-        parts = []
+        found = []
         for node in group.nodes.tolist():
             past = past_of(belief, node) if isinstance(belief, AbsorbingChain) else None
-            worth = self.nodes.balance(node)
-            found = met(self.views, self.look, listed, node, past)
-            parts.append((found, 1 if worth is None else worth))
-        total = None if self.nodes.book.hides_amounts else sum(weight for _, weight in parts)
-        return tell_exposure(met_together(parts), listed, self.look, self.nodes, total)
+            found.append(met(self.views, self.look, listed, node, past))
+        return found
+
+    def _exposure(self, group: Group, exposed: Sequence[Met]) -> Exposure:
+        """Put the listed money of a group's coins together."""
+        listed = self.views.listed(self.look)
+        assert listed is not None
+        worth = [self.nodes.balance(node) for node in group.nodes.tolist()]
+        weights = [1 if value is None else value for value in worth]
+        together = met_together(list(zip(exposed, weights, strict=True)))
+        total = None if self.nodes.book.hides_amounts else sum(weights)
+        return tell_exposure(together, listed, self.look, self.nodes, total)
 
     def _spends(self, group: Group) -> tuple[Spent, ...]:
         if group.tx is None:

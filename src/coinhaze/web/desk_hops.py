@@ -63,6 +63,7 @@ class Box:
     parties: int
     folded: bool = False
     is_listed: bool = False
+    paid: bool = False  # its money went on to a listed coin before it came to the next box
 
 
 class Move(NamedTuple):
@@ -217,9 +218,10 @@ def _folded(spread: Spread, arrived: _Mass, most: int, always: int) -> tuple[lis
     thread = np.bincount(group, arrived.fresh * spread.meets[arrived.node], len(party))
     is_listed = np.zeros(len(party), dtype=np.bool_)
     is_listed[group[spread.listed[arrived.node]]] = True
+    paid = np.bincount(group, arrived.met, len(party)) > 0
     order = np.argsort(-share, kind="stable")
     large = order[: abs(most)] if most < 0 else order[:most][share[order[:most]] >= FOLDED]
-    forced = order[is_listed[order]][:always]
+    forced = order[(is_listed | paid)[order]][:always]
     kept = order[np.isin(order, np.concatenate([large, forced]))]
     rest = order[~np.isin(order, kept)]
     if len(rest) == 1:
@@ -240,6 +242,7 @@ def _folded(spread: Spread, arrived: _Mass, most: int, always: int) -> tuple[lis
                 parties=len(parties),
                 folded=number == len(kept),
                 is_listed=bool(is_listed[parties].all()) and number < len(kept),
+                paid=bool(paid[parties].all()) and number < len(kept),
             )
         )
     return boxes, at

@@ -16,7 +16,7 @@ from coinhaze.solve import score
 from coinhaze.web.desk_coin import Question, exposure_of
 from coinhaze.web.desk_coinjoins import MOST_COINS, only
 from coinhaze.web.desk_nodes import Nodes
-from coinhaze.web.desk_views import Views
+from coinhaze.web.desk_views import ORDERED, Views
 from coinhaze.web.models import Comparators, Measure, Rule
 
 STEPS = 2_000_000  # of Boltzmann's count: about a fifth of a second
@@ -45,6 +45,8 @@ def compare(question: Question) -> Comparators:
     """Tell a coin's bits by every rule, and what other measures say of it."""
     views, nodes, node = question.views, question.nodes, question.node
     rules = [rule(views, nodes, question, policy) for policy in views.policies]
+    if views.no_snapshots is not None:
+        rules += [_refused(policy, views.no_snapshots) for policy in ORDERED]
     measures = [*_own_measures(question), *_transaction_measures(question)]
     measures += _ring_measure(question)
     return Comparators(

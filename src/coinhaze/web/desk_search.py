@@ -40,6 +40,11 @@ class Seeker:
 
     def search(self, query: str) -> SearchAnswer:
         """Find a transaction, coin, address, account or block, or what begins so."""
+        # A name is what the ledger says it is, whatever its letters: first exactly what was given.
+        for given in dict.fromkeys([query, query.strip()]):
+            hits = self._named(given)
+            if hits:
+                return self._answer(query, _words(hits[0].kind), hits)
         text = taken_out(query)
         if not text:
             raise InputError(
@@ -76,15 +81,16 @@ class Seeker:
     def _exact(self, text: str) -> list[Hit]:
         """Find what has exactly this name, in one of the ways it may be written."""
         for name in dict.fromkeys([text, text.lower(), normal_address(text)]):
-            hits = [
-                hit
-                for hit in (self._transaction(name), self._node(name), self._address(name))
-                if hit is not None
-            ]
+            hits = self._named(name)
             if hits:
                 return hits
         block = self._block(text)
         return [] if block is None else [block]
+
+    def _named(self, name: str) -> list[Hit]:
+        """Find what has this name, letter by letter."""
+        found = (self._transaction(name), self._node(name), self._address(name))
+        return [hit for hit in found if hit is not None]
 
     def _transaction(self, name: str) -> Hit | None:
         bare = name.removeprefix("tx:")

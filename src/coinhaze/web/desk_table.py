@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from threading import Lock
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -22,15 +22,47 @@ from coinhaze.web.models import TablePage, TableRow
 AT_ONCE = 10_000  # rows of a batch
 
 
+class Exposures(NamedTuple):
+    """Of each row how much of its money came from a list, and its proven bounds."""
+
+    exposure: Floats
+    exposure_low: Floats
+    exposure_high: Floats
+
+    @classmethod
+    def of(cls, scores: Scores, listed: Scores | None) -> Exposures:
+        """Take them from `listed` scores; None where nothing of the list is in the ledger."""
+        if listed is None:
+            # Nothing is listed, so nothing came from there; what has no answer has none here.
+            none = np.where(np.isnan(scores.bits), np.nan, 0.0)
+            return cls(none, none, none)
+        assert listed.exposure is not None
+        at = np.minimum(np.searchsorted(listed.nodes, scores.nodes), max(len(listed) - 1, 0))
+        low = listed.exposure if listed.exposure_low is None else listed.exposure_low
+        high = listed.exposure if listed.exposure_high is None else listed.exposure_high
+        there = listed.nodes[at] == scores.nodes if len(listed) else np.zeros(0, dtype=np.bool_)
+        return cls(*(np.where(there, each[at], np.nan) for each in (listed.exposure, low, high)))
+
+
 class Table:
     """The rows of some scores in orders that are found once each."""
 
     _ready: ClassVar[WeakKeyDictionary[Scores, dict[str, Ints]]] = WeakKeyDictionary()
     _lock: ClassVar[Lock] = Lock()
 
-    def __init__(self, scores: Scores, nodes: Nodes) -> None:
+    def __init__(
+        self,
+        scores: Scores,
+        nodes: Nodes,
+        *,
+        exposure: Exposures | None = None,
+        bound: tuple[object, ...] = (),
+    ) -> None:
+        """Take scores; `exposure` has a row for each of theirs, `bound` is what cursors are for."""
         self.scores = scores
         self.nodes = nodes
+        self.exposure = exposure
+        self.bound = bound
 
     def page(self, ask: TableAsk) -> TablePage:
         """Give a page; the cursor is its last row's place in the order of all rows."""
@@ -39,7 +71,7 @@ class Table:
         left = order if kept is None else order[kept[order]]
         first = 0
         if ask.after is not None:
-            place = place_of_cursor(ask.after, ask.sort, most=len(order))
+            place = place_of_cursor(ask.after, ask.sort, *self.bound, most=len(order))
             first = place + 1 if kept is None else int(np.sum(kept[order[: place + 1]]))
         rows = left[first : first + ask.limit]
         after = None
@@ -47,7 +79,7 @@ class Table:
             at = first + len(rows) - 1
             if kept is not None:
                 at = int(np.flatnonzero(kept[order])[at])
-            after = cursor_at(at, ask.sort)
+            after = cursor_at(at, ask.sort, *self.bound)
         return TablePage(
             ledger=self.nodes.ledger, asked=ask, total=len(left), rows=self.rows(rows), after=after
         )
@@ -57,7 +89,7 @@ class Table:
         scores, nodes = self.scores, self.nodes
         at = scores.nodes[rows].astype(np.int64)
         told = Told(nodes, scores.chain, None, None)  # type: ignore[arg-type]
-        names, exposure = nodes.names(at), scores.exposure
+        names, exposure = nodes.names(at), self._exposure
         found = []
         for name, node, row in zip(names, at.tolist(), rows.tolist(), strict=True):
             sources = float(scores.sources[row])
@@ -81,6 +113,10 @@ class Table:
                 )
             )
         return tuple(found)
+
+    @property
+    def _exposure(self) -> Floats | None:
+        return self.scores.exposure if self.exposure is None else self.exposure.exposure
 
     def _top(self, told: Told, outcome: int) -> str | None:
         if outcome < 0:
@@ -113,16 +149,17 @@ class Table:
             else closing.take(nodes).text(),
         }
         for name in ("bits", "bits_low", "bits_high", "steps"):
-            values = getattr(scores, name)[rows]
-            columns[name] = pa.array(values, pa.float64(), mask=np.isnan(values))
+            columns[name] = _known(getattr(scores, name)[rows])
         sources = scores.sources[rows]
         columns["sources"] = pa.array(sources, mask=np.isnan(sources)).cast(pa.int64())
         top = scores.top[rows]
         columns["top"] = scores.chain.outcomes.take(pa.array(top, pa.int64(), mask=top < 0)).cast(
             pa.string()
         )
-        share = scores.top_probability[rows]
-        columns["top_share"] = pa.array(share, pa.float64(), mask=np.isnan(share))
+        columns["top_share"] = _known(scores.top_probability[rows])
+        if self.exposure is not None:
+            for name, values in self.exposure._asdict().items():
+                columns[name] = _known(values[rows])
         return pa.record_batch(columns)
 
     def order(self, sort: str) -> Ints:
@@ -178,3 +215,7 @@ class Table:
 
 def _share(value: float) -> float | None:
     return None if np.isnan(value) else min(max(value, 0.0), 1.0)
+
+
+def _known(values: Floats) -> pa.Array:
+    return pa.array(values, pa.float64(), mask=np.isnan(values))

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import NamedTuple, TypeVar
 
 import numpy as np
+import pyarrow.compute as pc
 
 from coinhaze.apps.named import name_in
 from coinhaze.chain import AbsorbingChain, absorbing_chain
 from coinhaze.chain.knowledge import SourceSet, source_set
-from coinhaze.errors import UsageError
+from coinhaze.errors import UsageError, shorten
 from coinhaze.graph import TransactionGraph, transaction_graph
+from coinhaze.graph.graph import Kind
 from coinhaze.ledger import AccountLedger, CoinLedger
 from coinhaze.measure import Scores
 from coinhaze.solve import Parcels, parcels, score
@@ -27,6 +31,9 @@ SMALL, NEARLY = 300_000, 0.05
 # Graphs, chains and scores of other looks that are kept: of a large ledger each takes gigabytes.
 KEPT, KEPT_LARGE, KEPT_LISTS = (3, 6, 6), (1, 2, 2), 8
 LARGE = 1_000_000  # nodes
+FEW = 20_000  # nodes of a chain that is solved for a list whenever one coin is asked about
+LISTED = "listed"  # marks scores that tell exposure
+SNAPSHOTS = re.compile(r":[0-9]+$")
 Asked = TypeVar("Asked", bound=Settings)
 
 
@@ -95,7 +102,20 @@ class Views:
         if self.chain.graph.amounts is None:
             return "uniform", "poison"
         own = self.default.policy
-        return own, *(p for p in ("haircut", "uniform", "poison", *ORDERED) if p != own)
+        ordered = () if self.no_snapshots else ORDERED
+        return own, *(p for p in ("haircut", "uniform", "poison", *ordered) if p != own)
+
+    @property
+    def times(self) -> tuple[str, ...]:
+        """What can be known of the order of payments."""
+        if self.default.view == "coin":
+            return ()
+        return ("stationary",) if self.no_snapshots else ("stationary", "temporal")
+
+    @cached_property
+    def no_snapshots(self) -> str | None:
+        """Why accounts cannot be followed through time; None where they can."""
+        return why_no_snapshots(self.chain.graph)
 
     @cached_property
     def views(self) -> tuple[str, ...]:
@@ -127,6 +147,8 @@ class Views:
         policy = asked.policy
         if policy == "haircut" and self.chain.graph.amounts is None:
             policy = "uniform"  # nothing is split by amounts that nobody sees
+        if self.no_snapshots and (policy in ORDERED or asked.time == "temporal"):
+            raise UsageError(self.no_snapshots)
         if policy not in self.policies:
             raise UsageError(
                 f"policy {policy} has no meaning for a ledger that hides amounts: "
@@ -234,8 +256,37 @@ class Views:
             return self._scores
         return self._scored.get(key, lambda: self._score(key))
 
-    def _score(self, look: Look) -> Scores:
-        belief = self.belief(look)
+    def listed_scores(self, look: Look) -> Scores | None:
+        """Give scores of all sinks that tell exposure; None where nothing of a list is here."""
+        found = self.listed(look)
+        if found is None or not found.names:
+            return None
+        if look.policy == "poison":
+            return self.scores(look)
+        return self._scored.get((look, LISTED), lambda: self._score(look, listed=True))
+
+    def listed_row(self, look: Look, node: int) -> tuple[float, float, float] | None:
+        """Give a sink's exposure and its proven bounds where that was, or is soon, solved."""
+        if (look, LISTED) not in self._scored and len(self.chain) > FEW:
+            return None
+        scores = self.listed_scores(look)
+        return None if scores is None else _exposure_of(scores, node)
+
+    def listed_exactly(self, look: Look, node: int) -> tuple[float, float, float]:
+        """Solve for the exposure of one node, and its bounds; not a number if it has no answer."""
+        name = str(self.graph(look).names.of(np.array([node]))[0].as_py())
+        found = _exposure_of(score(self.belief(look, listed=True), nodes=[name]), node)
+        return (math.nan,) * 3 if found is None else found
+
+    def lost(self, look: Look, node: int) -> bool:
+        """Tell whether a walk from a node may never end; the list does not count."""
+        kept = self.row_of(look, node)
+        if kept is not None:
+            return bool(np.isnan(kept[0].bits[kept[1]]))
+        return self.solver(look).lost(node)
+
+    def _score(self, look: Look, *, listed: bool = False) -> Scores:
+        belief = self.belief(look, listed=listed)
         if look.ordered:
             return score(belief)
         accuracy = "exact" if len(belief) <= SMALL else NEARLY
@@ -251,3 +302,38 @@ class Views:
         if at < len(scores) and scores.nodes[at] == node:
             return scores, at
         return None
+
+
+def _exposure_of(scores: Scores, node: int) -> tuple[float, float, float] | None:
+    """Read a node's exposure and its bounds out of scores in order of node; None if not there."""
+    low, high = scores.exposure_low, scores.exposure_high
+    at = int(np.searchsorted(scores.nodes, node))
+    if scores.exposure is None or at == len(scores) or scores.nodes[at] != node:
+        return None
+    share = float(scores.exposure[at])
+    if low is None or high is None:
+        return None
+    return share, min(float(low[at]), share), max(float(high[at]), share)
+
+
+def why_no_snapshots(graph: TransactionGraph) -> str | None:
+    """Say why accounts of a graph cannot have snapshots: `a:1` is beside `a`; None if they can.
+
+    >>> from coinhaze.ledger import AccountLedger
+    >>> ledger = AccountLedger.from_transfers([("a", "b", 1), ("b", "a:1", 1)])
+    >>> why_no_snapshots(transaction_graph(ledger))[:42]
+    "account 'a:1' would be taken for a snapsho"
+    """
+    if graph.settings.get("view") != "account" or graph.settings.get("time") == "temporal":
+        return None
+    names = graph.names.of(np.flatnonzero(graph.kinds == Kind.account))
+    ends = pc.match_substring_regex(names, SNAPSHOTS.pattern)
+    for name in names.filter(ends).to_pylist():
+        base = SNAPSHOTS.sub("", name)
+        party = graph.names.parties.find(base)
+        if party >= 0 and graph.names.newest[party] >= 0:
+            return (
+                f"account {shorten(name)} would be taken for a snapshot of {shorten(base)}, so "
+                "that temporal, fifo and lifo have no meaning: rename one of them, or ask without"
+            )
+    return None

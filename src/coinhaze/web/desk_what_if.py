@@ -69,7 +69,7 @@ class WhatIfs(Purses):
             self.before(
                 coin,
                 solver.row(node, width=WIDTH),
-                None if part is None else part.low,
+                None if part is None else part.share,
                 None if part is None else part.high,
             )
             for coin, node, part in zip(coins, nodes, parts, strict=True)
@@ -97,7 +97,7 @@ class WhatIfs(Purses):
             bits_low=found.bits_low,
             bits_high=found.bits_high,
             equal_origins=2.0**found.bits,
-            exposure=None if exposed is None else exposed.low,
+            exposure=None if exposed is None else exposed.share,
             exposure_high=None if exposed is None else exposed.high,
             ties=ties if parts else None,
         )

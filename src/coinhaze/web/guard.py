@@ -50,6 +50,8 @@ class Guard:
         self._show = show or plain_page
         limit = self.limits
         self._requests = Pace(limit.requests, at_once=2 * limit.requests)
+        # Strangers have a pace of their own: whoever has no token cannot use up the owner's.
+        self._strangers = Pace(limit.requests, at_once=2 * limit.requests)
         self._changes = Pace(limit.changes, at_once=3 * limit.changes)
         self._bad_tokens = Pace(limit.bad_tokens, at_once=20)
         self._slots = asyncio.Semaphore(limit.concurrent)
@@ -81,13 +83,15 @@ class Guard:
         self._check_size(asked)
         self._hosts.check(asked)
         _check_path(asked)
-        if not self._requests.allows(asked.who) or (
-            asked.changes and not self._changes.allows(asked.who)
-        ):
-            raise Refused("too-many", "too many requests at once", fix="ask more slowly")
         _check_origin(asked, self._hosts)
-        if not asked.path.startswith(OPEN):
+        if asked.path.startswith(OPEN):
+            _check_no_body(asked)
+            pace = self._strangers
+        else:
             self._check_token(asked)
+            pace = self._requests
+        if not pace.allows(asked.who) or (asked.changes and not self._changes.allows(asked.who)):
+            raise _too_many()
 
     def _check_size(self, asked: Asked) -> None:
         if asked.size > self.limits.headers:
@@ -114,6 +118,8 @@ class Guard:
             return
         if known and not self._bad_tokens.allows(asked.who):
             raise Refused("too-many", "too many wrong tokens", fix="wait, then use the right one")
+        if not self._strangers.allows(asked.who):
+            raise _too_many()
         raise Refused(
             "no-token",
             "this server answers only with its token" if not known else "that is not the token",
@@ -138,10 +144,11 @@ class Guard:
         token = self._first(asked) or ""
         cookie = f"{self.cookie}={token}; Path=/; HttpOnly; SameSite=Strict; Max-Age=2592000"
         headers = {"set-cookie": cookie} if self._is_token(token) else {}
+        headers |= _closing(asked)
         await _respond(send, 200, leading_on(asked), "text/html; charset=utf-8", headers)
 
     async def _body(self, asked: Asked, receive: Receive) -> bytes:
-        if not asked.changes and not asked.all("content-length") + asked.all("transfer-encoding"):
+        if not asked.changes and not asked.has_body:
             return b""
         found = bytearray()
         try:
@@ -174,9 +181,9 @@ class Guard:
         return guarded
 
     async def _refuse(self, asked: Asked, refused: Refused, send: Send) -> None:
-        headers = dict(refused.headers)
+        headers = {**refused.headers, **_closing(asked)}
         if refused.status in (408, 413, 431):
-            headers["connection"] = "close"  # what is left of the request is not read
+            headers["connection"] = "close"
         if asked.wants_json:
             await _respond(send, refused.status, refused.body, "application/json", headers)
         else:
@@ -221,13 +228,28 @@ def leading_on(asked: Asked) -> bytes:
     query = asked.scope.get("query_string", b"").decode("latin-1")
     rest = [(k, v) for k, v in parse_qsl(query, keep_blank_values=True) if k != "token"]
     path = asked.raw.decode("ascii", "replace")
-    # Two slashes at the beginning would name another site.
-    clean = html.escape("/" + path.lstrip("/") + (f"?{urlencode(rest)}" if rest else ""))
+    # Two slashes at the beginning, of either kind, would name another site.
+    clean = html.escape("/" + path.lstrip("/\\") + (f"?{urlencode(rest)}" if rest else ""))
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>coinhaze</title>'
         f'<meta http-equiv="refresh" content="0; url={clean}"></head>'
         f'<body><a href="{clean}">Go on</a></body></html>'
     ).encode()
+
+
+def _closing(asked: Asked) -> dict[str, str]:
+    """Close a connection whose request is answered before its body is read: the rest may dawdle."""
+    return {"connection": "close"} if asked.has_body else {}
+
+
+def _too_many() -> Refused:
+    return Refused("too-many", "too many requests at once", fix="ask more slowly")
+
+
+def _check_no_body(asked: Asked) -> None:
+    """Refuse to take in what nobody will read, from those who need no token."""
+    if asked.has_body:
+        raise Refused("bad-request", "a body where none is read", fix="send none")
 
 
 def _check_path(asked: Asked) -> None:

@@ -49,6 +49,12 @@ class Asked:
         return found[0] if len(found) == 1 else None
 
     @property
+    def has_body(self) -> bool:
+        """Tell whether the head announces a body."""
+        lengths = [length for length in self.all("content-length") if length.strip("0")]
+        return bool(lengths or self.all("transfer-encoding"))
+
+    @property
     def size(self) -> int:
         """Bytes of the head."""
         lines = sum(len(key) + len(value) + 4 for key, value in self._headers)

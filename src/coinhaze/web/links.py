@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from urllib.parse import quote, urlencode
 
-from coinhaze.web.asks import Settings, TableAsk
+from coinhaze.web.asks import Settings, TableAsk, name_for_path
 
 _PATHS = {"coins": "coin", "address": "address", "transaction": "tx", "block": "block"}
 # The order of a link's settings, so that one look at a coin has one address.
@@ -35,7 +35,8 @@ def thing_link(
     >>> thing_link("week", "coin", "a/b?c", ties=["ab:0", "cd:1"])
     '/l/week/coin/a%2Fb%3Fc?with=ab:0,cd:1'
     """
-    return f"{ledger_link(ledger)}/{kind}/{quote(name, safe=':@')}{query_of(ask, ties=ties)}"
+    part = quote(name_for_path(name), safe=":@")
+    return f"{ledger_link(ledger)}/{kind}/{part}{query_of(ask, ties=ties)}"
 
 
 def table_link(ask: TableAsk, ledger: str, *, suffix: str = "") -> str:

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from coinhaze.web.asks import By, CoinAsk, Id, Model, Name, Settings
+from coinhaze.web.asks import By, CoinAsk, Id, Model, Settings
 from coinhaze.web.models_ledger import Histogram, Place, TableRow
 from coinhaze.web.models_parts import (
     Amount,
@@ -54,6 +54,15 @@ class Other(Model):
     share: Share
 
 
+class ListedEntry(Model):
+    """A name of a list that money came from, and how much of it; poison gives no shares."""
+
+    name: str
+    share: MaybeShare
+    label: str | None = None
+    href: str | None = None
+
+
 class Exposure(Model):
     """How much of the money came from a list; poison says only whether any did."""
 
@@ -61,12 +70,13 @@ class Exposure(Model):
     policy: str
     listed: Count  # names of the list
     entries: Count  # of them, how many money came from
-    share: MaybeShare  # None under poison
+    share: MaybeShare  # None under poison, and where there is no answer
     share_low: MaybeShare
     share_high: MaybeShare
     amount: Amount | None = None
     touched: bool | None = None  # under poison
     hops: Count | None = None  # back to the nearest, where seen
+    largest: tuple[ListedEntry, ...] = ()  # the few that most came from, each as it was met first
     text: str
 
 
@@ -125,7 +135,7 @@ class CoinAnswer(Bits):
     ledger: Id
     digest: str
     settings: CoinAsk  # as used: no default left open
-    name: Name
+    name: str
     kind: NodeKind
     label: str | None = None
     owner: str | None = None  # the address of a coin
@@ -153,7 +163,7 @@ class OriginsPage(Model):
     """A coin's origins, largest first."""
 
     ledger: Id
-    name: Name
+    name: str
     settings: Settings
     total: Count
     rows: tuple[Origin, ...]
@@ -185,7 +195,7 @@ class Comparators(Model):
     """A coin under other rules and by other people's measures."""
 
     ledger: Id
-    name: Name
+    name: str
     rules: tuple[Rule, ...]
     measures: tuple[Measure, ...]
 

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from coinhaze.web.asks import Id, Model, Name, Settings, TableAsk
+from coinhaze.web.asks import Id, Model, Settings, TableAsk
 from coinhaze.web.models_parts import (
     Amount,
     Bits,
@@ -106,7 +106,7 @@ class Place(Model):
 class TableRow(Bits):
     """One scored coin, account or address."""
 
-    name: Name
+    name: str
     kind: NodeKind
     amount: Amount | None
     steps: Number
@@ -164,7 +164,7 @@ class TablePage(Model):
 class Outlier(Model):
     """A coin that stands alone in the field of bits and steps."""
 
-    name: Name
+    name: str
     bits: float
     steps: float
 

@@ -25,6 +25,7 @@ from coinhaze.ledger.readers.labels import read_labels
 from coinhaze.solve.kept import Kept
 from coinhaze.solve.progress import Progress
 from coinhaze.web.asks import Settings
+from coinhaze.web.desk_views import ORDERED
 from coinhaze.web.models import LedgerCard, ListCard, Window
 from coinhaze.web.ports import Desk
 from coinhaze.web.shelf_entry import Entry, Standing
@@ -99,7 +100,10 @@ class Shelf:
         standing = entry.standing()
         seen = self._cards.get(ledger)
         if seen is None or seen[0] is not standing:
-            seen = self._cards[ledger] = (standing, _card(entry, standing))
+            seen = self._cards[ledger] = (
+                standing,
+                _without_snapshots(_card(entry, standing), entry.no_snapshots),
+            )
         return seen[1]
 
     def lists(self) -> list[ListCard]:
@@ -203,6 +207,15 @@ def _card(entry: Entry, standing: Standing) -> LedgerCard:
         coins=facts.get("scored"), bits_median=facts.get("bits_median"),
         policies=_policies(facts), views=_views(facts), times=_times(facts),
     )  # fmt: skip
+
+
+def _without_snapshots(card: LedgerCard, why: str | None) -> LedgerCard:
+    """Take off a card what needs snapshots, where the ledger's names leave no room for them."""
+    if why is None:
+        return card
+    told = {"policies": tuple(p for p in card.policies if p not in ORDERED)}
+    told["times"] = tuple(t for t in card.times if t != "temporal")
+    return card.model_copy(update={**told, "message": card.message or why})
 
 
 def _policies(facts: Mapping[str, Any]) -> tuple[str, ...]:

@@ -15,6 +15,7 @@ from coinhaze.ledger.formats import is_store
 from coinhaze.ledger.readers import format_of
 from coinhaze.solve.kept import Keeper, Kept
 from coinhaze.solve.progress import Progress
+from coinhaze.web.desk_views import why_no_snapshots
 from coinhaze.web.models import State
 from coinhaze.web.scoring import score_apart
 
@@ -49,6 +50,7 @@ class Entry:
         self._kept: Kept | None = None
         self._files: object = None  # as they were when the ledger was opened
         self._seen: tuple[float, Standing] | None = None
+        self._names: tuple[Kept, str | None] | None = None  # what was found of its names
         self._tried = -FRESH  # when it was last tried to open these files
         self._wrong: tuple[object, Standing] | None = None  # what opening these files met
 
@@ -92,8 +94,18 @@ class Entry:
     def close(self) -> None:
         """Let the open ledger go."""
         with self._lock:
-            self._kept = self._files = None
+            self._kept = self._files = self._names = None
             self._seen = None
+
+    @property
+    def no_snapshots(self) -> str | None:
+        """Why accounts have no snapshots; None where they can have, or it is not open."""
+        kept = self._kept
+        if kept is None:
+            return None
+        if self._names is None or self._names[0] is not kept:
+            self._names = kept, why_no_snapshots(kept.graph)
+        return self._names[1]
 
     @property
     def is_open(self) -> bool:
@@ -192,7 +204,7 @@ class Entry:
     def _missing(self) -> Standing:
         lost = next((p for p in self.paths if not p.exists()), self.paths[0])
         fix = "put it back, or serve it from where it is now"
-        return Standing("missing", f"{lost.name} is not there any more, or cannot be seen", fix)
+        return Standing("missing", f"{lost.name} is not there, or cannot be seen", fix)
 
     def _probe(self) -> None:
         """Raise what reading the ledger would meet at once: a lock, damage, nothing in it."""
@@ -251,6 +263,8 @@ def _standing_of(error: CoinhazeError, name: str) -> Standing:
         fix = "coinhaze ingest puts blocks and transactions into a store"
     elif "Permission denied" in text:
         fix = "give the user who runs coinhaze the right to read it"
+    elif "no known format" in text:
+        fix = "serve a file that coinhaze can read, or make it again as a table: from,to,amount"
     else:
         fix = "take it from a backup, or make it again: coinhaze ingest, coinhaze verify"
     return Standing("damaged", text, fix)

@@ -11,8 +11,10 @@ EVEN_WIDTH, WIDE = 0.1, 1.0  # widths of a range, in bits, from which digits are
 EXACT = 1e-6  # a range this narrow is said to be exact
 NOTABLE_SHARE, NOTABLE_TIMES = 0.10, 3.0  # when one origin is worth a clause of its own
 # Upper ends in bits, of equal origins 2, 10, 100 and 1 000, and what is said up to there.
+# From 1.9 on, equal origins are said as two: one cannot be said to hold most beside that.
 _BANDS = (
-    (1.0, "One origin holds most of it"),
+    (math.log2(1.9), "One origin holds most of it"),
+    (1.0, "Two likely origins"),
     (math.log2(10), "A few likely origins"),
     (math.log2(100), "Tens of likely origins"),
     (math.log2(1000), "Hundreds of likely origins"),

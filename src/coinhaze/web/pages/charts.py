@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from coinhaze.report.page import Html, escape
 from coinhaze.web.models import Curve, Histogram
-from coinhaze.web.pages.say import tag
+from coinhaze.web.pages.say import noun_of, tag
 from coinhaze.web.pages.svg import SPAN, percent, stretched, text
 from coinhaze.web.words import count_words, share_words
 
@@ -24,6 +24,7 @@ def scale_chart(
     height: float = 92.0,
     marked: str = "",
     whose: str = "of this ledger",
+    noun: str = "coin",
 ) -> Html:
     """Draw coins by bits, one marked; the axis counts equally likely origins."""
     # The axis reaches the marked coin, though it may have more bits than all others.
@@ -56,14 +57,15 @@ def scale_chart(
         for e, b, a in _ticks(n * histogram.width)
     ]
     mark = "" if bits is None else _marker(bits, histogram.width, step, top + tall, marked)
-    said = f"{count_words(coins, 'coin')} by bits" + (f", {marked} at {bits:.2f}" if bits else "")
+    counted = count_words(coins, noun, noun_of(noun, many=True))
+    said = f"{counted} by bits" + (f", {marked} at {bits:.2f}" if bits else "")
     if dots:
         bars = []
     return Html(
         f'<figure class="scale"><svg width="100%" height="{height:.0f}" role="img" '
         f'aria-label="{escape(said)}">{stretched([*bars, axis], height)}{dots}{"".join(words)}'
         f"{mark}</svg><figcaption><span>equally likely origins, "
-        f"{count_words(coins, 'coin')} {escape(whose)}</span><span>harder to trace →</span>"
+        f"{counted} {escape(whose)}</span><span>harder to trace →</span>"
         "</figcaption></figure>"
     )
 

@@ -23,16 +23,16 @@ from coinhaze.web.pages.charts import scale_chart
 from coinhaze.web.pages.coin_facts import facts, verdict_words, whose_view
 from coinhaze.web.pages.coin_origins import letters_of, origins_section
 from coinhaze.web.pages.flow import Picture, draw_flow, flow_table, legend
-from coinhaze.web.pages.say import amount, moment, tag, together
+from coinhaze.web.pages.say import amount, moment, noun_of, tag, together
 from coinhaze.web.pages.switches import switches
 from coinhaze.web.pages.what_if import what_if_section
 from coinhaze.web.words import short_id
 
 RULES = {
-    "haircut": "Shares of this coin, split in proportion (haircut).",
-    "uniform": "Shares of this coin, every input counted alike (uniform).",
-    "fifo": "Shares of this coin, oldest value spent first (FIFO).",
-    "lifo": "Shares of this coin, newest value spent first (LIFO).",
+    "haircut": "Shares of this {noun}, split in proportion (haircut).",
+    "uniform": "Shares of this {noun}, every input counted alike (uniform).",
+    "fifo": "Shares of this {noun}, oldest value spent first (FIFO).",
+    "lifo": "Shares of this {noun}, newest value spent first (LIFO).",
     "poison": "Ways back to a listed address; poison gives no shares.",
 }
 
@@ -75,12 +75,19 @@ def coin_page(view: CoinView) -> Html:
         Html('<div class="two"><div>'),
         origins_section(view.answer, view.card, view.ask),
         Html("</div><div>"),
-        what_if_section(view.answer, view.what_if, view.ties, view.beside, view.link()),
+        _what_if(view),
         _others(view),
         Html("</div></div>"),
         _method(view),
     ]
     return together(parts)
+
+
+def _what_if(view: CoinView) -> Html:
+    """Offer to spend it with others, where it is a coin: accounts and addresses are not spent."""
+    if noun_of(view.answer.kind) != "coin" or view.card.kind == "accounts":
+        return Html("")
+    return what_if_section(view.answer, view.what_if, view.ties, view.beside, view.link())
 
 
 def _warnings(view: CoinView) -> list[str]:
@@ -95,7 +102,7 @@ def _warnings(view: CoinView) -> list[str]:
 
 def _identity(view: CoinView) -> Html:
     answer, ledger = view.answer, view.card.id
-    kind = answer.kind.capitalize() if answer.kind in ("coin", "account", "address") else "Coin"
+    kind = noun_of(answer.kind).capitalize()
     name = tag("code", short_id(answer.name), title=answer.name, id="coin-name")
     parts: list[object] = []
     if answer.label:
@@ -140,14 +147,16 @@ def _verdict(view: CoinView) -> Html:
             marked=f"this {answer.kind}",
             # Of the whole ledger the rule asked for may not be known: that of its scores is named.
             whose="of this ledger" + ("" if answer.place else ", by haircut"),
+            noun=noun_of(answer.kind),
         )
     elif poison:
-        chart = tag(
-            "p", "Poison gives no number that coins could be compared by.", kind="scale-none dim"
-        )
+        many = noun_of(answer.kind, many=True)
+        words = f"Poison gives no number that {many} could be compared by."
+        chart = tag("p", words, kind="scale-none dim")
+    whose = escape(whose_view(answer, view.card, view.ask))
     return Html(
         f'<section class="card verdict" aria-label="How hard it is to trace"><div>'
-        f'{verdict_words(answer)}<p class="not">{whose_view(answer)}</p></div>{chart}'
+        f'{verdict_words(answer)}<p class="not">{whose}</p></div>{chart}'
         f"{facts(answer, view.lists)}</section>"
     )
 
@@ -160,7 +169,9 @@ def _flow(view: CoinView) -> Html:
             return view.link(open=(*view.ask.open, node.id))
         return node.href if node.column > 0 else None
 
-    picture = Picture(letters_of(answer), link, shares)
+    noun = noun_of(answer.kind)
+    picture = Picture(letters_of(answer), link, shares, noun)
+    rule = RULES[answer.settings.policy].format(noun=noun)
     by = "".join(
         tag(
             "a",
@@ -185,7 +196,7 @@ def _flow(view: CoinView) -> Html:
         '<section class="card flow" id="flow" aria-labelledby="fh"><div class="hd">'
         f'<h2 id="fh">Where the money came from</h2>{legend(answer.flow)}<span class="grow"></span>'
         f'{close}<span class="seg" role="group" aria-label="Show as">{by}{table}</span></div>'
-        f"{flow_table(answer.flow, shares=shares, rule=RULES[answer.settings.policy])}"
+        f"{flow_table(answer.flow, shares=shares, rule=rule)}"
         f"{draw_flow(answer.flow, picture)}{empty}"
         '<p class="info" id="info" role="status">Point at a bar, or press <kbd>Tab</kbd> and then '
         "arrow keys; <kbd>Enter</kbd> opens it, <kbd>Esc</kbd> clears.</p></section>"
@@ -200,8 +211,8 @@ def _others(view: CoinView) -> Html:
     href = f"{path}/comparators" + (f"?{query}" if query else "")
     assert href.startswith(base)
     return Html(
-        '<section class="card sec" aria-labelledby="oh"><div class="hd"><h2 id="oh">The same coin, '
-        f'other rules</h2></div><div data-load="{escape(href)}">'
+        '<section class="card sec" aria-labelledby="oh"><div class="hd"><h2 id="oh">The same '
+        f'{noun_of(view.answer.kind)}, other rules</h2></div><div data-load="{escape(href)}">'
         f"{tag('a', 'Show other rules and measures', href=href)}</div></section>"
     )
 

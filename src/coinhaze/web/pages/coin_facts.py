@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from coinhaze.report.page import Html, escape
-from coinhaze.web.models import CoinAnswer, Exposure, ListCard
-from coinhaze.web.pages.say import DASH, fact, tag
+from coinhaze.web.asks import Settings
+from coinhaze.web.models import CoinAnswer, Exposure, LedgerCard, ListCard
+from coinhaze.web.pages.say import DASH, fact, noun_of, tag
 from coinhaze.web.words import (
     NOT_TOUCHED,
     TOUCHED,
@@ -38,7 +39,8 @@ def verdict_words(answer: CoinAnswer) -> Html:
     kind = "ivt" if answer.certified else "ivt estimate"
     harder = ""
     if answer.place is not None and answer.place.coins > 1:
-        harder = f" Harder than {_whole_percent(answer.place.fewer)} of coins in this ledger."
+        many = noun_of(answer.kind, many=True)
+        harder = f" Harder than {_whole_percent(answer.place.fewer)} of {many} in this ledger."
     return Html(
         f'<p class="big"><b id="bits" data-bits="{answer.bits!r}">{escape(said.shown)}</b> '
         f'<span class="unit">bits</span> <span class="{kind}" id="range">{escape(said.range)}'
@@ -82,10 +84,16 @@ def _strong(sentence: str, equal: str) -> Html:
     )
 
 
-def whose_view(answer: CoinAnswer) -> str:
+def whose_view(answer: CoinAnswer, card: LedgerCard, ask: Settings) -> str:
     """Say for whom the number holds, and what it is not."""
+    used = answer.settings
+    ordered = ""
+    # A rule that turns the time round without being asked to says so.
+    turned = used.time == "temporal" and ask.time is None and card.times[:1] == ("stationary",)
+    if turned and used.policy in ("fifo", "lifo"):
+        ordered = f" {used.policy.upper()} needs payments in order of time, so they are taken so."
     return (
-        f"For someone who {_OBSERVER[answer.settings.policy]}. Exchange records, network logs or "
+        f"For someone who {_OBSERVER[used.policy]}.{ordered} Exchange records, network logs or "
         "your own address list tell more. This is not a promise of privacy."
     )
 
@@ -114,7 +122,9 @@ def _exposed(exposure: Exposure | None, lists: Sequence[ListCard], answer: CoinA
     if exposure is None:
         words = "choose a list below" if lists else "no list loaded; start with --list NAME=FILE"
         return fact(title, DASH, words, name="fact-exposure")
-    of = f"of {count_words(exposure.listed, 'listed address', 'listed addresses')}"
+    one = "listed account" if answer.kind == "account" else "listed address"
+    many = "listed accounts" if answer.kind == "account" else "listed addresses"
+    of = f"of {count_words(exposure.listed, one, many)}"
     if exposure.touched is not None:
         words = f"by {exposure.entries:,} {of}" if exposure.touched else of
         said = TOUCHED if exposure.touched else NOT_TOUCHED
@@ -125,7 +135,7 @@ def _exposed(exposure: Exposure | None, lists: Sequence[ListCard], answer: CoinA
         return fact(title, "none", f"{said} {of}" if not high else said, name="fact-exposure")
     amount = "" if exposure.amount is None else exposure.amount.shown
     lead = tag("span", amount, kind="amt inline") if amount else ""
-    words = Html(f"{lead} from {exposure.entries:,} {escape(of)}, {escape(exposure.policy)}")
+    words = Html(f"{lead} was at {exposure.entries:,} {escape(of)}, {escape(exposure.policy)}")
     return fact(title, share_words(exposure.share), words, name="fact-exposure", warn=True)
 
 
@@ -140,7 +150,7 @@ def _possible(answer: CoinAnswer, poison: bool) -> str:
     if answer.other.count == 0:
         words = "all shown"
     else:
-        words = f"{shown} carry {share_words(1 - answer.other.share)} of the coin"
+        words = f"{shown} carry {share_words(1 - answer.other.share)} of the {noun_of(answer.kind)}"
     return fact(title, f"{answer.sources:,}", words, name="fact-sources")
 
 

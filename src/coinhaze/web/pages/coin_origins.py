@@ -8,10 +8,14 @@ from coinhaze.report.page import Html, escape
 from coinhaze.web.asks import CoinAsk, Settings
 from coinhaze.web.links import api_link, thing_link
 from coinhaze.web.models import CoinAnswer, LedgerCard, Origin
-from coinhaze.web.pages.say import moment, share_bar, tag
+from coinhaze.web.pages.say import moment, noun_of, share_bar, tag
 from coinhaze.web.words import count_words, share_words, short_id
 
 MORE = 8  # origins that "show more" adds
+PASSED = (
+    "Exposure counts all money that passed a listed name on its way here, not only what began "
+    "there: it can be more than what listed origins hold."
+)
 KINDS = {
     "earlier": "older than the window",
     "service": "labelled",
@@ -52,7 +56,10 @@ def origins_section(answer: CoinAnswer, card: LedgerCard, ask: CoinAsk) -> Html:
     base = f"/ledgers/{card.id}/coins/{tail}/origins"
     csv = api_link(base + ".csv", settings)
     json = api_link(base, settings)
-    share = '<th class="num">Share of coin</th>' if shares else ""
+    share = f'<th class="num">Share of {noun_of(answer.kind)}</th>' if shares else ""
+    passed = ""
+    if answer.exposure is not None and answer.exposure.share:
+        passed = tag("p", PASSED, kind="sub", id="passed")
     empty = "" if rows else tag("p", "No origin is known.", kind="dim")
     return Html(
         '<section class="card sec" id="origins" aria-labelledby="orh"><div class="hd">'
@@ -60,7 +67,7 @@ def origins_section(answer: CoinAnswer, card: LedgerCard, ask: CoinAsk) -> Html:
         f"</span>{tag('a', 'CSV', kind='btn', href=csv, download='')}"
         f'{tag("a", "JSON", kind="btn", href=json)}</div><table class="origins"><thead><tr>'
         f'<th class="rk"><span class="vh">Key</span></th><th>Origin</th>{share}</tr></thead>'
-        f"<tbody>{''.join(rows)}</tbody></table>{empty}</section>"
+        f"<tbody>{''.join(rows)}</tbody></table>{empty}{passed}</section>"
     )
 
 

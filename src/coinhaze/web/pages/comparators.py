@@ -8,6 +8,8 @@ from coinhaze.web.pages.say import DASH, bits_text, tag
 from coinhaze.web.pages.switches import RULES
 from coinhaze.web.words import NOT_TOUCHED, TOUCHED, equal_words, share_words
 
+IN_ORDER = "needs payments in order of time: choose this rule above, and they are taken so"
+
 
 def comparators_part(found: Comparators) -> Html:
     """Give two tables; a rule or measure that has no answer says why."""
@@ -35,7 +37,8 @@ def comparators_part(found: Comparators) -> Html:
 def _rule(rule: Rule) -> str:
     name = RULES.get(rule.policy, rule.policy)
     if rule.refused:
-        return f'<tr><td>{name}</td><td colspan="3" class="dim">{escape(rule.refused)}</td></tr>'
+        why = IN_ORDER if "time=temporal" in rule.refused else rule.refused
+        return f'<tr><td>{name}</td><td colspan="3" class="dim">{escape(why)}</td></tr>'
     poison = rule.policy == "poison"
     bits = DASH if poison else bits_text(rule)
     equal = DASH if poison or rule.bits is None else equal_words(rule.bits)

@@ -42,6 +42,7 @@ class Picture:
     letters: Mapping[str, str] = field(default_factory=dict)  # of origins, by name
     link: Callable[[FlowNode], str | None] = lambda node: node.href
     shares: bool = True  # poison gives none
+    noun: str = "coin"  # what the money is now
 
 
 def draw_flow(flow: Flow, picture: Picture) -> Html:
@@ -81,7 +82,7 @@ def draw_wide(flow: Flow, picture: Picture) -> Html:
         return COIN_AT - step * column
 
     height = WIDE_HEAD + layout.across + 6
-    marks = Marks(WIDE_HEAD, along, step / SPAN, picture.shares)
+    marks = Marks(WIDE_HEAD, along, step / SPAN, picture.shares, picture.noun)
     heads = [
         text(
             percent(along(c)),
@@ -115,7 +116,7 @@ def draw_narrow(flow: Flow, picture: Picture) -> Html:
 
     height = along(last) + NARROW_FOOT
     ends = {node.id for node in origins_of(flow)}
-    marks = Marks(0.0, along, 1.0, picture.shares)
+    marks = Marks(0.0, along, 1.0, picture.shares, picture.noun)
     nodes = [
         narrow_node(
             node,
@@ -127,7 +128,7 @@ def draw_narrow(flow: Flow, picture: Picture) -> Html:
         for node in _in_order(flow, layout)
     ]
     heads = [
-        text("0%", 12, "This coin", kind="colh"),
+        text("0%", 12, f"This {picture.noun}", kind="colh"),
         text("100%", 12, "older ↓", kind="colh", anchor="end"),
     ]
     bands = _bands(flow, layout, along, 0.0, turned=True)

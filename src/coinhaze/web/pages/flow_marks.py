@@ -9,12 +9,13 @@ from coinhaze.report.page import Html, escape
 from coinhaze.web.models import FlowNode
 from coinhaze.web.pages.flow_layout import Stop
 from coinhaze.web.pages.svg import SPAN, percent
-from coinhaze.web.pages.text_fit import BOLD, fit_text, text_width
+from coinhaze.web.pages.text_fit import BOLD, fit_text, fits, most_letters, text_width
 from coinhaze.web.words import share_words
 
 BAR = 10.0  # pixels across a bar
 SIZE, SMALL = 12.5, 12.0  # of letters
 FLAG, TURN = "⚑ ", "↻ "  # on a list; also elsewhere in the drawing
+THROUGH = ", through "  # behind an origin whose money passed a listed name
 HIT = 24.0  # the least that can be pointed at
 LEAST_WIDE, LEAST_NARROW = 998.0, 268.0  # pixels that a drawing has at least
 SOLE_LINE = 30.0  # height under which share and name share a line
@@ -28,6 +29,7 @@ class Marks:
     along: Callable[[int], float]
     step: float  # share of the width
     shares: bool
+    noun: str = "coin"  # what the money is now
 
 
 def spoken(share: float) -> str:
@@ -61,12 +63,13 @@ def node_tag(node: FlowNode) -> str:
     return f"{TURN}also at hop {', '.join(map(str, node.also))}" if node.also else ""
 
 
-def heard(node: FlowNode, seen: str, *, shares: bool, opens: bool) -> str:
+def heard(node: FlowNode, seen: str, marks: Marks, *, opens: bool) -> str:
     """Say a box in words, those that are seen first."""
+    shares = marks.shares
     whole = node_words(node) + (f" {spoken(node.share)}" if shares else "")
     parts = [whole if whole.startswith(seen) else f"{seen}, {whole}"]
     if shares:
-        parts[0] += " of this coin"
+        parts[0] += f" of this {marks.noun}"
     if node.listed > 0 and node.kind != "listed" and shares:
         parts.append(f"{spoken(node.listed)} from listed addresses")
     if node.name and node.name != node.words:
@@ -143,15 +146,19 @@ def _short_label(node: FlowNode, room: float, marks: Marks) -> str:
 def _fitted(node: FlowNode, room: float) -> str:
     """Shorten a box's name: what kind of thing it is goes first, what it is called stays."""
     words = node_words(node)
-    if text_width(words, SIZE) <= room:
+    if fits(words, room, SIZE):
         return words
     if node.folded:
         return fit_text(f"{node.count:,} more", room, SIZE)
     flag = FLAG if words.startswith(FLAG) else ""
     room -= text_width(flag, SIZE)
-    words = words.removeprefix(flag)
-    while node.label is None and " " in words and text_width(words, SIZE) > room:
-        words = words.partition(" ")[2]
+    # The flag stays; who it came through is told where the box is heard, and by the thread.
+    words = words.removeprefix(flag).rpartition(THROUGH)[0] or words.removeprefix(flag)
+    if node.label is None:
+        # Each word has its blank: of a long name no more of them can fit than letters do.
+        words = " ".join(words.split(" ")[-max(most_letters(room, SIZE), 1) :])
+        while " " in words and not fits(words, room, SIZE):
+            words = words.partition(" ")[2]
     return flag + fit_text(words, room, SIZE)
 
 
@@ -176,7 +183,7 @@ def _beside(node: FlowNode, tall: float, room: float, marks: Marks) -> tuple[str
         return _line(node, x, tall / 2 + 4.5, room, marks, anchor="start")
     share = spoken(node.share) if marks.shares else ""
     under = " · ".join(filter(None, (share, tag)))
-    if text_width(under, SMALL) > room:
+    if not fits(under, room, SMALL):
         under = " · ".join(filter(None, (share, tag.replace("also at ", ""))))
     under = fit_text(under, room, SMALL)
     name = _fitted(node, room)
@@ -190,7 +197,7 @@ def _beside(node: FlowNode, tall: float, room: float, marks: Marks) -> tuple[str
 
 def _wrap(node: FlowNode, inner: str, seen: str, marks: Marks, href: str | None) -> Html:
     """Make a box something that can be pointed at: one Tab stop for all, arrows between them."""
-    said = escape(heard(node, seen, shares=marks.shares, opens=href is not None))
+    said = escape(heard(node, seen, marks, opens=href is not None))
     twin = f' data-t="{escape(node.twin)}"' if node.twin else ""
     stop = 0 if node.column == 0 else -1
     common = (

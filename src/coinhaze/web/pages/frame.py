@@ -102,7 +102,9 @@ def _places(card: LedgerCard | None) -> list[tuple[str, str]]:
     places = []
     if card is not None and card.state == "ready":
         base = ledger_link(card.id)
-        places = [(f"{base}/table", "Table"), (f"{base}/wallet", "Wallet")]
+        places = [(f"{base}/table", "Table")]
+        # Accounts hold no coins that could be chosen among.
+        places += [(f"{base}/wallet", "Wallet")] if card.kind != "accounts" else []
     return [*places, ("/compare", "Compare"), ("/jobs", "Jobs")]
 
 

@@ -28,7 +28,7 @@ def ledger_page(page: LedgerPage, density: Density | None) -> Html:
         return not_ready_page(card)
     summary, coins = page.summary, page.histogram.zeros + sum(page.histogram.counts)
     picture = (
-        scale_chart(page.histogram, height=120)
+        scale_chart(page.histogram, height=120, noun=_noun(card).lower())
         if coins <= DOTS_ONLY
         else log_switch(page.histogram)
     )
@@ -50,7 +50,7 @@ def ledger_page(page: LedgerPage, density: Density | None) -> Html:
         [
             _heading(card),
             *(tag("p", note, kind="note") for note in notes),
-            _summary(summary, picture),
+            _summary(summary, picture, _noun(card)),
             field,
             _ends(page),
             _method(page),
@@ -67,6 +67,7 @@ def _heading(card: LedgerCard) -> Html:
             ("Wallet", f"{ledger_link(card.id)}/wallet"),
             ("JSON", api_link(f"/ledgers/{card.id}")),
         )
+        if words != "Wallet" or card.kind != "accounts"
     )
     return Html(
         f'<div class="id"><h1>{tag("bdi", card.name)}</h1><span class="meta">{escape(facts)}</span>'
@@ -74,7 +75,7 @@ def _heading(card: LedgerCard) -> Html:
     )
 
 
-def _summary(summary: LedgerSummary, picture: Html) -> Html:
+def _summary(summary: LedgerSummary, picture: Html, noun: str) -> Html:
     facts = (
         ("Scored", f"{summary.scored:,}", f"{summary.nodes:,} nodes, {summary.edges:,} edges"),
         ("Median bits", _two(summary.bits_median), f"mean {_two(summary.bits_mean)}"),
@@ -92,9 +93,9 @@ def _summary(summary: LedgerSummary, picture: Html) -> Html:
     cells = together(fact(*given) for given in facts)
     without = ""
     if summary.without_answer:
-        words = f"{count_words(summary.without_answer, 'coin')} without an answer."
+        words = f"{count_words(summary.without_answer, noun.lower())} without an answer."
         without = tag("p", words, kind="sub")
-    return panel("Coins by bits", picture, tag("dl", cells, kind="facts in"), without)
+    return panel(f"{noun}s by bits", picture, tag("dl", cells, kind="facts in"), without)
 
 
 def range_form(ask: TableAsk, ledger: str) -> Html:
@@ -133,11 +134,14 @@ def table_page(page: TablePage, card: LedgerCard) -> Html:
         f"/ledgers/{card.id}/table.csv", ask.model_copy(update={"after": None, "limit": 100})
     )
     json = api_link(f"/ledgers/{card.id}/table", ask)
-    empty = "" if page.rows else tag("p", "No coin lies in that range.", kind="dim")
+    empty = (
+        "" if page.rows else tag("p", f"No {_noun(card).lower()} lies in that range.", kind="dim")
+    )
     return Html(
-        f'<div class="id"><h1>Coins of {tag("bdi", card.name)}</h1><span class="meta" id="total" '
-        f'data-total="{page.total}">{count_words(page.total, "row")}</span><span class="grow">'
-        f"</span>{tag('a', 'CSV', kind='btn', href=csv, download='', id='csv')}"
+        f'<div class="id"><h1>{_noun(card)}s of {tag("bdi", card.name)}</h1>'
+        f'<span class="meta" id="total" data-total="{page.total}">{count_words(page.total, "row")}'
+        '</span><span class="grow"></span>'
+        f"{tag('a', 'CSV', kind='btn', href=csv, download='', id='csv')}"
         f"{tag('a', 'JSON', kind='btn', href=json)}</div>"
         f'<section class="card sec">{range_form(ask, card.id)}</section>'
         f'<section class="card sec" id="listed" aria-label="Coins"><div class="wide">{table}</div>'

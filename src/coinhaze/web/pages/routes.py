@@ -122,7 +122,9 @@ async def _search(answers: Answers, query: str, ledger: str) -> Response:
     hits: list[Hit] = []
     notes: list[str] = []
     more = False
-    for one in [card] if card is not None else [c for c in cards if c.state == "ready"]:
+    ready = [c for c in cards if c.state == "ready"]
+    searched = [card] if card is not None else ready
+    for one in searched:
         try:
             found = (await answers.search(one.id, query)).model
         except Refused as refused:
@@ -135,7 +137,8 @@ async def _search(answers: Answers, query: str, ledger: str) -> Response:
         return RedirectResponse(hits[0].href, 303)
     if not hits:
         why = " ".join(dict.fromkeys(notes)) or "No ledger is ready to be searched."
-        body = nothing_page(query, why)
+        others = [c for c in ready if c not in searched]
+        body = nothing_page(query, why, searched=searched, others=others)
         return send(whole_page("Nothing found", body, card=card, query=query), 404)
     body = found_page(hits, notes=tuple(dict.fromkeys(notes)), more=more)
     return send(whole_page("Found", body, card=card, query=query))

@@ -115,6 +115,16 @@ def amount(value: Amount | None) -> Html:
     return tag("span", value.shown, kind="amt")
 
 
+def noun_of(kind: str, *, many: bool = False) -> str:
+    """Name what a page is of: an account, an address, or else a coin.
+
+    >>> noun_of("account"), noun_of("address", many=True), noun_of("ring")
+    ('account', 'addresses', 'coin')
+    """
+    one = kind if kind in ("account", "address") else "coin"
+    return (one + ("es" if one == "address" else "s")) if many else one
+
+
 def bits_text(value: Bits) -> str:
     """Say bits with their digits; a dash where there is no answer.
 

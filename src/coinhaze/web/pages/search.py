@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from urllib.parse import urlencode
 
 from coinhaze.report.page import Html, escape
-from coinhaze.web.models import Hit, Problem
+from coinhaze.web.models import Hit, LedgerCard, Problem
 from coinhaze.web.pages.say import tag, together
 from coinhaze.web.words import count_words
 
@@ -31,13 +32,30 @@ def found_page(hits: Sequence[Hit], *, notes: Sequence[str] = (), more: bool = F
     )
 
 
-def nothing_page(query: str, why: str) -> Html:
-    """Say that nothing was found, and what can be pasted."""
+def nothing_page(
+    query: str,
+    why: str,
+    *,
+    searched: Sequence[LedgerCard] = (),
+    others: Sequence[LedgerCard] = (),
+) -> Html:
+    """Say that nothing was found and where, what can be pasted, and where else to look."""
+    names = Html(", ").join(tag("bdi", card.name) for card in searched)
     return Html(
         '<div class="id"><h1>Nothing found</h1></div><section class="card sec state" '
-        f'id="nothing"><p>You searched for <code>{escape(query)}</code></p>'
-        f'<p>{escape(why)}</p><p class="sub">{escape(EXAMPLES)}</p></section>'
+        f'id="nothing"><p>You searched for <code>{escape(query)}</code>'
+        f"{' in ' if names else ''}{names}</p><p>{escape(why)}</p>{_elsewhere(query, others)}"
+        f'<p class="sub">{escape(EXAMPLES)}</p></section>'
     )
+
+
+def _elsewhere(query: str, others: Sequence[LedgerCard]) -> Html:
+    """Offer the same search in ledgers that were not looked at."""
+    links = Html(", ").join(
+        tag("a", tag("bdi", card.name), href=f"/search?{urlencode({'q': query, 'l': card.id})}")
+        for card in others
+    )
+    return tag("p", Html(f"Look for it in {links}."), id="elsewhere") if links else Html("")
 
 
 def problem_page(problem: Problem, *, title: str = "That did not work") -> Html:

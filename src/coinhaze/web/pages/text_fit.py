@@ -27,14 +27,39 @@ def fit_text(text: str, width: float, size: float) -> str:
     >>> fit_text("Mined", 100, 12), fit_text("Payment", 8, 12)
     ('Mined', '')
     """
-    if text_width(text, size) <= width:
+    if fits(text, width, size):
         return text
-    for kept in range(len(text) - 1, 1, -1):
-        tail = min(4, kept // 2)
-        short = f"{text[: kept - tail].rstrip()}…{text[len(text) - tail :]}"
-        if text_width(short, size) <= width:
-            return short
-    return ""
+    # Head and tail only grow with what is kept, so its width does: halve, in what can fit at all.
+    # Blanks before the gap are dropped, so a long run of them is no wider than eight letters.
+    low, high = 1, min(len(text) - 1, max(most_letters(width, size), 8))
+    while low < high:
+        kept = (low + high + 1) // 2
+        low, high = (kept, high) if fits(_shortened(text, kept), width, size) else (low, kept - 1)
+    return _shortened(text, low) if low > 1 else ""
+
+
+def fits(text: str, width: float, size: float) -> bool:
+    """Tell whether text fits a width; however long it is, no more than can fit is looked at.
+
+    >>> fits("wide", 27, 10), fits("wide", 26, 10), fits("i" * 10**6, 100, 10)
+    (True, False, False)
+    """
+    return len(text) <= most_letters(width, size) and text_width(text, size) <= width
+
+
+def most_letters(width: float, size: float) -> int:
+    """Give how many letters can fit a width, were they the narrowest.
+
+    >>> most_letters(10.14, 10), most_letters(-1, 10)
+    (4, 0)
+    """
+    # One more, for what division rounds away.
+    return max(int(width * 1000 / (_NARROWEST * size)) + 1, 0) if width > 0 else 0
+
+
+def _shortened(text: str, kept: int) -> str:
+    tail = min(4, kept // 2)
+    return f"{text[: kept - tail].rstrip()}…{text[len(text) - tail :]}"
 
 
 def _letter(c: str) -> int:

@@ -8,8 +8,11 @@ from dataclasses import dataclass
 from coinhaze.report.page import Html, escape
 from coinhaze.web.links import ledger_link
 from coinhaze.web.models import LedgerCard, Problem, Together, WalletAnswer
-from coinhaze.web.pages.say import DASH, amount, bits_text, tag, together
-from coinhaze.web.words import OWNERSHIP, count_words, share_words, short_id
+from coinhaze.web.pages.say import amount, bits_text, panel, tag, together
+from coinhaze.web.pages.wallet_groups import coin_names, groups_section, share_or_dash
+from coinhaze.web.words import count_words, share_words, short_id
+
+OF_COINS = "Wallets are of coins, and this ledger is of accounts: look up an account instead."
 
 
 @dataclass(frozen=True)
@@ -22,7 +25,9 @@ class WalletForm:
 
 
 def wallet_page(card: LedgerCard, form: WalletForm, answer: WalletAnswer | Problem | None) -> Html:
-    """Give the main part: the form as it was filled, and the answer."""
+    """Give the main part: the form as it was filled, and the answer; accounts have no wallets."""
+    if card.kind == "accounts":
+        return together([tag("h1", "Wallet"), panel(card.name, tag("p", OF_COINS, id="of-coins"))])
     result: object = ""
     if isinstance(answer, Problem):
         result = Html(
@@ -65,7 +70,7 @@ def _area(name: str, words: str, value: str, example: str, required: bool) -> st
 def _answer(answer: WalletAnswer) -> Html:
     parts = [
         _coins(answer),
-        _groups(answer),
+        groups_section(answer),
         _suggestion(answer),
         _lists("What this is not", answer.is_not),
         _lists("What would change it", answer.would_change),
@@ -78,7 +83,7 @@ def _coins(answer: WalletAnswer) -> Html:
     rows = "".join(
         f"<tr><td>{_name(coin.name, coin.href)}{_label(coin.label)}</td>"
         f'<td class="num">{amount(coin.amount)}</td><td class="num">{bits_text(coin)}</td>'
-        f'<td class="num">{_share(coin.exposure)}</td></tr>'
+        f'<td class="num">{share_or_dash(coin.exposure)}</td></tr>'
         for coin in answer.coins
     )
     return Html(
@@ -90,23 +95,6 @@ def _coins(answer: WalletAnswer) -> Html:
     )
 
 
-def _groups(answer: WalletAnswer) -> Html:
-    rows = "".join(
-        f'<tr><td>{escape(group.kind.capitalize())}<span class="sub">{_names(group.coins)}</span>'
-        "</td>"
-        f'<td class="num">{amount(group.amount)}</td><td class="num">{bits_text(group)}</td>'
-        f'<td class="num">{_share(group.exposure)}</td></tr>'
-        for group in answer.groups
-    )
-    return Html(
-        '<section class="card sec"><div class="hd"><h2>Groups that add no new link</h2></div>'
-        '<div class="wide"><table><thead><tr><th>Spent together</th><th class="num">Amount</th><th '
-        'class="num">Bits</th><th class="num">Exposure</th></tr></thead>'
-        f'<tbody>{rows}</tbody></table></div><p class="sub">{escape(OWNERSHIP)} '
-        f"{escape(answer.how_sure)}</p></section>"
-    )
-
-
 def _suggestion(answer: WalletAnswer) -> Html:
     found = answer.suggestion
     if found is None:
@@ -115,11 +103,11 @@ def _suggestion(answer: WalletAnswer) -> Html:
         tag("p", "No set of coins fits.")
         if found.spend is None
         else Html(
-            f'<p class="say">Spend {_names(found.spend.coins)}: {_together(found.spend)}.</p>'
+            f'<p class="say">Spend {coin_names(found.spend.coins)}: {_together(found.spend)}.</p>'
         )
     )
     instead = "".join(
-        f"<li>{_names(option.coins)}: {_together(option)}</li>" for option in found.instead
+        f"<li>{coin_names(option.coins)}: {_together(option)}</li>" for option in found.instead
     )
     rest = f'<h3>Instead</h3><ul class="plain">{instead}</ul>' if instead else ""
     why = "".join(tag("li", line) for line in found.why)
@@ -141,13 +129,6 @@ def _lists(title: str, lines: Sequence[str]) -> Html:
     return Html(f'<section class="card sec"><h2>{escape(title)}</h2><ul>{items}</ul></section>')
 
 
-def _names(names: Sequence[str], most: int = 12) -> Html:
-    names_shown = (tag("span", short_id(n), kind="mono", title=n) for n in names[:most])
-    shown = Html(", ".join(names_shown))
-    left = len(names) - most
-    return Html(f"{shown} and {left:,} more") if left > 0 else shown
-
-
 def _name(name: str, href: str | None) -> Html:
     kind = "a" if href else "span"
     return tag(kind, short_id(name), kind="mono", title=name, href=href)
@@ -155,7 +136,3 @@ def _name(name: str, href: str | None) -> Html:
 
 def _label(label: str | None) -> Html:
     return tag("span", tag("bdi", label), kind="sub") if label else Html("")
-
-
-def _share(share: float | None) -> str:
-    return DASH if share is None else share_words(share)

@@ -6,11 +6,13 @@ from collections.abc import Sequence
 from urllib.parse import parse_qsl
 
 from coinhaze.report.page import Html, escape
-from coinhaze.web.models import CoinAnswer, Problem, TableRow, WhatIfAnswer
-from coinhaze.web.pages.say import DASH, amount, bits_text, tag
-from coinhaze.web.words import share_words, short_id
+from coinhaze.web.models import Before, CoinAnswer, Problem, TableRow, Together, WhatIfAnswer
+from coinhaze.web.pages.say import amount, bits_text, tag
+from coinhaze.web.pages.wallet_groups import exposed_by, share_or_dash
+from coinhaze.web.words import count_words, share_words, short_id
 
 MOST_OFFERED = 6
+MOST_NAMED = 6  # coins that a warning names
 
 
 def what_if_section(
@@ -54,10 +56,6 @@ def _box(row: TableRow, ticked: bool) -> str:
     )
 
 
-def _share(share: float | None) -> str:
-    return DASH if share is None else share_words(share)
-
-
 def _result(what_if: WhatIfAnswer | Problem | None) -> Html:
     if what_if is None:
         return Html(
@@ -69,27 +67,44 @@ def _result(what_if: WhatIfAnswer | Problem | None) -> Html:
             f'<div class="res"><p>{escape(what_if.message)}</p>'
             f'<p class="sub">{escape(what_if.fix)}</p></div>'
         )
-    first, after = what_if.before[0], what_if.after
-    bits = f"{bits_text(first)} → {bits_text(after)}"
-    exposure = ""
-    if first.exposure is not None and after.exposure is not None:
-        exposure = (
-            f" · <b>Exposure</b> {share_words(first.exposure)} → "
-            f"<b>{share_words(after.exposure)}</b>"
-        )
-    rises = (after.exposure or 0.0) > (first.exposure or 0.0) + 5e-4
+    after = what_if.after
+    exposure = "" if after.exposure is None else f" · exposure {share_words(after.exposure)}"
+    warning = _warning(what_if)
+    rises = any((after.exposure or 0.0) > (c.exposure or 0.0) + 5e-4 for c in what_if.before)
     notes = "".join(tag("p", note, kind="sub") for note in what_if.notes)
     each = "".join(
-        f'<tr><td class="mono">{escape(short_id(coin.name))}</td>'
-        f'<td class="num">{amount(coin.amount)}</td><td class="num">{bits_text(coin)}</td>'
-        f'<td class="num">{_share(coin.exposure)}</td></tr>'
+        f'<tr><td class="mono">{escape(short_id(coin.name))}<span class="sub">{amount(coin.amount)}'
+        f'</span></td><td class="num">{bits_text(coin)} → {bits_text(after)}</td>'
+        f'<td class="num">{_exposures(coin, after)}</td></tr>'
         for coin in what_if.before
     )
     return Html(
-        f'<div class="{"warnbox" if rises else "res"}"><p id="what-if-bits" '
-        f'data-bits="{after.bits!r}"><b>Bits</b> {escape(bits)}{exposure}</p>'
+        f'<div class="{"warnbox" if warning or rises else "res"}">{warning}<p id="what-if-bits" '
+        f'data-bits="{after.bits!r}"><b>Together</b> {bits_text(after)} bits{exposure}</p>'
         f'<p class="sub" id="ownership">{escape(what_if.ownership)}</p>{notes}</div>'
-        '<table class="small"><thead><tr><th>Coin</th><th class="num">Amount</th>'
-        '<th class="num">Bits</th><th class="num">Exposure</th></tr></thead>'
+        '<table class="small"><thead><tr><th>Coin</th><th class="num">Bits, then</th>'
+        '<th class="num">Exposure, then</th></tr></thead>'
         f"<tbody>{each}</tbody></table>"
     )
+
+
+def _exposures(coin: Before, after: Together) -> str:
+    if coin.exposure is None and after.exposure is None:
+        return share_or_dash(None)
+    return f"{share_or_dash(coin.exposure)} → {share_or_dash(after.exposure)}"
+
+
+def _warning(what_if: WhatIfAnswer) -> Html:
+    """Say which coins that are not exposed would become so: a mean that falls hides it."""
+    names = exposed_by(what_if.before, what_if.after, 0.0)
+    if not names:
+        return Html("")
+    shown = ", ".join(short_id(name) for name in names[:MOST_NAMED])
+    left = len(names) - MOST_NAMED
+    more = f" and {left:,} more" if left > 0 else ""
+    would = "would" if (what_if.after.exposure or 0.0) > 0 else "may"
+    words = (
+        f"Keep apart: {count_words(len(names), 'coin')} not exposed now {would} become so: "
+        f"{shown}{more}."
+    )
+    return tag("p", tag("b", words), id="what-if-warning")
