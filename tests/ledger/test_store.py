@@ -12,6 +12,7 @@ import sys
 import time
 from pathlib import Path
 
+import duckdb
 import numpy as np
 import pytest
 from benchmarks.blockchair_files import write_blockchair
@@ -278,6 +279,27 @@ def clean_digest(dump: Path) -> str:
     with Store(None) as store:
         ingest([dump], store)
         return store.digest()
+
+
+def test_a_store_killed_before_its_tables_were_made_is_new_still(tmp_path: Path) -> None:
+    path = tmp_path / "store"
+    duckdb.connect(str(path)).close()
+    with pytest.raises(InputError, match="version unknown"):
+        Store(path, read_only=True)
+    with Store(path) as store:
+        assert store.kind is None
+    with Store(path, read_only=True) as store:
+        assert store.sources() == []
+
+
+def test_somebody_elses_database_is_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "theirs.duckdb"
+    with duckdb.connect(str(path)) as theirs:
+        theirs.execute("CREATE TABLE mine (a INTEGER)")
+    with pytest.raises(InputError, match="version unknown"):
+        Store(path)
+    with duckdb.connect(str(path), read_only=True) as theirs:
+        assert theirs.execute("SELECT count(*) FROM duckdb_tables()").fetchall() == [(1,)]
 
 
 @pytest.mark.parametrize("kills", [6, pytest.param(50, marks=pytest.mark.long)])

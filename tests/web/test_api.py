@@ -176,7 +176,7 @@ def test_what_if_is_asked_by_post(app: Guard) -> None:
     "body",
     [
         b"", b"{", b"[]", b'{"coins": []}', b'{"coins": "a:0"}', b'{"coins": ["a:0"], "url": "x"}',
-        b'{"coins": ["' + b"a" * 600 + b'"]}', b'{"coins": ["a\\u0000"]}', b"\xff\xfe",
+        b'{"coins": ["' + b"a" * 20_000 + b'"]}', b'{"coins": ["a\\u0000"]}', b"\xff\xfe",
         b'{"coins": [1]}', b"{" * 100_000,
     ],
     ids=range(11),

@@ -66,7 +66,8 @@ class Store:
         self.ask("SET enable_progress_bar = false")
         # Commits go to a log first; it is worked into the file seldom, and when that is closed.
         self.ask("SET wal_autocheckpoint = '256MB'")
-        if fresh:
+        # Killed before its tables were made, a store is a database with nothing in it: new still.
+        if fresh or (not read_only and not self.ask("SELECT 1 FROM duckdb_tables() LIMIT 1")):
             self._create()
         self._check_version()
 

@@ -10,6 +10,7 @@ from fastapi import APIRouter, Path, Query, Request, Response
 from coinhaze.web import models, replies
 from coinhaze.web.answers import Answers
 from coinhaze.web.asks import (
+    LONGEST_NAME,
     CoinAsk,
     CompareAsk,
     Id,
@@ -31,7 +32,9 @@ Ledger = Annotated[Id, Path(description="a ledger's id, as GET /ledgers gives it
 Thing = Annotated[
     str,
     Path(
-        pattern=r"^[^\x00-\x1e\x7f]{1,512}$",
+        min_length=1,
+        max_length=LONGEST_NAME,
+        pattern=r"^[^\x00-\x1e\x7f]*$",
         description="a name, with everything but letters and digits escaped",
     ),
 ]

@@ -14,6 +14,7 @@ from coinhaze.web.words import (
     at_most_words,
     count_words,
     share_words,
+    short_id,
     steps_words,
 )
 
@@ -129,6 +130,8 @@ def _exposed(exposure: Exposure | None, lists: Sequence[ListCard], answer: CoinA
         words = f"by {exposure.entries:,} {of}" if exposure.touched else of
         said = TOUCHED if exposure.touched else NOT_TOUCHED
         return fact(title, said, words, name="fact-exposure", warn=exposure.touched)
+    if exposure.share is None:
+        return fact(title, DASH, exposure.text, name="fact-exposure")
     if not exposure.share:
         high = exposure.share_high or 0.0
         said = f"none found, {at_most_words(high)}" if high > 0 else "none found"
@@ -136,6 +139,9 @@ def _exposed(exposure: Exposure | None, lists: Sequence[ListCard], answer: CoinA
     amount = "" if exposure.amount is None else exposure.amount.shown
     lead = tag("span", amount, kind="amt inline") if amount else ""
     words = Html(f"{lead} was at {exposure.entries:,} {escape(of)}, {escape(exposure.policy)}")
+    if exposure.largest:
+        first = exposure.largest[0]
+        words = Html(f"{words}; most at {escape(short_id(first.label or first.name))}")
     return fact(title, share_words(exposure.share), words, name="fact-exposure", warn=True)
 
 

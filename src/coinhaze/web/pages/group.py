@@ -110,6 +110,8 @@ def _exposure(answer: GroupAnswer) -> tuple[str, str]:
     of = f"{exposure.entries:,} of {listed}"
     if exposure.touched is not None:
         return (TOUCHED if exposure.touched else NOT_TOUCHED), of
+    if exposure.share is None:
+        return DASH, exposure.text
     if not exposure.share:
         return "none", f"none found, {at_most_words(exposure.share_high or 0.0)}"
     amount = "" if exposure.amount is None else f"{exposure.amount.shown} "
