@@ -290,3 +290,10 @@ def test_more_than_so_many_at_work_are_refused() -> None:
 
     codes = run(story())
     assert codes == [202] * 64 + [429] * 6
+
+
+@pytest.mark.parametrize("path", ["what-if?list=known", "wallet?bogus=1"])
+def test_settings_in_the_address_of_a_post_are_refused(path: str) -> None:
+    found = ask(made_app(), f"/api/v1/ledgers/town/{path}", method="POST", json={"coins": ["a:0"]})
+    assert (found.status_code, found.json()["error"]["code"]) == (400, "bad-request")
+    assert "in its body" in found.json()["error"]["message"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Annotated, Any, TypeVar
 
-from fastapi import APIRouter, Path, Query, Request, Response
+from fastapi import APIRouter, Depends, Path, Query, Request, Response
 
 from coinhaze.web import models, replies
 from coinhaze.web.answers import Answers
@@ -23,7 +23,7 @@ from coinhaze.web.asks import (
     WhatIfAsk,
     name_in_path,
 )
-from coinhaze.web.problems import CODES
+from coinhaze.web.problems import CODES, Refused
 
 ROOT = "/api/v1"
 Route = TypeVar("Route", bound=Callable[..., Any])
@@ -237,4 +237,16 @@ def _get(router: APIRouter, path: str, model: type[Any]) -> Callable[[Route], Ro
 
 def _post(router: APIRouter, path: str, model: type[Any]) -> Callable[[Route], Route]:
     later: dict[int | str, dict[str, Any]] = {202: LATER[202]}
-    return router.post(path, response_model=model, responses=OF_LEDGER | later)
+    return router.post(
+        path, response_model=model, responses=OF_LEDGER | later, dependencies=[Depends(_no_query)]
+    )
+
+
+async def _no_query(request: Request) -> None:
+    """Refuse settings where nobody would read them."""
+    if request.url.query:
+        raise Refused(
+            "bad-request",
+            "a POST takes its settings in its body, not in its address",
+            fix='send JSON such as {"coins": ["TXID:0"], "list": "NAME"}',
+        )
