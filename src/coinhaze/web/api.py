@@ -10,7 +10,7 @@ from fastapi import APIRouter, Depends, Path, Query, Request, Response
 from coinhaze.web import models, replies
 from coinhaze.web.answers import Answers
 from coinhaze.web.asks import (
-    LONGEST_NAME,
+    LONGEST_IN_ADDRESS,
     CoinAsk,
     CompareAsk,
     Id,
@@ -33,7 +33,7 @@ Thing = Annotated[
     str,
     Path(
         min_length=1,
-        max_length=LONGEST_NAME,
+        max_length=LONGEST_IN_ADDRESS,
         pattern=r"^[^\x00-\x1e\x7f]*$",
         description="a name, with everything but letters and digits escaped",
     ),

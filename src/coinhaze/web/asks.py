@@ -19,6 +19,8 @@ ListName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9_-]{1,64}(@[0-9a-f
 # A coin, account, address or transaction as it is asked for. No control characters. What is
 # answered has no such bounds: a ledger may hold any name.
 LONGEST_NAME = 16_384
+# In an address each letter may take twelve bytes, and a head has 8 KiB.
+LONGEST_IN_ADDRESS = 512
 Name = Annotated[
     str,
     StringConstraints(min_length=1, max_length=LONGEST_NAME, pattern=r"^[^\x00-\x1f\x7f]*$"),
@@ -114,7 +116,7 @@ class CompareAsk(Settings):
 class SearchAsk(Model):
     """What to look for."""
 
-    q: str = Field(min_length=1, max_length=LONGEST_NAME)
+    q: str = Field(min_length=1, max_length=LONGEST_IN_ADDRESS)
 
 
 class TableAsk(Settings):
