@@ -1,18 +1,22 @@
 from __future__ import annotations
 
 import csv
+import io
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import matplotlib as mpl
 import numpy as np
 import pyarrow as pa
 import pytest
+from rich.console import Console
 
 import coinhaze
 from coinhaze.errors import ResourceError, UsageError
 from coinhaze.report import provenance, write_scores
 from coinhaze.report.figures import plot_bits, plot_bits_against_steps
+from coinhaze.report.tables import scores_report
 from coinhaze.simulate import simulate_hubs, simulate_town
 
 mpl.use("agg")
@@ -65,6 +69,14 @@ def test_some_rows_of_scores_are_those_rows() -> None:
     assert scores.take(rows).to_arrow() == scores.to_arrow().take(pa.array(rows))
     half = scores.bits > np.median(scores.bits)
     assert scores.take(half).to_arrow() == scores.to_arrow().filter(pa.array(half))
+
+
+def test_sources_too_many_to_count_are_left_open() -> None:
+    scores = coinhaze.score(simulate_hubs(people=50))
+    uncounted = replace(scores, sources=np.full(len(scores), np.nan))
+    text = io.StringIO()
+    Console(file=text, width=100).print(scores_report(uncounted))
+    assert "│       - │" in text.getvalue()
 
 
 def test_csv_is_harmless_in_a_spreadsheet(tmp_path: Path) -> None:

@@ -66,6 +66,9 @@ def api(tmp_path_factory: pytest.TempPathFactory) -> Any:
     # What is well said but does not fit the ledger, such as addresses of one of accounts, gets 422.
     accepted = schema.config.checks.positive_data_acceptance
     accepted.expected_statuses = [*accepted.expected_statuses, "422"]
+    # A wrong question that is too large besides is refused for that, before anybody reads it.
+    refused = schema.config.checks.negative_data_rejection
+    refused.expected_statuses = [*refused.expected_statuses, "413", "431"]
     schema.hook("map_path_parameters")(known_names)
     return schema
 

@@ -67,7 +67,9 @@ def _likeliest(scores: Scores, row: int) -> list[RenderableType]:
     if top < 0:
         return ["", "", ""]
     name = Text(scores.chain.outcomes[top].as_py())
-    return [f"{int(scores.sources[row]):,}", name, f"{scores.top_probability[row]:.2%}"]
+    count = scores.sources[row]  # not known where there were too many to count
+    sources = "-" if np.isnan(count) else f"{int(count):,}"
+    return [sources, name, f"{scores.top_probability[row]:.2%}"]
 
 
 def scores_report(scores: Scores, *, most: int = 5) -> Group:
