@@ -40,6 +40,7 @@ from coinhaze.web.ports import GroupKind
 from coinhaze.web.problems import Refused, StillWorking
 
 HTML = "text/html; charset=utf-8"
+MANY = 200_000  # coins of a ledger
 OFFERED = 8  # coins of the same address that a what-if offers
 EXAMPLES = 3
 _THINGS: dict[str, GroupKind] = {"address": "address", "tx": "transaction", "block": "block"}
@@ -259,8 +260,11 @@ async def _what_if(
 
 
 async def _beside(answers: Answers, ledger: str, owner: str | None) -> tuple[TableRow, ...]:
-    """Give a few coins of the same address: those a person may hold as well."""
-    if owner is None:
+    """Give a few coins of the same address: those a person may hold as well.
+
+    None on large ledgers, where scoring all that a busy address ever spent takes seconds.
+    """
+    if owner is None or (answers.card(ledger).coins or 0) > MANY:
         return ()
     try:
         found = await answers.group(ledger, "address", owner, PageAsk(limit=OFFERED))
