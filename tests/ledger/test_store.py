@@ -239,14 +239,13 @@ def test_a_branch_is_taken_back_whole(tmp_path: Path) -> None:
 
 
 def test_only_stores_are_opened(tmp_path: Path) -> None:
-    import duckdb
-
     (tmp_path / "text").write_text("not a database")
     with pytest.raises(InputError, match="not a store"):
         Store(tmp_path / "text")
     with pytest.raises(InputError, match="no such store"):
         Store(tmp_path / "absent", read_only=True)
-    duckdb.connect(str(tmp_path / "other")).close()
+    with duckdb.connect(str(tmp_path / "other")) as other:
+        other.execute("CREATE TABLE about (key VARCHAR, value VARCHAR)")
     with pytest.raises(InputError, match="not a store this coinhaze reads"):
         Store(tmp_path / "other")
     with Store(tmp_path / "empty") as store, pytest.raises(InputError, match="is empty"):
