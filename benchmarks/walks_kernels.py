@@ -8,15 +8,9 @@ from __future__ import annotations
 import numpy as np
 from numba import njit, prange
 
+from coinhaze.solve.sketch_kernels import mix
+
 _WEYL = np.uint64(0x9E3779B97F4A7C15)
-
-
-@njit(cache=True, nogil=True, inline="always")
-def _mix(z):
-    """Scramble a 64-bit count (splitmix64)."""
-    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return z ^ (z >> np.uint64(31))
 
 
 @njit(cache=True, nogil=True)
@@ -55,7 +49,7 @@ def walk_back(indptr, indices, reach, own, column, rows, walks, seed, most_steps
     steps = np.full(len(rows), np.nan)
     for r in prange(len(rows)):
         # Each row draws from a stream of its own: the same for any number of threads.
-        state = _mix(_mix(np.uint64(seed) * _WEYL) + np.uint64(rows[r]) * _WEYL)
+        state = mix(mix(np.uint64(seed) * _WEYL) + np.uint64(rows[r]) * _WEYL)
         ends = np.empty(walks, np.int64)
         taken = 0
         finished = True
@@ -67,7 +61,7 @@ def walk_back(indptr, indices, reach, own, column, rows, walks, seed, most_steps
                     break
                 taken += 1
                 state += _WEYL
-                chance = np.float64(_mix(state) >> np.uint64(11)) * 2.0**-53
+                chance = np.float64(mix(state) >> np.uint64(11)) * 2.0**-53
                 first, last = indptr[at], indptr[at + 1]
                 # Chances sum to 1 but for rounding: what lies beyond the last goes to the last.
                 if chance < own[at] or (first == last and own[at] > 0):

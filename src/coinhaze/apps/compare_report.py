@@ -61,11 +61,11 @@ def write_report(folder: Path, *, figures: bool = True) -> Report:
         if rows:
             grids += comparison_grids(rows, time)
             written += write_tables(rows, time, folder / TABLES, about)
-    if not figures:
-        # A page of an earlier comparison would tell of other score files.
-        (folder / PAGE).unlink(missing_ok=True)
     if figures:
         written += _write_page(folder, files, grids, _grown(paths, files))
+    else:
+        # A page of an earlier comparison would tell of other score files.
+        (folder / PAGE).unlink(missing_ok=True)
     return Report(grids, written)
 
 

@@ -110,7 +110,7 @@ def _pairs(
 def _worst(
     trial: _Trial, pairs: _Pairs, harm: Callable[[Floats, float], float], verb: str
 ) -> tuple[bool, str]:
-    """Count the coins that are harmed, and tell of the first worked case, or the worst."""
+    """Count the coins that are harmed, and tell of the one that is harmed most."""
     harmed, tried, worst, example = 0, 0, 0.0, ""
     for name, had, made in pairs:
         before, after = trial.of(had), trial.of(made)

@@ -8,15 +8,9 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from coinhaze.solve.sketch_kernels import mix
+
 _WEYL = np.uint64(0x9E3779B97F4A7C15)
-
-
-@njit(cache=True, nogil=True, inline="always")
-def _mix(z):
-    """Scramble a 64-bit number (the finaliser of splitmix64)."""
-    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return z ^ (z >> np.uint64(31))
 
 
 @njit(cache=True, nogil=True)
@@ -45,7 +39,7 @@ def walk_forward(start, head, reach, pays, first, length, seed):
     visited = np.full((len(first), length + 1), -1, np.int32)
     ends = np.full(len(first), -1, np.int32)
     for w in range(len(first)):
-        state = _mix(_mix(np.uint64(seed) * _WEYL) + np.uint64(w) * _WEYL)
+        state = mix(mix(np.uint64(seed) * _WEYL) + np.uint64(w) * _WEYL)
         node = first[w]
         visited[w, 0] = node
         made = 0
@@ -55,7 +49,7 @@ def walk_forward(start, head, reach, pays, first, length, seed):
                 ends[w] = node
                 break
             state += _WEYL
-            u = np.float64(_mix(state) >> np.uint64(11)) * 2.0**-53
+            u = np.float64(mix(state) >> np.uint64(11)) * 2.0**-53
             high -= 1
             while low < high:  # the first edge whose running share is above u
                 middle = (low + high) // 2

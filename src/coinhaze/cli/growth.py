@@ -8,10 +8,15 @@ from typing import Any
 
 import click
 
-from coinhaze.cli.options import graph_options, named_files, settings_of, tell_notes
+from coinhaze.cli.options import (
+    FIGURES,
+    accuracy_of,
+    graph_options,
+    named_files,
+    settings_of,
+    tell_notes,
+)
 from coinhaze.cli.waiting import wait_for
-
-FIGURES = (".png", ".svg", ".pdf")
 
 
 @click.command("growth")
@@ -50,7 +55,9 @@ def command(
         check_output(output, inputs)
     if figure is not None:
         check_output(figure, inputs, suffixes=FIGURES)
-    settings = settings_of(options) | {"accuracy": _accuracy(accuracy)}
+    settings = settings_of(options) | {
+        "accuracy": accuracy_of(accuracy, "auto", "exact", "preview")
+    }
     found = wait_for(
         "walking", lambda progress: growth(list(sources), progress=progress, **settings)
     )
@@ -70,17 +77,6 @@ def command(
             found.to_arrow(), title="Bits as money is paid on", caption=found.caption
         )
         Console().print(shown)
-
-
-def _accuracy(text: str) -> Any:
-    from coinhaze.errors import UsageError
-
-    try:
-        return text if text in ("auto", "exact", "preview") else float(text)
-    except ValueError:
-        raise UsageError(
-            f"--accuracy is auto, exact, preview or a number of bits, not {text!r}"
-        ) from None
 
 
 def _json(found: Any, about: dict[str, object]) -> str:

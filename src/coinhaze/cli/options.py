@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import click
 
 F = TypeVar("F", bound=Callable[..., Any])
+FIGURES = (".png", ".svg", ".pdf")  # what --figure may end in
 
 # Options are listed once: name, type, help. Each becomes the setting of the same name.
 _GRAPH = (
@@ -97,6 +98,17 @@ def settings_of(given: dict[str, Any]) -> dict[str, Any]:
         if name in settings and settings[name] not in words:
             settings[name] = reader(settings[name])
     return settings
+
+
+def accuracy_of(text: str, *words: str) -> Any:
+    """Read --accuracy: one of the words a command knows, or a number of bits."""
+    from coinhaze.errors import UsageError
+
+    try:
+        return text if text in words else float(text)
+    except ValueError:
+        known = f"{', '.join(words)} or a number of bits"
+        raise UsageError(f"--accuracy is {known}, not {text!r}") from None
 
 
 def named_files(given: dict[str, Any]) -> list[Path]:

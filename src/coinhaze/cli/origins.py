@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from coinhaze.cli.options import model_options, named_files, settings_of, tell_notes
+from coinhaze.cli.options import accuracy_of, model_options, named_files, settings_of, tell_notes
 from coinhaze.cli.waiting import wait_for
 
 FORMS = ("text", "json", "dot", "html")
@@ -51,10 +51,7 @@ def command(
         raise UsageError("name a file and a node: coinhaze origins SOURCE... NODE, the node last")
     if as_json and form not in (None, "json"):
         raise UsageError(f"--json and --as {form} ask for two things")
-    try:
-        width: Any = accuracy if accuracy == "exact" else float(accuracy)
-    except ValueError:
-        raise UsageError(f"--accuracy is exact or a number of bits, not {accuracy!r}") from None
+    width = accuracy_of(accuracy, "exact")
     inputs: list[str | Path] = [*sources, *named_files(options), *([labels] if labels else [])]
     if output is not None:
         check_place(output, inputs)

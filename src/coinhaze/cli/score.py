@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from coinhaze.cli.options import model_options, named_files, settings_of, tell_notes
+from coinhaze.cli.options import accuracy_of, model_options, named_files, settings_of, tell_notes
 from coinhaze.cli.waiting import wait_for
 
 if TYPE_CHECKING:
@@ -48,18 +48,12 @@ def command(
 
     Example: coinhaze score transfers.csv --time temporal -o scores.csv
     """
-    from coinhaze.errors import ResourceError, UsageError
+    from coinhaze.errors import ResourceError
     from coinhaze.report.files import check_output, scores_json, write_scores
     from coinhaze.report.provenance import provenance
     from coinhaze.solve import plan, score
 
-    try:
-        words = ("exact", "preview")
-        width: Any = accuracy if accuracy in words else float(accuracy)
-    except ValueError:
-        raise UsageError(
-            f"--accuracy is exact, preview or a number of bits, not {accuracy!r}"
-        ) from None
+    width = accuracy_of(accuracy, "exact", "preview")
     inputs: list[str | Path] = [*sources, *named_files(options), *([owners] if owners else [])]
     if output is not None:
         check_output(output, inputs)

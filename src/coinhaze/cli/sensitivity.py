@@ -8,10 +8,8 @@ from typing import Any
 
 import click
 
-from coinhaze.cli.options import model_options, named_files, settings_of
+from coinhaze.cli.options import FIGURES, model_options, named_files, settings_of
 from coinhaze.cli.waiting import wait_for
-
-FIGURES = (".png", ".svg", ".pdf")
 
 
 @click.command("sensitivity")

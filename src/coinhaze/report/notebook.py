@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -40,8 +39,8 @@ def scores(found: Scores) -> str:
     bits = found.bits[~np.isnan(found.bits)]
     return _shown(
         paragraph(found.summary().line()),
-        sparkline(bits, "bits, 0 on the left") if len(bits) else "",
-        table(columns, body) if body else "",
+        sparkline(bits, "bits, 0 on the left"),
+        table(columns, body) if body else Html(""),
     )
 
 
@@ -52,7 +51,7 @@ def origins(found: Origins) -> str:
         for row in found.sources().slice(0, 2 * SHOWN).to_pylist()
     ]
     more = len(found.outcomes) - len(rows)
-    parts: list[object] = [
+    parts = [
         paragraph(f"{_cell(found.name)}: {found.bits:.4f} bits"),
         table(["source", "share"], rows, right=[1]),
     ]
@@ -129,10 +128,5 @@ def _cell(value: object) -> str:
     return "" if value is None else short_name(str(value), LONGEST)
 
 
-def _shown(*parts: object) -> str:
-    body = "".join(str(part) for part in _as_html(parts))
-    return f'<div style="{_LOOK}">{body}</div>'
-
-
-def _as_html(parts: Sequence[object]) -> list[Html]:
-    return [part if isinstance(part, Html) else Html("") for part in parts]
+def _shown(*parts: Html) -> str:
+    return f'<div style="{_LOOK}">{"".join(parts)}</div>'

@@ -12,7 +12,7 @@ from rich.table import Table
 from coinhaze.report.drawing import COLOURS, SOFT, axes_or_new, drawing, save_picture
 from coinhaze.report.figures import pyplot
 
-LEAST = 0.005  # bits: less is drawn as a line and said to be nothing
+LEAST = 0.005  # bits: the least that the drawing is wide
 
 
 def sensitivity_table(table: pa.Table) -> Table:

@@ -27,6 +27,11 @@ UNITS = {
 }
 
 
+def unit_of(network: str | None) -> str | None:
+    """Say what a network's amounts are counted in; None where it is not known."""
+    return UNITS[network][0] if network in UNITS else None
+
+
 class Book:
     """A ledger with what is looked up in it; every index is made at its first use.
 
@@ -69,7 +74,7 @@ class Book:
     @property
     def unit(self) -> str | None:
         """What amounts are counted in; None where the ledger does not say."""
-        return UNITS[self.network][0] if self.network in UNITS else None
+        return unit_of(self.network)
 
     def amount(self, smallest: int) -> Amount:
         """Show an amount given in the smallest unit."""

@@ -35,8 +35,8 @@ def desk_of(shelf: Shelf, ledger: str, kept: Kept) -> Desk:
 
 def warm(desk: Desk, kept: Kept) -> None:
     """Look at a few coins of all sorts, so that indexes are made before somebody waits for them."""
-    rows = kept.scores.order()
-    some = rows[np.linspace(0, len(rows) - 1, min(TRIED, len(rows))).astype(np.int64)]
-    for name in kept.chain.graph.names.of(kept.scores.nodes[some]).to_pylist():
+    nodes = kept.scores.nodes
+    some = np.linspace(0, len(nodes) - 1, min(TRIED, len(nodes))).astype(np.int64)
+    for name in kept.chain.graph.names.of(nodes[some]).to_pylist():
         with contextlib.suppress(CoinhazeError):
             desk.coin(name, CoinAsk())

@@ -25,6 +25,7 @@ from coinhaze.ledger.readers.labels import read_labels
 from coinhaze.solve.kept import Kept
 from coinhaze.solve.progress import Progress
 from coinhaze.web.asks import Settings
+from coinhaze.web.desk_book import unit_of
 from coinhaze.web.desk_views import ORDERED
 from coinhaze.web.models import LedgerCard, ListCard, Window
 from coinhaze.web.ports import Desk
@@ -32,11 +33,6 @@ from coinhaze.web.shelf_entry import Entry, Standing
 
 MOST_OPEN = 4
 _ID = 64  # letters of an id
-# What a network's whole unit is called; tokens on Ethereum have each their own.
-UNITS = {
-    "bitcoin": "BTC", "bitcoin cash": "BCH", "litecoin": "LTC", "dogecoin": "DOGE",
-    "dash": "DASH", "zcash": "ZEC",
-}  # fmt: skip
 
 MakeDesk = Callable[["Shelf", str, Kept], Desk]
 
@@ -202,7 +198,7 @@ def _card(entry: Entry, standing: Standing) -> LedgerCard:
         id=entry.id, name=entry.name, state=standing.state, message=standing.message,
         fix=standing.fix, changed=standing.changed, digest=digest, kind=facts.get("kind"),
         hides_amounts=bool(facts.get("hides_amounts")), network=facts.get("network"),
-        unit=UNITS.get(facts.get("network") or ""),
+        unit=unit_of(facts.get("network")),
         window=Window(first_height=first, last_height=last, first_time=begin, last_time=end),
         coins=facts.get("scored"), bits_median=facts.get("bits_median"),
         policies=_policies(facts), views=_views(facts), times=_times(facts),

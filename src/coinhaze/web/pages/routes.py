@@ -206,7 +206,7 @@ def _add_coin(router: APIRouter, answers: Answers) -> None:
             lists,
             ties,
             await _what_if(answers, ledger, name, ask, ties),
-            await _beside(answers, ledger, found.model.owner),
+            await _beside(answers, card, found.model.owner),
             is_changed(request.query_params.get("list"), lists),
         )
 
@@ -259,15 +259,15 @@ async def _what_if(
         return refused.problem
 
 
-async def _beside(answers: Answers, ledger: str, owner: str | None) -> tuple[TableRow, ...]:
+async def _beside(answers: Answers, card: LedgerCard, owner: str | None) -> tuple[TableRow, ...]:
     """Give a few coins of the same address: those a person may hold as well.
 
     None on large ledgers, where scoring all that a busy address ever spent takes seconds.
     """
-    if owner is None or (answers.card(ledger).coins or 0) > MANY:
+    if owner is None or (card.coins or 0) > MANY:
         return ()
     try:
-        found = await answers.group(ledger, "address", owner, PageAsk(limit=OFFERED))
+        found = await answers.group(card.id, "address", owner, PageAsk(limit=OFFERED))
     except (Refused, StillWorking):
         return ()
     return found.model.rows
