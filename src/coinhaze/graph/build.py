@@ -78,8 +78,7 @@ def transaction_graph(
     settings |= {"pools": pools} if coins else {"mint": mint}
     settings |= {"clusters": _cluster_words(clusters), "sinks": sinks}
     graph = build(flows, rule, paper_sinks=sinks == "paper")
-    notes = ledger.notes if isinstance(ledger, CoinLedger) else ()
-    notes += graph.notes + _cluster_notes(ledger, clusters) + short_pool_notes(ledger)
+    notes = ledger.notes + graph.notes + _cluster_notes(ledger, clusters) + short_pool_notes(ledger)
     release_unused()
     return replace(graph, settings=settings, notes=notes)
 

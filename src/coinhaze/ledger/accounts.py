@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pyarrow as pa
@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from coinhaze.errors import LedgerError, UnknownName
 from coinhaze.ledger.amounts import Amounts, Ints
 from coinhaze.ledger.checks import Place, check_name, check_names, exact_amounts
+from coinhaze.ledger.completeness import Completeness
 from coinhaze.ledger.frozen import freeze
 
 ZERO_ADDRESSES = ("0x" + "0" * 40, "0" * 40)
@@ -33,6 +34,9 @@ class AccountLedger:
     ids: pa.StringArray | None = None
     times: pa.Array | None = None
     fees: Amounts | None = None
+    notes: tuple[str, ...] = ()  # what a reader passed over, put in order or could not tell
+    completeness: Completeness = field(default_factory=Completeness)
+    columns: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # used, unused, unknown
 
     @classmethod
     def from_transfers(cls, transfers: Iterable[tuple[str, str, int | str]]) -> AccountLedger:

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from coinhaze.errors import LedgerError, UnknownName
 from coinhaze.ledger.amounts import Amounts, Bools, Ints
 from coinhaze.ledger.columns import TablePlace, default_place
+from coinhaze.ledger.completeness import Completeness
 from coinhaze.ledger.frozen import freeze
 
 POOLS = ("sprout", "sapling", "orchard", "ironwood", "shielded")
@@ -140,6 +141,8 @@ class CoinLedger:
     complete: bool = False
     pool_values: Mapping[str, int] = field(default_factory=dict)
     notes: tuple[str, ...] = ()  # what a reader passed over on request
+    completeness: Completeness = field(default_factory=Completeness)
+    columns: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # used, unused, unknown
 
     @classmethod
     def from_transactions(
