@@ -24,6 +24,7 @@ from coinhaze.graph import TransactionGraph
 from coinhaze.graph.names import Names
 from coinhaze.graph.party_names import Aliases, CoinBlock, PartyNames, PrefixBlock, TextBlock
 from coinhaze.ledger import AccountLedger, Amounts, CoinLedger
+from coinhaze.ledger.completeness import Check, Completeness
 from coinhaze.ledger.text import TextIndex
 from coinhaze.measure import Scores
 from coinhaze.solve.condensed import Condensed
@@ -51,8 +52,10 @@ _RECIPES = {
         _recipe(AccountLedger),
         _recipe(Aliases, "names", "name", "party", ready=["_by_name"]),
         _recipe(Amounts),
+        _recipe(Check),
         _recipe(CoinBlock, "ledger", "txids", ready=["_by_tx"]),
         _recipe(CoinLedger),
+        _recipe(Completeness),
         _recipe(Condensed),
         _recipe(Names, ready=["_nodes_of_party"]),
         _recipe(PartyNames, "blocks", "starts"),
