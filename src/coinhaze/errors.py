@@ -9,7 +9,7 @@ CoinhazeError
 │   ├── UnknownName       a node, payment or account that is not in the ledger
 │   └── PolicyError       a user's policy whose rows are no probabilities
 ├── SourceUnreachable     a node or file server that does not answer             exit 4
-├── AccuracyError         the asked accuracy was not reached; says what was      exit 5
+├── AccuracyError         the asked accuracy was not reached; has what was       exit 5
 └── ResourceError         a limit of time or memory was met                      exit 6
 ```
 
@@ -19,6 +19,10 @@ A message says what, where, the value seen, and what to do. Anything else that e
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from coinhaze.measure.scores import Scores
 
 
 class CoinhazeError(Exception):
@@ -69,9 +73,17 @@ class SourceUnreachable(CoinhazeError):
 
 
 class AccuracyError(CoinhazeError):
-    """The asked accuracy was not reached; the message says what was."""
+    """The requested accuracy was not reached; the message says what was.
+
+    `scores` holds what was reached, with proven intervals that are wider than requested. It is
+    None where nothing can be trusted: a law is broken, or numbers left the range of floats.
+    """
 
     exit_code = 5
+
+    def __init__(self, message: str, *, scores: Scores | None = None) -> None:
+        super().__init__(message)
+        self.scores = scores
 
 
 class ResourceError(CoinhazeError):

@@ -284,7 +284,7 @@ def test_demo_writes_tables_a_figure_and_scores(run: Run) -> None:
         (["origins", "transfers.csv", "carl"], 3, "did you mean 'carol'?"),
         (["origins", "transfers.csv", "shop:1"], 3, "snapshots need time=temporal"),
         (["origins", "transfers.csv", "0x" + "0" * 40], 3, "mint=one"),
-        (["score", "transfers.csv", "--accuracy", "1e-15"], 5, "proven interval"),
+        (["score", "transfers.csv", "--accuracy", "1e-15", "--strict"], 5, "proven interval"),
     ],
 )
 def test_errors_are_one_line_with_their_exit_code(

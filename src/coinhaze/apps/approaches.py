@@ -13,7 +13,7 @@ from coinhaze.ledger.amounts import Floats
 from coinhaze.measure import Scores
 from coinhaze.measure.comparators import COMPARATORS, compare_measures
 from coinhaze.simulate.small_worlds import World
-from coinhaze.solve import score, taint
+from coinhaze.solve import score_or_reached, taint
 
 Measure = Callable[[World], Floats]
 
@@ -32,7 +32,7 @@ def _scores(world: World, **settings: Any) -> Scores:
     ledger = world.ledger()
     if world.links and settings.get("policy") not in ("fifo", "lifo", "poison"):
         settings["links"] = world.links
-    return score(ledger, nodes=world.asked, **settings)
+    return score_or_reached(ledger, nodes=world.asked, **settings)
 
 
 def _bits(**settings: Any) -> Measure:

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from coinhaze.errors import UsageError
-from coinhaze.solve import score
+from coinhaze.solve import score_or_reached
 from coinhaze.solve.source import Source
 
 
@@ -29,7 +29,7 @@ def churn(source: Source, coins: Sequence[str], **settings: Any) -> pa.Table:
     """
     if isinstance(coins, str) or not coins:
         raise UsageError("churn follows one coin: name it as it was and after each hop, in order")
-    scores = score(source, nodes=coins, **settings)
+    scores = score_or_reached(source, nodes=coins, **settings)
     return pa.table(
         {
             "hop": np.arange(len(coins)),

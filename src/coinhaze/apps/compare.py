@@ -23,6 +23,7 @@ from coinhaze.ledger.amounts import Floats, Ints
 from coinhaze.ledger.frozen import release_unused
 from coinhaze.ledger.readers.knowledge import read_listed
 from coinhaze.measure import Scores
+from coinhaze.measure.scores import reached
 from coinhaze.report.files import write_table
 from coinhaze.report.provenance import input_digests, provenance
 from coinhaze.report.score_files import read_about, write_score_file
@@ -198,14 +199,16 @@ class _Row:
     def _score(self, chain: AbsorbingChain, progress: Progress) -> Scores:
         asking = self.asking
         rows = np.flatnonzero(chain.graph.sinks)
-        scores = score_for_mean(
-            chain,
-            rows,
-            mean_error=asking.mean_error,
-            seconds=asking.seconds,
-            seed=asking.seed,
-            budget=asking.budget,
-            progress=progress,
+        scores = reached(
+            lambda: score_for_mean(
+                chain,
+                rows,
+                mean_error=asking.mean_error,
+                seconds=asking.seconds,
+                seed=asking.seed,
+                budget=asking.budget,
+                progress=progress,
+            )
         )
         if asking.listed is None:
             return scores
@@ -219,7 +222,9 @@ def _exposure(graph: TransactionGraph, rows: Ints, asking: Asking) -> Floats:
     if not source_set(graph, names).labels:
         return np.zeros(len(rows))
     chain = absorbing_chain(graph, listed=names)
-    exposure = score_exactly(chain, rows, width=EXACT_WIDTH, budget=asking.budget).exposure
+    exposure = reached(
+        lambda: score_exactly(chain, rows, width=EXACT_WIDTH, budget=asking.budget)
+    ).exposure
     assert exposure is not None
     return exposure
 

@@ -24,7 +24,7 @@ from coinhaze.graph import TransactionGraph
 from coinhaze.ledger import CoinLedger
 from coinhaze.ledger.amounts import Floats, Ints
 from coinhaze.ledger.links import Link, Links
-from coinhaze.solve import score
+from coinhaze.solve import score_or_reached
 from coinhaze.solve.progress import Progress, silent
 from coinhaze.solve.source import CHAIN_SETTINGS, Source, graph_of
 
@@ -161,8 +161,8 @@ class _Study:
         """Give the bits asked about."""
         chain = self.chain(learnt)
         if self.coin is not None:
-            return float(score(chain, nodes=[self.coin]).bits[0])
-        return float(score(chain).summary().bits_mean)
+            return float(score_or_reached(chain, nodes=[self.coin]).bits[0])
+        return float(score_or_reached(chain).summary().bits_mean)
 
     def fall(self, links: Links, order: list[str], steps: int) -> Iterator[float]:
         """Give the bits after each link of an order."""

@@ -17,7 +17,7 @@ from coinhaze.errors import InputError, UsageError, first_few
 from coinhaze.graph import TransactionGraph
 from coinhaze.ledger.amounts import Bools, Floats, Ints
 from coinhaze.measure import Taint
-from coinhaze.solve import score, taint
+from coinhaze.solve import score_or_reached, taint
 from coinhaze.solve.parcels import ORDERS
 from coinhaze.solve.payments import check_order
 from coinhaze.solve.source import Source, graph_of
@@ -255,7 +255,7 @@ def _shares(found: Taint, policy: str, known: Sequence[str]) -> Floats:
     empty = np.flatnonzero(np.isnan(shares))
     if len(empty) and policy != "tiho":
         names = found.graph.names.of(found.nodes[empty]).to_pylist()
-        told = score(found.graph, nodes=names, policy=policy, listed=known).exposure
+        told = score_or_reached(found.graph, nodes=names, policy=policy, listed=known).exposure
         assert told is not None
         shares[empty] = told
     return shares

@@ -15,7 +15,7 @@ from coinhaze.ledger import AccountLedger, CoinLedger, Ledger
 from coinhaze.ledger.stretch import last_part
 from coinhaze.measure import Scores
 from coinhaze.measure.summary import Summary
-from coinhaze.solve import score
+from coinhaze.solve import score_or_reached
 from coinhaze.solve.parcels import ORDERS
 from coinhaze.solve.progress import Progress, silent
 
@@ -87,7 +87,7 @@ def sensitivity(
     >>> {one.choice.name: round(found.moved(one), 2) for one in found.varied}["uniform"]
     0.19
     """
-    base = score(ledger, **settings)
+    base = score_or_reached(ledger, **settings)
     asked = choices_for(ledger, base.chain.settings) if choices is None else list(choices)
     varied = []
     for number, choice in enumerate(asked, 1):
@@ -143,7 +143,8 @@ def _varied(
     if settings.get("view") == "coin":
         settings.pop("time", None)
     try:
-        found = score(last_part(ledger, choice.window), progress=_within(seconds), **settings)
+        part = last_part(ledger, choice.window)
+        found = score_or_reached(part, progress=_within(seconds), **settings)
     except (UsageError, ResourceError, AccuracyError) as error:
         return Varied(choice, None, str(error))
     return Varied(choice, found.summary())

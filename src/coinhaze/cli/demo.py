@@ -28,7 +28,7 @@ def command(output: Path, seed: int) -> None:
     from coinhaze.report.provenance import provenance
     from coinhaze.report.tables import origins_report, scores_report
     from coinhaze.simulate import simulate_town
-    from coinhaze.solve import origins, score
+    from coinhaze.solve import origins, score_or_reached
 
     try:
         output.mkdir(parents=True, exist_ok=True)
@@ -36,7 +36,7 @@ def command(output: Path, seed: int) -> None:
         raise InputError(f"{output}: cannot be made: {error.strerror}") from None
     ledger = simulate_town(seed=seed)
     chain = absorbing_chain(transaction_graph(ledger))
-    scores = score(chain)
+    scores = score_or_reached(chain)
     screen = Console()
     screen.print(f"A made-up town: {len(ledger):,} transactions, seed {seed}.\n")
     screen.print(scores_report(scores))

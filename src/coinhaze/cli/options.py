@@ -78,6 +78,20 @@ def _added(command: F, options: Sequence[tuple[str, tuple[str, ...] | None, str]
     return command
 
 
+def strict_option(command: F) -> F:
+    """Add --strict."""
+    return click.option(
+        "--strict",
+        is_flag=True,
+        help="A failed completeness check or an unreached accuracy is an error: write nothing.",
+    )(command)
+
+
+def warn(text: str) -> None:
+    """Say on stderr that a result is less than what was requested."""
+    click.echo(f"warning: {text}", err=True)
+
+
 def settings_of(given: dict[str, Any]) -> dict[str, Any]:
     """Turn options into settings of the library, reading the files they name."""
     from coinhaze.ledger.readers import knowledge

@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from coinhaze.cli.options import accuracy_of, model_options, named_files, settings_of, tell_notes
+from coinhaze.cli.options import (
+    accuracy_of,
+    model_options,
+    named_files,
+    settings_of,
+    strict_option,
+    tell_notes,
+    warn,
+)
 from coinhaze.cli.waiting import wait_for
 
 if TYPE_CHECKING:
     from coinhaze.measure import Scores
+    from coinhaze.solve.progress import Progress
 
 
 @click.command("score")
@@ -30,6 +40,7 @@ if TYPE_CHECKING:
 @click.option("--with", "with_", help="Measures beside the bits, such as boltzmann,k-anonymity.")
 @click.option("--owners", help="A FILE address,cluster: whose coins are whose, for --with wasabi.")
 @click.option("--keep", is_flag=True, help="Keep graph and scores, so that serve opens at once.")
+@strict_option
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="A .csv, .json or .parquet.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON on stdout.")
 def command(
@@ -42,13 +53,15 @@ def command(
     as_json: bool,
     with_: str | None,
     owners: str | None,
+    strict: bool,
     **options: Any,
 ) -> None:
     """Score a ledger: how many bits an observer lacks to tell where money came from.
 
     Example: coinhaze score transfers.csv --time temporal -o scores.csv
     """
-    from coinhaze.errors import ResourceError
+    from coinhaze.errors import AccuracyError, ResourceError
+    from coinhaze.measure.scores import reached
     from coinhaze.report.files import check_output, scores_json, write_scores
     from coinhaze.report.provenance import provenance
     from coinhaze.solve import plan, score
@@ -69,14 +82,18 @@ def command(
         return
     not_kept = None
     if keep:
-        scores, not_kept = _kept(list(sources), settings)
+        scores, not_kept = _kept(list(sources), settings, strict=strict)
     else:
-        scores = wait_for(
-            "scoring", lambda progress: score(list(sources), progress=progress, **settings)
-        )
+
+        def solve(progress: Progress) -> Scores:
+            return score(list(sources), progress=progress, strict=strict, **settings)
+
+        scores = wait_for("scoring", solve if strict else lambda note: reached(lambda: solve(note)))
     if measures:
         scores = wait_for("comparing", lambda _: _compared(scores, measures, owners))
-    tell_notes(scores.notes())
+    tell_notes(replace(scores, shortfall=None).notes())
+    if scores.shortfall is not None:
+        warn(scores.shortfall)
     made_by = provenance(
         scores,
         inputs=inputs,
@@ -101,9 +118,13 @@ def command(
         click.echo(scores.summary().line(), err=True)
     if not_kept is not None:
         raise ResourceError(f"scored, but not kept: {not_kept}")
+    if scores.shortfall is not None:
+        raise click.exceptions.Exit(AccuracyError.exit_code)
 
 
-def _kept(sources: list[str], settings: dict[str, Any]) -> tuple[Scores, str | None]:
+def _kept(
+    sources: list[str], settings: dict[str, Any], *, strict: bool
+) -> tuple[Scores, str | None]:
     """Score and keep; also say why, if it could not be kept."""
     from coinhaze.solve.kept import MODEL_SETTINGS, Keeper
 
@@ -111,7 +132,9 @@ def _kept(sources: list[str], settings: dict[str, Any]) -> tuple[Scores, str | N
     scoring = {name: value for name, value in settings.items() if name not in MODEL_SETTINGS}
     keeper = Keeper(sources, **model)
     keeper.check(**scoring)
-    kept = wait_for("scoring", lambda progress: keeper.build(progress=progress, **scoring))
+    kept = wait_for(
+        "scoring", lambda progress: keeper.build(progress=progress, strict=strict, **scoring)
+    )
     if not kept.kept:
         return kept.scores, kept.notes[-1]
     tell_notes(kept.notes)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from coinhaze.chain.belief import Belief
+from coinhaze.errors import AccuracyError
 from coinhaze.graph.graph import Kind, kind_names
 from coinhaze.ledger.amounts import Bools, Floats, Ints
 from coinhaze.ledger.shown import shown
@@ -47,6 +48,7 @@ class Scores:
     renyi: Mapping[float, Floats] = field(default_factory=dict)
     comparators: Mapping[str, Floats] = field(default_factory=dict)  # other measures, by name
     conservation: float | None = None  # largest relative error of x^T B = b, where it applies
+    shortfall: str | None = None  # why intervals are wider than requested, where they are
 
     def __len__(self) -> int:
         return len(self.nodes)
@@ -147,14 +149,16 @@ class Scores:
 
     def notes(self) -> tuple[str, ...]:
         """Say what a reader of these scores should know."""
+        notes = list(self.chain.notes)
         lost = float(np.nanmax(1 - self.mass, initial=0.0))
-        if not self.method.startswith("series") or lost < 1e-6:
-            return self.chain.notes
-        return (
-            *self.chain.notes,
-            f"the stopping rule lost up to {lost:.1%} of a row's probability: the true value lies "
-            "between bits_low and bits_high, and bits as published may not",
-        )
+        if self.method.startswith("series") and lost >= 1e-6:
+            notes.append(
+                f"the stopping rule lost up to {lost:.1%} of a row's probability: the true value "
+                "lies between bits_low and bits_high, and bits as published may not"
+            )
+        if self.shortfall is not None:
+            notes.append(self.shortfall)
+        return tuple(notes)
 
     def order(self) -> Ints:
         """Give row numbers from most to least bits, nulls left out."""
@@ -164,6 +168,21 @@ class Scores:
 
     def _repr_html_(self) -> str:
         return shown("scores", self)
+
+
+def not_reached(scores: Scores, why: str) -> AccuracyError:
+    """Make the error that carries scores whose intervals are wider than requested."""
+    return AccuracyError(why, scores=replace(scores, shortfall=why))
+
+
+def reached(solve: Callable[[], Scores]) -> Scores:
+    """Solve; where the accuracy is not reached, give what was: its notes say so."""
+    try:
+        return solve()
+    except AccuracyError as error:
+        if error.scores is None:
+            raise
+        return error.scores
 
 
 # What has a value for every row.

@@ -22,7 +22,7 @@ def provenance(
         "widest_interval_bits": scores.width,
         "standard_error_bits": scores.summary().standard_error,
         "conservation_error": scores.conservation,
-        "notes": list(chain.notes),
+        "notes": list(scores.notes()),
     }
 
 

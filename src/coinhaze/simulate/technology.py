@@ -14,7 +14,7 @@ from coinhaze.ledger import Ledger
 from coinhaze.ledger.amounts import Bools, Floats, Ints
 from coinhaze.ledger.frozen import freeze
 from coinhaze.simulate.intents import Intents
-from coinhaze.solve import score
+from coinhaze.solve import score_or_reached
 from coinhaze.solve.source import chain_of
 
 
@@ -92,13 +92,13 @@ class Realised:
             return found
         chain = chain_of(self.ledger, **self.settings)
         # Sinks first, by the column: asking for thousands of nodes by name is slower than scoring.
-        scores = score(chain, **options)
+        scores = score_or_reached(chain, **options)
         found |= zip(
             chain.graph.names.of(scores.nodes).to_pylist(), scores.bits.tolist(), strict=True
         )
         missing = [name for name in dict.fromkeys(names) if name not in found]
         if missing:
-            rest = score(chain, nodes=missing, **options).bits.tolist()
+            rest = score_or_reached(chain, nodes=missing, **options).bits.tolist()
             found |= zip(missing, rest, strict=True)
         return found
 

@@ -4,7 +4,7 @@ from coinhaze.solve.choice import Plan
 from coinhaze.solve.eliminate import eliminate
 from coinhaze.solve.origins import origins
 from coinhaze.solve.parcels import Parcels, parcels
-from coinhaze.solve.score import plan, score
+from coinhaze.solve.score import plan, score, score_or_reached
 from coinhaze.solve.series import series
 from coinhaze.solve.sweep import sweep
 from coinhaze.solve.taint import taint
@@ -17,6 +17,7 @@ __all__ = [
     "parcels",
     "plan",
     "score",
+    "score_or_reached",
     "series",
     "sweep",
     "taint",

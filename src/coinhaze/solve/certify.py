@@ -13,6 +13,7 @@ from coinhaze.ledger.amounts import Floats, Ints
 from coinhaze.measure import Scores
 from coinhaze.measure.entropy import conditional, renyi_from_power
 from coinhaze.measure.intervals import at_least, slack_from_each, slack_from_total, surprise
+from coinhaze.measure.scores import not_reached
 from coinhaze.solve.asked import Asked
 from coinhaze.solve.columns import Columns
 from coinhaze.solve.factor import ROUNDING
@@ -40,6 +41,8 @@ def certified(
 ) -> Scores:
     """Turn sums into scores; raise if a law is broken or an interval wider than asked.
 
+    A broken law leaves nothing to trust; the error of a wide interval carries the scores.
+
     `counts` are the sources of each scored state, or at least as many if they are not `counted`;
     `by_fours` tells that rows were added up four at a time.
     """
@@ -50,12 +53,6 @@ def certified(
     bits = sums.entropy + surprise(sums.elsewhere) + sums.prior
     rounding = _rounding(asked, by_fours=by_fours)
     low, high = intervals(columns, sums, bits, counts, rounding)
-    reached = float((high - low).max(initial=0.0))
-    if not reached <= width:
-        raise AccuracyError(
-            f"the proven interval is {reached:.2e} bits wide at its widest, above the asked "
-            f"{width:.0e}: ask for accuracy={at_least(reached)} or wider"
-        )
     spread = asked.spread
     exposure = low_exposure = high_exposure = None
     if chain.listed:
@@ -66,7 +63,7 @@ def certified(
         )
     # What was dropped lies nearer its upper bound: dropped pieces seldom meet again.
     middle = bits + sums.above if np.any(sums.missing) else bits
-    return Scores(
+    scores = Scores(
         chain=chain,
         nodes=asked.rows,
         bits=spread(np.clip(middle, low, high)),
@@ -88,6 +85,14 @@ def certified(
         renyi={o: spread(np.maximum(_renyi(sums, bits, counts, renyi, o), 0.0)) for o in renyi},
         conservation=conservation,
     )
+    reached = float((high - low).max(initial=0.0))
+    if not reached <= width:
+        raise not_reached(
+            scores,
+            f"the proven interval is {reached:.2e} bits wide at its widest, above the asked "
+            f"{width:.0e}: ask for accuracy={at_least(reached)} or wider",
+        )
+    return scores
 
 
 def _unmodified(sums: Sums) -> Floats:

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 from weakref import WeakValueDictionary
 
 from coinhaze.chain import AbsorbingChain, absorbing_chain
-from coinhaze.errors import CoinhazeError, InputError, UsageError
+from coinhaze.errors import AccuracyError, CoinhazeError, InputError, UsageError
 from coinhaze.graph import TransactionGraph, transaction_graph
 from coinhaze.ledger import Ledger, read
 from coinhaze.measure import Scores
@@ -39,7 +39,7 @@ from coinhaze.solve.kept_place import (
 )
 from coinhaze.solve.local import LocalSolver
 from coinhaze.solve.progress import Progress, silent
-from coinhaze.solve.score import score
+from coinhaze.solve.score import refuse_incomplete, score, score_or_reached
 from coinhaze.solve.source import (
     CHAIN_SETTINGS,
     GRAPH_SETTINGS,
@@ -134,11 +134,19 @@ class Keeper:
         touch(homes_of(self.paths), [layer.key for layer in layers])
         return self._kept(layers, kept=True)
 
-    def build(self, *, progress: Progress = silent, keep: bool = True, **scoring: Any) -> Kept:
+    def build(
+        self,
+        *,
+        progress: Progress = silent,
+        keep: bool = True,
+        strict: bool = False,
+        **scoring: Any,
+    ) -> Kept:
         """Open as many layers as are kept, build the rest, and keep that.
 
         `scoring` are settings of `score`. Raises what reading, building and scoring do; what
-        cannot be kept is a note.
+        cannot be kept is a note. Scores short of the accuracy are kept with their note, unless
+        `strict`, which raises.
         """
         _check(scoring)
         key = key_of(SCORES, self.keys[-1], only(scoring, SCORE_SETTINGS))
@@ -154,16 +162,22 @@ class Keeper:
             layers.append(work.layer(k, layers, make, share))
         LocalSolver.give(layers[2].value, layers[3].value)
         limits = only(scoring, SCORE_SETTINGS | LIMITS)
+        if strict:
+            refuse_incomplete(layers[1].value)
+        solve = score if strict else score_or_reached
         layers.append(
             work.layer(
                 key,
                 layers,
-                lambda: score(layers[2].value, progress=work.part(SCORING), **limits),
+                lambda: solve(layers[2].value, progress=work.part(SCORING), **limits),
                 SCORING,
                 facts_of,
             )
         )
         work.clear_out()
+        shortfall = layers[-1].value.shortfall
+        if strict and shortfall is not None:
+            raise AccuracyError(shortfall, scores=layers[-1].value)
         return self._kept(layers, tuple(work.notes), kept=work.home is not None)
 
     def _ledger(self) -> Ledger:

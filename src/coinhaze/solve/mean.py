@@ -7,6 +7,7 @@ takes. Which of them does not depend on how busy the machine is: work is counted
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -20,8 +21,8 @@ from coinhaze.solve.exact import score_exactly
 from coinhaze.solve.fold import Folded, fold
 from coinhaze.solve.progress import Progress, silent
 from coinhaze.solve.sketch import MISSING, sketch
-from coinhaze.solve.sweep import LEAST_WIDTH, may_drop
-from coinhaze.solve.truncate import DROP_NS, Truncation, truncated
+from coinhaze.solve.sweep import may_drop
+from coinhaze.solve.truncate import DROP_NS, Truncation, Widths, truncated
 from coinhaze.solve.workers import UNLIMITED, Budget
 
 MEAN_ERROR = 0.05
@@ -57,11 +58,15 @@ def score_for_mean(
         # Cores that are swept were swept for draws only.
         exact = None if folded.asked.factor.sweeps else folded
         try:
-            return score_exactly(chain, rows, width=LEAST_WIDTH, folded=exact, **settings)
+            found = score_exactly(chain, rows, width=math.inf, folded=exact, **settings)
         except AccuracyError:
-            # Walks too long for the rounding to be bounded; draws do not mind.
+            # Absorption too rare for floats; draws do not mind.
             if chain.listed:
                 raise
+        else:
+            # Walks may be too long for the rounding to be bounded well.
+            if chain.listed or Widths.of(found).mean <= mean_error:
+                return found
     scores = _soon_proven(folded, mean_error, seconds, budget, progress)
     if scores is not None:
         return scores

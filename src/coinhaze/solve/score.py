@@ -8,10 +8,11 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from coinhaze.chain import AbsorbingChain
-from coinhaze.errors import UsageError
+from coinhaze.errors import LedgerError, UsageError
 from coinhaze.graph import TransactionGraph
 from coinhaze.ledger.amounts import Ints
 from coinhaze.measure import Scores
+from coinhaze.measure.scores import reached
 from coinhaze.solve.choice import Accuracy, Choice, Method, Plan, choose, plan_of, refuse_longer
 from coinhaze.solve.exact import width_of
 from coinhaze.solve.in_order import is_ordered, parcels_of, score_in_order
@@ -42,6 +43,7 @@ def score(
     memory: int | str | None = None,
     seconds: float | None = None,
     progress: Progress = silent,
+    strict: bool = False,
     **settings: Any,
 ) -> Scores:
     """Score the sinks of a ledger: how many bits an observer lacks to tell where money came from.
@@ -52,7 +54,9 @@ def score(
     and "preview" an estimate from `draws` draws. `policy` may also be fifo or lifo, which are no
     walks: see `parcels`; their bits are exact. `method` is chosen by the chain's shape unless
     given. `renyi` asks for entropies of further orders. `memory` (bytes, or "4GB") and `seconds`
-    are limits: what would pass them is refused.
+    are limits: what would pass them is refused. `strict` refuses a ledger of which a completeness
+    check failed. Where the accuracy is not reached AccuracyError is raised, and its `scores` are
+    what was reached.
 
     >>> import coinhaze
     >>> ledger = coinhaze.AccountLedger.from_transfers([("a", "c", 1), ("b", "c", 1)])
@@ -62,15 +66,34 @@ def score(
     if is_ordered(source, settings):
         _refuse_for_walks(accuracy, method, preset, draws, memory, seconds)
         held = parcels_of(source, settings)
+        if strict:
+            refuse_incomplete(held.graph)
         return score_in_order(held, rows_of(held.graph, nodes), renyi=_orders(renyi))
     asking = _ask(
         source, nodes=nodes, accuracy=accuracy, over=over, method=method, preset=preset,
         renyi=renyi, draws=draws, threads=threads, memory=memory, seconds=seconds, **settings,
     )  # fmt: skip
+    if strict:
+        refuse_incomplete(asking.chain.graph)
     if asking.budget.seconds is not None:
         refuse_longer(plan_of(asking.chain, asking.rows, asking.choice), asking.budget)
     progress(0.0)  # whoever has changed their mind by now may raise
     return asking.choice.run(progress)
+
+
+def score_or_reached(source: Source, **settings: Any) -> Scores:
+    """Score as `score` does; where the accuracy is not reached, give what was, with its note."""
+    return reached(lambda: score(source, **settings))
+
+
+def refuse_incomplete(graph: TransactionGraph) -> None:
+    """Refuse the graph of a ledger of which a completeness check failed."""
+    record = graph.ledger.completeness
+    if record.failed:
+        first = record.failed[0]
+        raise LedgerError(
+            first.first, record.line(), fix="leave strict out to score it as it is, with a note"
+        )
 
 
 def plan(source: Source, **settings: Any) -> Plan:

@@ -20,6 +20,7 @@ from coinhaze.ledger.amounts import Bools, Floats, Ints
 from coinhaze.measure import Scores
 from coinhaze.measure.entropy import conditional
 from coinhaze.measure.intervals import from_missing_mass, slack_from_total, surprise
+from coinhaze.measure.scores import not_reached
 from coinhaze.solve.exact import EXACT_WIDTH
 from coinhaze.solve.factor import ROUNDING
 from coinhaze.solve.progress import Progress, silent
@@ -92,9 +93,10 @@ def series(
         conditional_bits=conditional(inside, listed) + null if chain.listed else None,
     )
     if rule == "mass" and not scores.width <= width:
-        raise AccuracyError(
+        raise not_reached(
+            scores,
             f"the proven interval is {scores.width:.2e} bits wide after {needed} products, above "
-            f"the asked {width:.0e}: use the exact solvers, or a wider interval"
+            f"the asked {width:.0e}: use the exact solvers, or a wider interval",
         )
     return scores
 

@@ -24,11 +24,12 @@ import pyarrow as pa
 
 from coinhaze.chain import AbsorbingChain
 from coinhaze.chain.chain import NO_COLUMN
-from coinhaze.errors import AccuracyError, UsageError
+from coinhaze.errors import UsageError
 from coinhaze.graph.graph import Kind
 from coinhaze.ledger.amounts import Bools, Floats, Ints
 from coinhaze.ledger.text import text_hashes
 from coinhaze.measure import Scores
+from coinhaze.measure.scores import not_reached
 from coinhaze.solve.asked import Asked
 from coinhaze.solve.columns import Columns
 from coinhaze.solve.fold import Folded, fold
@@ -71,13 +72,13 @@ def sketch(
     asked, columns = folded.asked, folded.columns
     taken = _Taken.none(asked, columns)
     _take(taken, draws if mean_error is None else max(draws, FIRST), seed, budget, progress)
-    while mean_error is not None and (taken.mean_error or 0.0) > mean_error:
-        _take(taken, _more(taken, mean_error), seed, budget, progress)
+    while mean_error is not None and (more := _more(taken, mean_error)) > taken.draws:
+        _take(taken, more, seed, budget, progress)
     most = math.log2(max(1.0, float(columns.priors.count.sum())))
     bits = np.clip(taken.nats() / math.log(2), 0.0, most)
     error = np.where(taken.alone, 0.0, SPREAD / math.sqrt(taken.draws))
     null = np.where(asked.answered, 0.0, np.nan)
-    return Scores(
+    scores = Scores(
         chain=chain,
         nodes=rows,
         bits=asked.spread(bits),
@@ -94,6 +95,13 @@ def sketch(
         top_probability=np.full(len(rows), np.nan),
         method=f"sketch (k={taken.draws}, seed {seed})",
     )
+    if mean_error is not None and (taken.mean_error or 0.0) > mean_error:
+        raise not_reached(
+            scores,
+            f"{taken.draws} draws leave a standard error of {taken.mean_error:.2g} bits of the "
+            f"mean, above the asked {mean_error:g}: ask for a larger one",
+        )
+    return scores
 
 
 def _unmodified(asked: Asked, columns: Columns, bits: Floats) -> Floats:
@@ -157,15 +165,11 @@ def _more(taken: _Taken, mean_error: float) -> int:
     """Say how many draws should bring the standard error of the mean down to what is asked.
 
     The mean of rows spreads no more than one row does, so that is enough beforehand; four times
-    that without success means that the law does not hold.
+    that without success means that the law does not hold, and there are no more.
     """
     enough = (SPREAD / mean_error) ** 2
-    if taken.draws > 4 * enough:
-        raise AccuracyError(
-            f"{taken.draws} draws leave a standard error of {taken.mean_error:.2g} bits of the "
-            f"mean, above the asked {mean_error:g}: ask for a larger one"
-        )
-    assert taken.mean_error is not None
+    if taken.mean_error is None or taken.mean_error <= mean_error or taken.draws > 4 * enough:
+        return taken.draws
     grown = taken.draws * min((taken.mean_error / mean_error) ** 2, 4.0)
     return (math.ceil(grown / WIDTH) + 1) * WIDTH
 

@@ -16,10 +16,11 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from coinhaze.errors import AccuracyError, ResourceError
+from coinhaze.errors import ResourceError
 from coinhaze.ledger.amounts import Floats
 from coinhaze.measure import Scores
 from coinhaze.measure.intervals import at_least
+from coinhaze.measure.scores import not_reached
 from coinhaze.solve.asked import Asked
 from coinhaze.solve.certify import certified
 from coinhaze.solve.columns import Columns
@@ -231,10 +232,11 @@ def narrowing(
             if before is None:
                 raise
             reached = before.widths.over(over)
-            raise AccuracyError(
+            raise not_reached(
+                before.scores,
                 f"intervals are {before.widths}; {width:.0e} bits {ASKED[over]} take more memory "
                 f"than there is ({error}): ask for accuracy={at_least(reached)} or wider, "
-                "exact, or a preview"
+                "exact, or a preview",
             ) from None
         yield now
         reached = now.widths.over(over)

@@ -12,7 +12,7 @@ from coinhaze.graph import transaction_graph
 from coinhaze.graph.graph import Kind
 from coinhaze.measure import Scores
 from coinhaze.measure.comparators import COMPARATORS, compare_measures
-from coinhaze.solve import score
+from coinhaze.solve import score_or_reached
 from coinhaze.web.desk_coin import Question, exposure_of
 from coinhaze.web.desk_coinjoins import MOST_COINS, only
 from coinhaze.web.desk_nodes import Nodes
@@ -140,7 +140,7 @@ def _transaction_measures(question: Question) -> list[Measure]:
     if node < 0:
         return [measure(name, None, "a coin worth nothing") for name in OF_TRANSACTION]
     name = str(graph.names.of(np.array([node]))[0].as_py())
-    told = compare_measures(score(graph, nodes=[name]), OF_TRANSACTION, steps=STEPS)
+    told = compare_measures(score_or_reached(graph, nodes=[name]), OF_TRANSACTION, steps=STEPS)
     values = {n: float(column[0]) for n, column in told.comparators.items()}
     return [measure(n, values[n], _why_not(n)) for n in OF_TRANSACTION]
 
@@ -173,7 +173,8 @@ def _ring_measure(question: Question) -> list[Measure]:
     if not getattr(ledger, "has_rings", False):
         return []
     try:
-        one: Scores = score(question.belief, nodes=[question.nodes.name(question.node)])
+        name = question.nodes.name(question.node)
+        one: Scores = score_or_reached(question.belief, nodes=[name])
         value = float(compare_measures(one, ["matching"]).comparators["matching"][0])
     except InputError as error:
         return [measure("matching", None, str(error))]

@@ -19,7 +19,7 @@ from coinhaze.graph import TransactionGraph, transaction_graph
 from coinhaze.graph.graph import Kind
 from coinhaze.ledger import AccountLedger, CoinLedger
 from coinhaze.measure import Scores
-from coinhaze.solve import Parcels, parcels, score
+from coinhaze.solve import Parcels, parcels, score, score_or_reached
 from coinhaze.solve.local import LocalSolver
 from coinhaze.web.asks import Policy, Settings
 from coinhaze.web.desk_memo import Memo
@@ -275,7 +275,7 @@ class Views:
     def listed_exactly(self, look: Look, node: int) -> tuple[float, float, float]:
         """Solve for the exposure of one node, and its bounds; not a number if it has no answer."""
         name = str(self.graph(look).names.of(np.array([node]))[0].as_py())
-        found = _exposure_of(score(self.belief(look, listed=True), nodes=[name]), node)
+        found = _exposure_of(score_or_reached(self.belief(look, listed=True), nodes=[name]), node)
         return (math.nan,) * 3 if found is None else found
 
     def lost(self, look: Look, node: int) -> bool:
@@ -290,7 +290,7 @@ class Views:
         if look.ordered:
             return score(belief)
         accuracy = "exact" if len(belief) <= SMALL else NEARLY
-        return score(belief, accuracy=accuracy, progress=progress())  # type: ignore[arg-type]
+        return score_or_reached(belief, accuracy=accuracy, progress=progress())
 
     def row_of(self, look: Look, node: int) -> tuple[Scores, int] | None:
         """Find the score of a node among those that are there already."""
