@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 RUN_READY := $(VENV)/.run-ready
 DEV_READY := $(VENV)/.dev-ready
 
-.PHONY: demo test lint unit test-long bench soak figures docs lock clean
+.PHONY: demo test lint unit test-long mutants bench soak figures docs lock clean
 
 demo: $(RUN_READY)
 	$(BIN)/coinhaze demo -o coinhaze-demo
@@ -24,6 +24,10 @@ unit: $(DEV_READY)
 
 test-long: $(DEV_READY)
 	$(BIN)/pytest -n 2 -m long
+
+# Small wrong changes, each of which some test must notice; at most 20 minutes on two cores.
+mutants: $(DEV_READY)
+	$(BIN)/python -m mutants
 
 # A fraction of a week: `make bench SIZE=0.1` takes minutes, a whole week half an hour.
 SIZE ?= 1

@@ -166,6 +166,26 @@ def test_block_times_serve_where_heights_are_unknown() -> None:
     assert ahead.ring_probability == pytest.approx(by_time.ring_probability, abs=1e-12)
 
 
+def test_heights_given_are_for_what_the_ledger_does_not_tell() -> None:
+    ledger = CoinLedger.from_transactions(
+        [
+            {"txid": "a", "outputs": 1, "height": 1},
+            {"txid": "b", "outputs": 1, "height": 99_990},
+            {"txid": "c", "rings": [["a:0", "b:0"]], "outputs": 1, "height": 100_000},
+        ]
+    )
+    told = with_decoy_posterior(ledger, heights={"b": 2}).ring_probability
+    assert told == pytest.approx(with_decoy_posterior(ledger).ring_probability)
+    assert told is not None
+    assert told[0] > 0.55
+
+
+def test_all_spends_and_all_decoys_come_some_time() -> None:
+    ever = np.array([0.0, 1e30])
+    assert MONERO.spends(ever) == pytest.approx([0, 1])
+    assert MONERO.decoys(ever) == pytest.approx([0, 1])
+
+
 def test_a_member_of_unknown_age_is_refused_or_leaves_its_ring_uniform() -> None:
     ledger = CoinLedger.from_transactions(
         [

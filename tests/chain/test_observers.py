@@ -9,6 +9,7 @@ import scipy.sparse
 
 import coinhaze
 from coinhaze import AccountLedger, CoinLedger, absorbing_chain, transaction_graph
+from coinhaze.chain.policies import poison
 from coinhaze.errors import InputError, PolicyError, UnknownName, UsageError
 from vectors import accounts, coins
 
@@ -53,6 +54,7 @@ def test_a_matrix_is_a_policy_and_may_be_sparse() -> None:
     ("change", "fault"),
     [
         (lambda p: p * 0.5, "sums to 0.5"),
+        (lambda p: p * (1 + 1e-8), "sums to 1.00000001"),
         (lambda p: p - 2 * np.eye(*p.shape), "negative"),
         (lambda p: p * math.nan, "non-finite"),
         (lambda p: p[:, :-1], "shape"),
@@ -115,6 +117,35 @@ def test_a_listed_account_stands_for_all_its_snapshots_and_absorbs_in_one_step()
     assert 0 < scores.exposure[2] < 1
 
 
+def test_poison_never_walks_on_from_what_is_listed() -> None:
+    ledger = AccountLedger.from_transfers([("a", "b", 1), ("b", "c", 1)])
+    graph = transaction_graph(ledger)
+    listed = np.isin(graph.names.of(np.arange(len(graph))).to_pylist(), ["a", "b"])
+    walk, clean = poison(graph, listed)
+    assert np.diff(walk.q.indptr)[listed].tolist() == [0, 0]
+    assert not clean.any()
+    scores = coinhaze.score(ledger, nodes=["b", "c"], policy="poison", listed=["a", "b"])
+    assert scores.to_arrow()["top_source"].to_pylist() == ["b", "b"]
+    assert scores.steps.tolist() == [1, 2]
+
+
+def test_a_coin_listed_beside_its_address_is_reported_by_itself() -> None:
+    spent = [{"txid": f"old{k}", "vout": 0, "value": 5, "address": "A"} for k in range(2)]
+    ledger = CoinLedger.from_transactions([{"txid": "t", "inputs": spent, "outputs": []}])
+    for listed in (["A", "old0:0"], ["old0:0", "A"]):
+        chain = absorbing_chain(transaction_graph(ledger), listed=listed)
+        top = coinhaze.score(chain, nodes=["old0:0", "old1:0"]).to_arrow()["top_source"]
+        assert top.to_pylist() == ["old0:0", "A"]
+
+
+def test_two_members_of_one_cluster_are_one_entry_of_a_list() -> None:
+    ledger = AccountLedger.from_transfers([("m1", "x", 5), ("m2", "x", 5), ("y", "x", 10)])
+    graph = transaction_graph(ledger, clusters={"m1": "E", "m2": "E"})
+    chain = absorbing_chain(graph, listed=["m1", "m2"])
+    assert chain.outcomes.to_pylist() == ["m1", "elsewhere"]
+    assert chain.settings["listed"] == 1
+
+
 def test_exposure_nowhere_has_no_conditional_bits() -> None:
     ledger = AccountLedger.from_transfers([("a", "b", 1), ("c", "d", 1)])
     row = coinhaze.score(ledger, nodes=["d"], listed=["a"]).to_arrow().to_pylist()[0]
@@ -166,6 +197,12 @@ def test_a_link_in_a_temporal_graph_means_the_account_before_the_payment() -> No
     ]
     with pytest.raises(InputError, match="no money before"):
         absorbing_chain(transaction_graph(ledger, time="temporal"), links={"0": {"c": 1.0}})
+
+
+def test_a_link_in_a_temporal_graph_means_the_newest_snapshot_before_the_payment() -> None:
+    ledger = AccountLedger.from_transfers([("s", "a", 5), ("t", "a", 5), ("m", "c", 5)])
+    chain = absorbing_chain(transaction_graph(ledger, time="temporal"), links={"2": {"a": 1.0}})
+    assert coinhaze.score(chain, nodes=["c"]).bits[0] == 1
 
 
 @pytest.mark.parametrize(
@@ -279,6 +316,11 @@ def test_links_on_a_custom_policy_move_nothing_else() -> None:
     row = chain.Q.toarray()[node("d")]
     assert row[node("a")] == row[node("b")] == 0.5
     assert row[node("c")] == 0
+    # What this observer thinks impossible stays so: there is no share to move.
+    p[node("d")] = 0
+    p[node("d"), node("d")], p[node("d"), -1] = 0.5, 0.5
+    chain = absorbing_chain(graph, policy=p, links={"2": {"b": 1.0}})
+    assert chain.Q.toarray()[node("d")].tolist() == [0, 0, 0, 0.5]
 
 
 def test_a_history_may_name_a_member_of_a_cluster_but_one_source_once() -> None:
@@ -288,6 +330,11 @@ def test_a_history_may_name_a_member_of_a_cluster_but_one_source_once() -> None:
     assert scores.bits[0] == 1.5
     with pytest.raises(InputError, match="already"):
         absorbing_chain(graph, history={"m1": [1, 1], "E": [1]})
+    assert coinhaze.score(ledger, nodes=["x"], history={"y": [1, 0, 1]}).sources[0] == 4
+    spent = [{"txid": f"old{k}", "vout": 0, "value": 5, "address": "A"} for k in range(2)]
+    coins_of_one = CoinLedger.from_transactions([{"txid": "t", "inputs": spent, "outputs": []}])
+    with pytest.raises(InputError, match="names 2 sources"):
+        coinhaze.score(coins_of_one, history={"A": [1, 1]})
     with pytest.raises(InputError, match="value is not a number"):
         absorbing_chain(graph, history={"E": [1, math.nan]})  # type: ignore[list-item]
 

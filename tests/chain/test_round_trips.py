@@ -116,6 +116,22 @@ def test_several_of_one_value_share_the_chance() -> None:
     assert [among for _, _, among in three] == [3, 3, 3]
 
 
+def test_what_competing_withdrawals_leave_stays_with_the_pool() -> None:
+    ledger = CoinLedger.from_transactions(
+        [
+            {"txid": "in", "height": 1, "pools": {"sapling": 5}}
+            | {"inputs": [{"txid": "saved", "vout": 0, "value": 5}]},
+            {"txid": "x", "height": 2, "pools": {"sapling": -5}, "outputs": [{"value": 5}]},
+            {"txid": "y", "height": 3, "pools": {"sapling": -5}, "outputs": [{"value": 5}]},
+        ]
+    )
+    graph = coinhaze.transaction_graph(ledger)
+    trips = find_round_trips(crossings_of(graph))
+    links = round_trip_links(graph, trips, confidence=0.8)
+    assert links["x:0"]["tx:in"] == pytest.approx(0.4)
+    assert [sum(row.values()) for row in links.values()] == pytest.approx([1, 1])
+
+
 def test_what_comes_later_lies_too_far_or_is_another_value_does_not_fit() -> None:
     assert found(("x", 3, -5), ("a", 3, 5)) == []
     assert found(("a", 1, 5), ("x", 102, -5)) == []

@@ -1,0 +1,34 @@
+"""Summaries over sinks: population variance, nulls and burns apart, means weighted by balance."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from coinhaze.measure.summary import Summary, summarise
+
+
+def summary() -> Summary:
+    return summarise(
+        np.array([1.0, 2.0, 6.0, np.nan, 8.0]),
+        np.array([2.0, 4.0, 6.0, np.nan, 1.0]),
+        np.array([1.0, 1.0, 2.0, 5.0, 50.0]),
+        nodes=9,
+        edges=7,
+        burnt=np.array([False, False, False, False, True]),
+        widths=np.array([0.1, 0.3]),
+        standard_error=None,
+        method="sweep",
+    )
+
+
+def test_figures_are_those_of_sinks_with_an_answer() -> None:
+    found = summary()
+    assert (found.scored, found.nulls, found.burns) == (3, 1, 1)
+    assert found.burns_bits_mean == 8
+    assert (found.bits_mean, found.bits_median, found.bits_max) == (3, 2, 6)
+    assert found.bits_variance == pytest.approx(14 / 3)
+    assert found.steps_variance == pytest.approx(8 / 3)
+    assert found.bits_weighted_mean == pytest.approx(15 / 4)
+    assert found.widest_interval == 0.3
+    assert found.mean_interval == pytest.approx(0.2)
