@@ -20,18 +20,30 @@ import pyarrow as pa
 from coinhaze.errors import InputError, LedgerError, ResourceError, UsageError, first_few
 from coinhaze.ledger.batches import ACCOUNT_TABLES, COIN_TABLES, KEYS, SCHEMAS, Batch
 from coinhaze.ledger.formats import is_store
+from coinhaze.ledger.store_catalogue import (
+    SETTINGS,
+    refuse_code,
+    refuse_other_tables,
+    statements,
+    table_names,
+)
 
 VERSION = 1
-_TYPES = {pa.string(): "VARCHAR", pa.int64(): "BIGINT", pa.bool_(): "BOOLEAN"}
-# Sums of 2^256 - 1 are exact in BIGNUM; text would sort by letters.
-_EXACT = {("transfers", "amount"): "BIGNUM"}
-
-# Packing hashes takes a third of the time of an ingest.
-_RANDOM = ("txid", "spent_txid", "hash", "previous")
-
 # What the database may keep; the rows on their way to it take as much again. A scan that reads
 # every page once gains nothing from keeping them.
 _IN_MEMORY, _ON_DISK, _SCANNING = "1GB", "400MB", "300MB"
+
+# What reading can raise: the database's own errors and, where it hands rows over to Arrow or
+# Python, theirs (an unreadable block is an OSError there, a wrong letter a UnicodeDecodeError).
+_RAISED = (duckdb.Error, pa.ArrowException, OSError, ValueError, OverflowError, RuntimeError)
+_DAMAGE = (
+    duckdb.IOException,
+    duckdb.InternalException,
+    duckdb.FatalException,
+    duckdb.SerializationException,
+    OSError,
+    UnicodeError,
+)
 
 
 @dataclass(frozen=True)
@@ -55,21 +67,28 @@ class Store:
             raise InputError(f"{path}: no such store")
         if not fresh and path is not None and not is_store(path):
             raise InputError(f"{path}: not a store; `coinhaze ingest` makes one")
-        try:
+        with faults(path):
             self.connection = duckdb.connect(
                 ":memory:" if path is None else str(path),
                 read_only=read_only,
-                config={"memory_limit": _IN_MEMORY if path is None else _ON_DISK},
+                config=SETTINGS | {"memory_limit": _IN_MEMORY if path is None else _ON_DISK},
             )
-        except duckdb.Error as error:
-            raise _ours(path, error) from None
+        try:
+            self._open(fresh=fresh, read_only=read_only)
+        except BaseException:
+            self.close()
+            raise
+
+    def _open(self, *, fresh: bool, read_only: bool) -> None:
         self.ask("SET enable_progress_bar = false")
-        # Commits go to a log first; it is worked into the file seldom, and when that is closed.
-        self.ask("SET wal_autocheckpoint = '256MB'")
+        if not fresh:
+            refuse_code(self)
         # Killed before its tables were made, a store is a database with nothing in it: new still.
-        if fresh or (not read_only and not self.ask("SELECT 1 FROM duckdb_tables() LIMIT 1")):
+        if fresh or (not read_only and not table_names(self)):
             self._create()
-        self._check_version()
+        else:
+            self._check_version()
+            refuse_other_tables(self)
 
     def __enter__(self) -> Store:
         return self
@@ -85,26 +104,20 @@ class Store:
 
     def ask(self, query: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
         """Give the rows a query finds."""
-        try:
+        with faults(self.path):
             return self.connection.execute(query, list(values)).fetchall()
-        except duckdb.Error as error:
-            raise _ours(self.path, error) from None
 
     def table(self, query: str, values: Sequence[object] = ()) -> pa.Table:
         """Give what a query finds as an Arrow table."""
-        try:
+        with faults(self.path):
             return self.connection.sql(query, params=list(values)).to_arrow_table()
-        except duckdb.Error as error:
-            raise _ours(self.path, error) from None
 
     def stream(
         self, query: str, values: Sequence[object] = (), *, rows: int = 100_000
     ) -> Iterator[pa.RecordBatch]:
         """Give what a query finds some rows at a time; ask nothing else before the last."""
-        try:
+        with faults(self.path):
             yield from self.connection.sql(query, params=list(values)).to_arrow_reader(rows)
-        except (duckdb.Error, pa.ArrowException) as error:
-            raise _ours(self.path, error) from None
 
     @contextlib.contextmanager
     def scanning(self) -> Iterator[None]:
@@ -120,26 +133,15 @@ class Store:
 
     def _create(self) -> None:
         with self.transaction():
-            self.ask("CREATE TABLE about (key VARCHAR PRIMARY KEY, value VARCHAR NOT NULL)")
+            for statement in statements():
+                self.ask(statement)
             self.ask("INSERT INTO about VALUES ('coinhaze_store', ?)", [str(VERSION)])
-            self.ask(
-                "CREATE TABLE sources (digest VARCHAR PRIMARY KEY, name VARCHAR NOT NULL, format "
-                "VARCHAR NOT NULL, rows BIGINT NOT NULL, done BOOLEAN NOT NULL)"
-            )
-            for name, schema in SCHEMAS.items():
-                columns = ", ".join(
-                    f"{f.name} {_EXACT.get((name, f.name), _TYPES[f.type])}"
-                    + (" USING COMPRESSION uncompressed" if f.name in _RANDOM else "")
-                    + ("" if f.nullable else " NOT NULL")
-                    for f in schema
-                )
-                self.ask(f"CREATE TABLE {name} ({columns})")
 
     def _check_version(self) -> None:
-        try:
+        found = []
+        if "about" in table_names(self):
+            refuse_other_tables(self, {"about"})
             found = self.ask("SELECT value FROM about WHERE key = 'coinhaze_store'")
-        except InputError:
-            found = []
         if found != [(str(VERSION),)]:
             raise InputError(
                 f"{self.path}: not a store this coinhaze reads: version "
@@ -290,12 +292,30 @@ def _joined(columns: str) -> str:
     return f"concat_ws(chr(31), {columns})"
 
 
+@contextlib.contextmanager
+def faults(path: Path | None) -> Iterator[None]:
+    """Turn what a database can raise, and what a damaged one makes of its rows, into our errors."""
+    try:
+        yield
+    except MemoryError as error:
+        raise _full(path, error) from None
+    except _RAISED as error:
+        raise _ours(path, error) from None
+
+
 def _ours(path: Path | None, error: Exception) -> InputError | ResourceError:
-    """Turn an error of the database into one of ours."""
-    text = str(error).splitlines()[0]
+    text = (str(error).splitlines() or [type(error).__name__])[0]
     full = "No space left" in str(error) or ("disk" in text.lower() and "full" in text.lower())
-    if full or isinstance(error, duckdb.OutOfMemoryException):
-        return ResourceError(f"{path}: {text}; the store is as it was at its last commit")
-    if isinstance(error, duckdb.IOException) and "lock" in text.lower():
+    if full or isinstance(error, (duckdb.OutOfMemoryException, pa.ArrowMemoryError)):
+        return _full(path, error)
+    if isinstance(error, duckdb.IOException) and "set lock on file" in text:
         return InputError(f"{path}: another process has it open: {text}")
+    if isinstance(error, _DAMAGE) or "Corrupt" in text:
+        fix = "the file is damaged: restore a copy, or ingest its sources into a new store"
+        return InputError(f"{path}: {text}; {fix}")
     return InputError(f"{path}: {text}")
+
+
+def _full(path: Path | None, error: Exception) -> ResourceError:
+    text = (str(error).splitlines() or ["out of memory"])[0]
+    return ResourceError(f"{path or 'ledger'}: {text}; the store is as it was at its last commit")
