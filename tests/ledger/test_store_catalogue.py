@@ -6,12 +6,12 @@ from pathlib import Path
 
 import duckdb
 import pytest
-from tests.ledger.made_stores import Chain, transfers
 
 import coinhaze
 from coinhaze.errors import InputError
 from coinhaze.ledger.store import Store
 from coinhaze.ledger.stored import read_store
+from ledger.made_stores import Chain, transfers
 
 
 @pytest.fixture
