@@ -49,7 +49,7 @@ def test_a_view_over_a_local_file_never_reaches_the_scores(accounts: Path, tmp_p
     _change(accounts, "DROP TABLE transfers", view)
     for open_it in (coinhaze.score, coinhaze.read, lambda p: Store(p, read_only=True), Store):
         with pytest.raises(InputError, match=r"a view that coinhaze does not make: 'transfers'"):
-            open_it(accounts)  # type: ignore[operator]
+            open_it(accounts)
 
 
 @pytest.mark.parametrize(
