@@ -14,7 +14,6 @@ import os
 import platform
 import resource
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -26,6 +25,7 @@ from coinhaze.chain import absorbing_chain
 from coinhaze.graph import transaction_graph
 from coinhaze.ledger import CoinLedger, Ledger, read_folder, write_folder
 from coinhaze.simulate import simulate_hubs, simulate_town, simulate_week
+from coinhaze.working_folder import python_command, python_environment
 
 COINS: dict[str, dict[str, Any]] = {"coin": {}, "address": {"view": "address"}}
 ACCOUNTS: dict[str, dict[str, Any]] = {"stationary": {}, "temporal": {"time": "temporal"}}
@@ -86,9 +86,11 @@ def measure_apart(step: str, folder: str) -> Row:
         "import json, dataclasses, sys; from benchmarks.building import measure; "
         "print(json.dumps(dataclasses.asdict(measure(*sys.argv[1:]))))"
     )
+    here = str(Path(__file__).resolve().parents[1])
     done = subprocess.run(
-        [sys.executable, "-c", code, step, folder], check=True, capture_output=True, text=True
-    )
+        python_command("-c", code, step, folder),
+        check=True, capture_output=True, text=True, env=python_environment() | {"PYTHONPATH": here},
+    )  # fmt: skip
     return Row(**json.loads(done.stdout))
 
 

@@ -50,7 +50,7 @@ def serving(
     """Serve ledgers at a free port until the end of the block."""
     with tempfile.TemporaryDirectory() as folder:
         output, errors = Path(folder, "out"), Path(folder, "err")
-        whole = [sys.executable, *command, *map(str, arguments), "--port", "0"]
+        whole = [sys.executable, "-P", *command, *map(str, arguments), "--port", "0"]
         environment = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
         with open(output, "wb") as out, open(errors, "wb") as err:
             process = subprocess.Popen(whole, stdout=out, stderr=err, env=environment)

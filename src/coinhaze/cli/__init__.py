@@ -11,6 +11,7 @@ import click
 
 from coinhaze import __version__
 from coinhaze.errors import CoinhazeError
+from coinhaze.working_folder import refuse_settings
 
 COMMANDS = (
     "compare",
@@ -55,6 +56,7 @@ def cli() -> None:
 def main() -> None:
     """Run the command; known faults are one line on stderr and an exit code."""
     try:
+        refuse_settings()
         code = cli.main(prog_name="coinhaze", standalone_mode=False)
         sys.exit(code if isinstance(code, int) else 0)
     except click.ClickException as error:

@@ -23,6 +23,7 @@ from typing import IO, Any
 from coinhaze import errors
 from coinhaze.errors import CoinhazeError, ResourceError
 from coinhaze.solve.progress import Progress
+from coinhaze.working_folder import python_command, python_environment, refuse_settings
 
 _PATIENCE = 0.2  # seconds between looks at whether anybody still wants it
 _KINDER = 5  # how much the work stands back behind the server
@@ -43,7 +44,7 @@ def score_apart(
     asked = {"paths": [os.path.abspath(p) for p in paths], "settings": dict(settings)}
     text = json.dumps(asked | {"scoring": dict(scoring)}) + "\n"
     with subprocess.Popen(
-        [sys.executable, "-m", "coinhaze.web.scoring"],
+        python_command("-m", "coinhaze.web.scoring"), env=python_environment(),
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
     ) as process:  # fmt: skip
         assert process.stdin is not None
@@ -97,12 +98,14 @@ def main() -> None:
     os.nice(_KINDER)
     asked = json.loads(sys.stdin.readline())
     threading.Thread(target=_end_with_input, daemon=True).start()
-    from coinhaze.solve.kept import Keeper
 
     def tell(**word: object) -> None:
         print(json.dumps(word), flush=True)
 
     try:
+        refuse_settings()
+        from coinhaze.solve.kept import Keeper
+
         keeper = Keeper(asked["paths"], **asked["settings"])
         built = keeper.build(progress=lambda share: tell(share=share), **asked["scoring"])
         if not built.kept:  # nothing is left of the work but what was kept
