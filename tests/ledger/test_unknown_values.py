@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from fractions import Fraction
 from math import log2
 from pathlib import Path
@@ -9,10 +10,13 @@ from random import Random
 
 import numpy as np
 import pytest
+from rich.console import Console
 
 import coinhaze
 from coinhaze.errors import InputError, UsageError
 from coinhaze.ledger.stored import read_store
+from coinhaze.report.provenance import provenance
+from coinhaze.report.tables import origins_sentence, scores_report
 from ledger.made_stores import Chain, transfers
 
 Row = dict[str, Fraction]
@@ -99,6 +103,8 @@ def test_what_is_kept_is_what_the_whole_would_give_with_sources_lumped(
     twin.chains[False].store(path).close()
     scores = coinhaze.score(path, unknown="leave-out", nodes="all")
     found = dict(zip(names(scores), scores.bits, strict=True))
+    marks = scores.lower_bound
+    bound = {} if marks is None else dict(zip(names(scores), marks.tolist(), strict=True))
     kept = {c for c in twin.rows if c not in twin.lost and value_of(twin, c) > 0}
     assert kept == found.keys() & twin.rows.keys()
     for coin in kept:
@@ -106,6 +112,10 @@ def test_what_is_kept_is_what_the_whole_would_give_with_sources_lumped(
         # The law that makes it a bound: lumping sources never adds bits, nor takes more than this.
         whole = bits_of(twin.full[coin])
         assert whole - log2(twin.most) - 1e-9 <= found[coin] <= whole + 1e-9
+        # Marked is what comes from lumped coins, and nothing else.
+        lumped = any(source.startswith("unknown@") for source in twin.rows[coin])
+        assert bound.get(coin, False) == lumped, coin
+        assert lumped or found[coin] == pytest.approx(whole, abs=1e-9), coin
     sinks = set(names(coinhaze.score(path, unknown="leave-out")))
     assert sinks == {c for c in kept if c not in twin.spent}
     whole_store = tmp_path / "whole"
@@ -159,6 +169,62 @@ def test_what_is_left_out_is_counted_and_said(tmp_path: Path) -> None:
     nodes = names(coinhaze.score(path, unknown="leave-out", nodes="all"))
     assert {"a:0", "k:0", "unknown@u:0", "tx:u"} <= set(nodes)
     assert not {"m:0", "tx:m", "d:0", "tx:d"} & set(nodes)
+
+
+def test_lower_bounds_are_marked_in_every_output_of_scores(tmp_path: Path) -> None:
+    path = tmp_path / "store"
+    blind().store(path).close()
+    scores = coinhaze.score(path, unknown="leave-out", nodes="all")
+    bound = {row["node"]: row["lower_bound"] for row in scores.to_arrow().to_pylist()}
+    assert bound == {
+        "a:0": False, "tx:a": False, "unknown@u:0": True, "tx:u": True, "u:0": True, "u:1": True,
+        "tx:k": True, "k:0": True,
+    }  # fmt: skip
+    summary = scores.summary()
+    assert summary.lower_bounds == 6
+    assert "bits mean ≥\N{NO-BREAK SPACE}0" in summary.line()
+    assert "6 are lower bounds" in summary.line()
+    made = provenance(scores)
+    assert made["lower_bounds"] == 6
+    assert made["notes"] == list(scores.notes())
+    text = io.StringIO()
+    Console(width=200, file=text).print(scores_report(scores, most=10))
+    rows = {line.split()[1]: line for line in text.getvalue().splitlines() if ":" in line}
+    assert all(("≥" in rows[name]) == bound[name] for name in ("k:0", "tx:u", "a:0"))
+    assert "At least 0.0000 bits" in origins_sentence(coinhaze.origins(scores.chain, "k:0"))
+    assert coinhaze.origins(scores.chain, "k:0").as_dict()["lower_bound"] is True
+    assert "exact" not in origins_sentence(coinhaze.origins(scores.chain, "k:0"))
+    assert origins_sentence(coinhaze.origins(scores.chain, "a:0")).startswith("0.0000 bits")
+
+
+def test_what_is_known_or_asked_of_a_list_is_no_lower_bound(tmp_path: Path) -> None:
+    path = tmp_path / "store"
+    blind().store(path).close()
+    known = coinhaze.score(path, unknown="leave-out", first=11)
+    assert (known.lower_bound, known.summary().lower_bounds) == (None, 0)
+    assert "lower_bound" not in known.to_arrow().column_names
+    # Who owned the unknown coins is unknown: listed owners may be among them.
+    listed = coinhaze.score(path, unknown="leave-out", listed=["bob"])
+    assert listed.lower_bound is None
+    in_order = coinhaze.score(path, unknown="leave-out", policy="fifo")
+    assert in_order.lower_bound is not None
+    assert in_order.lower_bound.all()
+
+
+def test_links_carry_lower_bounds_along(tmp_path: Path) -> None:
+    path = tmp_path / "store"
+    chain = blind()
+    chain.block()
+    chain.pay("l", made=[("gus", 5)])
+    chain.store(path).close()
+    graph = coinhaze.transaction_graph(coinhaze.read(path, unknown="leave-out"))
+    plain = coinhaze.score(graph, nodes=["l:0"])
+    assert plain.lower_bound is not None
+    assert not plain.lower_bound.any()
+    linked = coinhaze.absorbing_chain(graph, links={"l:0": {"k:0": 1.0}})
+    found = coinhaze.score(linked, nodes=["l:0"]).lower_bound
+    assert found is not None
+    assert found.all()
 
 
 def test_a_window_leaves_out_only_what_hangs_on_it_inside(tmp_path: Path) -> None:

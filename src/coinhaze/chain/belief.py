@@ -6,6 +6,7 @@ from typing import Protocol
 
 from coinhaze.chain.chain import Outcomes
 from coinhaze.graph import TransactionGraph
+from coinhaze.ledger.amounts import Bools
 
 
 class Belief(Protocol):
@@ -28,3 +29,7 @@ class Belief(Protocol):
     @property
     def notes(self) -> tuple[str, ...]:
         """What a reader should know."""
+
+    @property
+    def lower_bounds(self) -> Bools | None:
+        """Which nodes have bits that are lower bounds; None where none has."""

@@ -17,6 +17,7 @@ import scipy.sparse
 
 from coinhaze.chain.outcomes import SourceNames
 from coinhaze.graph import TransactionGraph
+from coinhaze.graph.graph import downstream
 from coinhaze.ledger.amounts import Bools, Floats, Ints
 from coinhaze.ledger.frozen import freeze
 
@@ -62,6 +63,20 @@ class AbsorbingChain:
             f"AbsorbingChain({len(self)} nodes, {self.walk.q.nnz} moves, "
             f"{len(self.outcomes)} outcomes)"
         )
+
+    @cached_property
+    def lower_bounds(self) -> Bools | None:
+        """Tell which nodes have bits that are lower bounds; None where none has.
+
+        Coins of unknown value that were spent together count as one origin, so the bits of all
+        that may come from them can be higher than what is computed, and never lower. Bits over a
+        list are no bounds: who owned those coins is unknown too, and it may be a listed owner.
+        """
+        unknown = self.graph.unknown_sources
+        if self.listed or len(unknown) == 0:
+            return None
+        heads = np.repeat(np.arange(len(self)), np.diff(self.walk.q.indptr))
+        return downstream(unknown, self.walk.q.indices, heads, len(self))
 
     @property
     def Q(self) -> scipy.sparse.csr_array:

@@ -11,6 +11,7 @@ import scipy.sparse
 from coinhaze.chain.chain import Walk
 from coinhaze.errors import PolicyError, UsageError
 from coinhaze.graph import TransactionGraph
+from coinhaze.graph.graph import downstream
 from coinhaze.graph.order_kernels import sparse_rows
 from coinhaze.ledger.amounts import Bools, Floats
 
@@ -44,13 +45,7 @@ def uniform(graph: TransactionGraph) -> Walk:
 
 def poison(graph: TransactionGraph, listed: Bools) -> tuple[Walk, Bools]:
     """Go to each tainted predecessor with equal probability; also tell which nodes are clean."""
-    forward = _by_edge(graph, np.ones(len(graph.tail))).T.tocsr()
-    tainted = listed.copy()
-    frontier = np.flatnonzero(listed)
-    while len(frontier):
-        reached = forward[frontier].indices
-        frontier = np.unique(reached[~tainted[reached]])
-        tainted[frontier] = True
+    tainted = downstream(np.flatnonzero(listed), graph.tail, graph.head, len(graph))
     counts = (tainted[graph.tail] & tainted[graph.head] & ~listed[graph.head]).astype(np.float64)
     total = np.bincount(graph.head, weights=counts, minlength=len(graph))
     share = np.divide(counts, total[graph.head], out=np.zeros(len(counts)), where=counts > 0)

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import IntEnum
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
+import scipy.sparse
 
 from coinhaze.graph.names import NO_SNAPSHOT as NO_SNAPSHOT
 from coinhaze.graph.names import Names as Names
-from coinhaze.ledger import Amounts, Ledger
+from coinhaze.ledger import Amounts, CoinLedger, Ledger
 from coinhaze.ledger.amounts import Bools, Floats, Ints
+from coinhaze.ledger.coins import UNKNOWN
 from coinhaze.ledger.frozen import freeze
 from coinhaze.ledger.shown import shown
 
@@ -73,6 +77,16 @@ class TransactionGraph:
     def _repr_html_(self) -> str:
         return shown("graph", self)
 
+    @cached_property
+    def unknown_sources(self) -> Ints:
+        """The sources that stand for several coins of unknown value, spent together."""
+        if not isinstance(self.ledger, CoinLedger) or not self.ledger.has_unknown:
+            return np.zeros(0, dtype=np.int64)
+        sources = np.flatnonzero(self.sources)
+        lumped = pc.starts_with(self.names.of(sources), UNKNOWN)
+        found: Ints = sources[lumped.to_numpy(zero_copy_only=False)]
+        return found
+
     def to_arrow(self) -> dict[str, pa.Table]:
         """Give nodes and edges as Arrow tables."""
         every = np.arange(len(self))
@@ -104,3 +118,19 @@ class TransactionGraph:
 def kind_names(kinds: Kinds) -> pa.StringArray:
     """Spell kinds out."""
     return pa.array([k.name for k in Kind]).take(pa.array(kinds))
+
+
+def downstream(nodes: Ints, tail: Ints, head: Ints, n: int) -> Bools:
+    """Tell which of n nodes edges from `tail` to `head` lead to from these, themselves included.
+
+    >>> downstream(np.array([1]), np.array([0, 1]), np.array([1, 2]), 3)
+    array([False,  True,  True])
+    """
+    from scipy.sparse.csgraph import breadth_first_order
+
+    # One node more, from which an edge leads to each of these.
+    tail, head = np.append(tail, np.full(len(nodes), n)), np.append(head, nodes)
+    edges = scipy.sparse.csr_array((np.ones(len(tail)), (tail, head)), shape=(n + 1, n + 1))
+    found = np.zeros(n + 1, dtype=np.bool_)
+    found[breadth_first_order(edges, n, return_predecessors=False)] = True
+    return found[:n]

@@ -38,6 +38,12 @@ class Origins:
         """The node's name."""
         return self._names(np.array([self.node]))[0]
 
+    @property
+    def lower_bound(self) -> bool:
+        """Whether the bits are a lower bound, as `unknown="leave-out"` makes them."""
+        bounds = self.chain.lower_bounds
+        return bounds is not None and bool(bounds[self.node])
+
     def sources(self) -> pa.Table:
         """Give sources and probabilities, largest first."""
         return pa.table(
@@ -85,6 +91,7 @@ class Origins:
             "bits": self.bits,
             "bits_low": self.bits_low,
             "bits_high": self.bits_high,
+            "lower_bound": self.lower_bound,
             "steps": None if math.isnan(self.steps) else self.steps,
             "missing": self.missing,
             "sources": [row | {"way": self.way(k)} for k, row in enumerate(names)],

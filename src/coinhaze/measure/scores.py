@@ -77,6 +77,15 @@ class Scores:
         return entropy.degree_of_anonymity(self.bits, self.sources)
 
     @property
+    def lower_bound(self) -> Bools | None:
+        """Which rows have bits that are lower bounds, as `unknown="leave-out"` makes them.
+
+        None where no row has; the interval is then that of the bound, not of the bits.
+        """
+        bounds = self.chain.lower_bounds
+        return None if bounds is None else bounds[self.nodes]
+
+    @property
     def width(self) -> float:
         """The widest interval."""
         return float(self.widths.max(initial=0.0))
@@ -117,6 +126,8 @@ class Scores:
             values = getattr(self, name)
             if values is not None:
                 columns[name] = _nullable(values)
+        if self.lower_bound is not None:
+            columns["lower_bound"] = pa.array(self.lower_bound)
         for order, values in self.renyi.items():
             columns[f"renyi_{order:g}"] = _nullable(values)
         for name, values in self.comparators.items():
@@ -144,6 +155,7 @@ class Scores:
             widths=self.widths,
             standard_error=None if self.bits_error is None else float(np.nanmax(self.bits_error)),
             mean_error=self.mean_error,
+            lower_bound=self.lower_bound,
             method=self.method,
         )
 

@@ -8,6 +8,8 @@ import numpy as np
 
 from coinhaze.ledger.amounts import Bools, Floats
 
+AT_LEAST = "\u2265\u00a0"  # before bits that are a lower bound
+
 
 @dataclass(frozen=True)
 class Summary:
@@ -36,19 +38,29 @@ class Summary:
     standard_error: float | None
     mean_error: float | None
     method: str
+    lower_bounds: int = 0  # scored rows whose bits are lower bounds
 
     def line(self) -> str:
         """Say it in one line."""
         if self.scored == 0:
             return f"no scored node of {self.nodes}; {self.nulls} without an answer"
         return (
-            f"{self.scored} of {self.nodes} nodes scored: bits mean {self.bits_mean:.4g}, "
-            f"median {self.bits_median:.4g}, max {self.bits_max:.4g}; "
-            f"{self.certainty()}; {self.method}"
+            f"{self.scored} of {self.nodes} nodes scored: bits mean "
+            f"{self.mark}{self.bits_mean:.4g}, median {self.mark}{self.bits_median:.4g}, "
+            f"max {self.mark}{self.bits_max:.4g}; {self.certainty()}; {self.method}"
         )
+
+    @property
+    def mark(self) -> str:
+        """The sign that stands before mean, median, maximum and quantiles of lower bounds."""
+        return AT_LEAST if self.lower_bounds else ""
 
     def certainty(self) -> str:
         """Say how far the values can be trusted."""
+        bounds = f"; {self.lower_bounds:,} are lower bounds" if self.lower_bounds else ""
+        return self._accuracy() + bounds
+
+    def _accuracy(self) -> str:
         if self.standard_error is not None:
             of_mean = "" if self.mean_error is None else f", their mean of {self.mean_error:.2f}"
             return (
@@ -75,6 +87,7 @@ def summarise(
     widths: Floats,
     standard_error: float | None,
     mean_error: float | None = None,
+    lower_bound: Bools | None = None,
     method: str,
 ) -> Summary:
     """Sum up scored rows; nulls are counted apart, weighted means use closing balances."""
@@ -107,4 +120,5 @@ def summarise(
         standard_error=standard_error,
         mean_error=mean_error,
         method=method,
+        lower_bounds=0 if lower_bound is None else int((lower_bound & known).sum()),
     )

@@ -22,6 +22,7 @@ def provenance(
         "widest_interval_bits": scores.width,
         "standard_error_bits": scores.summary().standard_error,
         "conservation_error": scores.conservation,
+        "lower_bounds": scores.summary().lower_bounds,
         "notes": list(scores.notes()),
     }
 

@@ -11,6 +11,7 @@ from rich.text import Text
 
 from coinhaze.ledger.amounts import Ints
 from coinhaze.measure import Origins, Scores, Summary
+from coinhaze.measure.summary import AT_LEAST
 from coinhaze.report.layers import short_name
 
 
@@ -22,8 +23,9 @@ def summary_table(summary: Summary) -> Table:
     s = summary
     table.add_row(
         "bits",
-        *(_number(v) for v in (s.bits_mean, s.bits_median, s.bits_variance, s.bits_max)),
-        _number(s.bits_weighted_mean),
+        *(_number(v, s.mark) for v in (s.bits_mean, s.bits_median)),
+        _number(s.bits_variance),
+        *(_number(v, s.mark) for v in (s.bits_max, s.bits_weighted_mean)),
     )
     table.add_row(
         "steps", *(_number(v) for v in (s.steps_mean, s.steps_median, s.steps_variance)), "", ""
@@ -48,11 +50,12 @@ def rows_table(scores: Scores, rows: Ints, alike: list[int], title: str) -> Tabl
     if scores.exposure is not None:
         table.add_column("exposure", justify="right")
     names = scores.chain.graph.names.of(scores.nodes[rows]).to_pylist()
+    bounds = scores.lower_bound
     for name, more, row in zip(names, alike, rows.tolist(), strict=True):
         cells: list[RenderableType] = [
             Text(name),
             f"+{more:,}" if more else "",
-            f"{scores.bits[row]:.4f}",
+            _number(scores.bits[row], "" if bounds is None or not bounds[row] else AT_LEAST),
             "-" if np.isnan(scores.steps[row]) else f"{scores.steps[row]:.2f}",
             *_likeliest(scores, row),
         ]
@@ -77,6 +80,8 @@ def scores_report(scores: Scores, *, most: int = 5) -> Group:
     rows = scores.order()
     parts: list[RenderableType] = [summary_table(scores.summary())]
     figures = [scores.bits[rows], scores.steps[rows], scores.top[rows].astype(np.float64)]
+    if scores.lower_bound is not None:
+        figures.append(scores.lower_bound[rows].astype(np.float64))
     like = np.round(np.nan_to_num(np.stack(figures, axis=1), nan=-1.0), 9)
     begins = np.flatnonzero(np.any(np.diff(like, axis=0, prepend=np.nan) != 0, axis=1))
     alike = (np.diff(np.append(begins, len(rows))) - 1).tolist()
@@ -104,6 +109,10 @@ def origins_sentence(origins: Origins) -> str:
     )
     between = f"between {origins.bits_low:.4f} and {origins.bits_high:.4f}"
     proven = f"proven to {half:.0e}" if half <= 1e-6 else f"proven {between}"
+    if origins.lower_bound:
+        least = max(origins.bits_low, 0.0) if half > 1e-6 else origins.bits
+        some = "at least one origin" if one else f"at least {among}"
+        return f"At least {least:.4f} bits, since coins of unknown value are lumped: {some}{steps}."
     return f"{origins.bits:.4f} bits, {proven}: {among}{steps}."
 
 
@@ -144,5 +153,5 @@ def way_words(way: Sequence[str]) -> str:
     return " → ".join(map(short_name, shown))
 
 
-def _number(value: float) -> str:
-    return "-" if np.isnan(value) else f"{value:.4f}"
+def _number(value: float, mark: str = "") -> str:
+    return "-" if np.isnan(value) else f"{mark}{value:.4f}"

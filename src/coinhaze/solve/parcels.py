@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -18,7 +19,7 @@ from coinhaze.chain.knowledge import SourceSet, source_set
 from coinhaze.chain.outcomes import SourceNames
 from coinhaze.errors import InputError, UsageError, first_few
 from coinhaze.graph import TransactionGraph
-from coinhaze.graph.graph import Kind
+from coinhaze.graph.graph import Kind, downstream
 from coinhaze.ledger import Amounts
 from coinhaze.ledger.amounts import Bools, Floats, Ints
 from coinhaze.solve import parcels_kernels as kernels
@@ -70,6 +71,14 @@ class Parcels:
     def outcomes(self) -> Outcomes:
         """The sources parcels can have."""
         return self.labels.outcomes
+
+    @cached_property
+    def lower_bounds(self) -> Bools | None:
+        """Tell which nodes may hold parcels of unknown value, as `AbsorbingChain` does."""
+        graph = self.graph
+        if self.labels.elsewhere != NO_COLUMN or len(graph.unknown_sources) == 0:
+            return None
+        return downstream(graph.unknown_sources, graph.tail, graph.head, len(graph))
 
     @property
     def live(self) -> int:

@@ -12,6 +12,7 @@ from coinhaze import __version__
 from coinhaze.chain import AbsorbingChain
 from coinhaze.errors import UnknownName
 from coinhaze.measure import Scores
+from coinhaze.measure.summary import AT_LEAST
 from coinhaze.web.asks import CoinAsk, Settings, TableAsk, WalletAsk, WhatIfAsk
 from coinhaze.web.desk_book import Book
 from coinhaze.web.desk_coin import Question, answer_coin
@@ -44,6 +45,7 @@ from coinhaze.web.models import (
     WhatIfAnswer,
 )
 from coinhaze.web.ports import GroupKind
+from coinhaze.web.words import LUMPED
 
 ENDS = 10  # coins with most and with fewest bits that a ledger's page shows
 KEPT_QUESTIONS, KEPT_FIELDS = 16, 8
@@ -238,6 +240,8 @@ class Desk:
             notes.append(f"{self.views.no_snapshots}.")
         if asked.list is not None and not quick:
             notes.append("Exposure is not told here: the table tells it, after a while.")
+        if scores.lower_bound is not None:
+            notes.append(f"{AT_LEAST}marks lower bounds. {LUMPED}")
         answered = int(np.sum(~np.isnan(scores.bits)))
         order = table.order("-bits")[:answered]
         return LedgerPage(
@@ -268,13 +272,16 @@ def summary_of(scores: Scores) -> LedgerSummary:
     """Sum scores up."""
     told = scores.summary()
     bits = scores.bits[counted(scores)]
+    zero = bits <= ZERO
+    if scores.lower_bound is not None:
+        zero &= ~scores.lower_bound[counted(scores)]
     return LedgerSummary(
         nodes=told.nodes,
         edges=told.edges,
         scored=told.scored,
         without_answer=told.nulls,
         burns=told.burns,
-        at_zero_bits=float(np.mean(bits <= ZERO)) if len(bits) else None,
+        at_zero_bits=float(np.mean(zero)) if len(bits) else None,
         bits_mean=told.bits_mean,
         bits_median=told.bits_median,
         bits_max=told.bits_max,
@@ -284,6 +291,7 @@ def summary_of(scores: Scores) -> LedgerSummary:
         widest_interval=told.widest_interval,
         certified=told.standard_error is None,
         method=told.method,
+        lower_bounds=told.lower_bounds,
         line=told.line(),
     )
 

@@ -112,6 +112,12 @@ class Question:
         return [float(part) for part in found]
 
     @property
+    def lower_bound(self) -> bool:
+        """Whether the coin's bits are a lower bound."""
+        bounds = self.belief.lower_bounds
+        return bounds is not None and bool(bounds[self.node])
+
+    @property
     def untouched(self) -> bool:
         """Whether poison never reached the coin."""
         return is_untouched(self.belief, self.node)
@@ -202,6 +208,7 @@ def answer_coin(
         bits_low=figures.low,
         bits_high=figures.high,
         certified=figures.certified,
+        lower_bound=question.lower_bound,
         method=figures.method,
         sentence=_sentence(question),
         place=_place(question),
@@ -272,15 +279,15 @@ def _sentence(question: Question) -> Sentence:
     if question.look.policy == "poison":
         text = "Some of its money touched a listed address; bits count listed addresses only."
     else:
-        text = sentence(bits, top_share=top)
+        text = sentence(bits, top_share=top, lower_bound=question.lower_bound)
     return Sentence(
         text=text,
         equal_origins=2.0**bits,
         equal=equal_words(bits),
         band=band_words(bits),
         though=though_words(top, bits),
-        shown=bits_words(bits, low, high),
-        range=range_words(low, high, certified=figures.certified),
+        shown=bits_words(bits, low, high, lower_bound=question.lower_bound),
+        range=range_words(low, high, certified=figures.certified, lower_bound=question.lower_bound),
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -11,7 +12,7 @@ from coinhaze.apps.named import name_in, other_network
 from coinhaze.chain import AbsorbingChain
 from coinhaze.errors import AccuracyError, UnknownName, shorten
 from coinhaze.ledger import AccountLedger, CoinLedger
-from coinhaze.ledger.amounts import Floats, Ints
+from coinhaze.ledger.amounts import Bools, Floats, Ints
 from coinhaze.measure import Scores
 from coinhaze.solve import Parcels
 from coinhaze.solve.in_order import score_in_order
@@ -79,6 +80,12 @@ class Grouping:
         self.views = views
         self.nodes = nodes
         self.look = look
+
+    @cached_property
+    def _bounds(self) -> Bools:
+        """Which nodes have bits that are lower bounds."""
+        bounds = self.views.belief(self.look).lower_bounds
+        return np.zeros(len(self.nodes.graph), dtype=np.bool_) if bounds is None else bounds
 
     def find(self, kind: GroupKind, name: str) -> Group:
         """Find a group by name."""
@@ -163,6 +170,7 @@ class Grouping:
             bits_low=float(known.min()) if len(known) else None,
             bits_median=float(np.median(known)) if len(known) else None,
             bits_high=float(known.max()) if len(known) else None,
+            lower_bounds=int(self._bounds[group.nodes].sum()),
             bits_weighted_mean=self._weighted(group.nodes, found.bits),
             exposure=None if exposed is None else self._exposure(group, exposed),
             histogram=histogram_of_bits(np.sort(np.where(known <= ZERO, 0.0, known))),
@@ -216,7 +224,8 @@ class Grouping:
         return TableRow(
             name=self.nodes.name(node), kind=self.nodes.kind(node), amount=self.nodes.amount(node),
             bits=bits, bits_low=low, bits_high=high, steps=steps, sources=None, top=None,
-            top_share=None, label=self.nodes.label(node), href=self.nodes.href(node) or "",
+            lower_bound=bool(self._bounds[node]), top_share=None, label=self.nodes.label(node),
+            href=self.nodes.href(node) or "",
         )  # fmt: skip
 
     def _total(self, nodes: Ints) -> Amount | None:

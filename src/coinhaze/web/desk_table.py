@@ -89,7 +89,7 @@ class Table:
         scores, nodes = self.scores, self.nodes
         at = scores.nodes[rows].astype(np.int64)
         told = Told(nodes, scores.chain, None, None)  # type: ignore[arg-type]
-        names, exposure = nodes.names(at), self._exposure
+        names, exposure, bounds = nodes.names(at), self._exposure, scores.lower_bound
         found = []
         for name, node, row in zip(names, at.tolist(), rows.tolist(), strict=True):
             sources = float(scores.sources[row])
@@ -103,6 +103,7 @@ class Table:
                     bits_low=float(scores.bits_low[row]),
                     bits_high=float(scores.bits_high[row]),
                     certified=scores.bits_error is None,
+                    lower_bound=bounds is not None and bool(bounds[row]),
                     steps=float(scores.steps[row]),
                     sources=None if np.isnan(sources) else int(sources),
                     top=self._top(told, int(scores.top[row])),
@@ -157,6 +158,8 @@ class Table:
             pa.string()
         )
         columns["top_share"] = _known(scores.top_probability[rows])
+        if scores.lower_bound is not None:
+            columns["lower_bound"] = pa.array(scores.lower_bound[rows])
         if self.exposure is not None:
             for name, values in self.exposure._asdict().items():
                 columns[name] = _known(values[rows])

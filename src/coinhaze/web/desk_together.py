@@ -65,6 +65,7 @@ class Purses:
             bits=row.bits,
             bits_low=row.bits_low,
             bits_high=row.bits_high,
+            lower_bound=self.lower_bound([coin]),
             exposure=exposure,
             exposure_high=most,
             href=thing_link(self.nodes.ledger, "coin", coin.name),
@@ -73,17 +74,25 @@ class Purses:
     def together(self, some: Combination, coins: Sequence[Coin], *, limit: float) -> Together:
         """Tell coins put together."""
         row, exposure = some.after, some.exposure
-        chosen = set(some.coins)
+        chosen = [coin for coin in coins if coin.name in set(some.coins)]
         return Together(
             coins=some.coins,
-            amount=self.amount([coin for coin in coins if coin.name in chosen]),
+            amount=self.amount(chosen),
             bits=row.bits,
             bits_low=row.bits_low,
             bits_high=row.bits_high,
+            lower_bound=self.lower_bound(chosen),
             equal_origins=None if math.isnan(row.bits) else 2.0**row.bits,
             exposure=exposure,
             exposure_high=None if exposure is None else min(exposure + some.open, 1.0),
             ties=None if exposure is None else not some.is_safe(limit),
+        )
+
+    def lower_bound(self, coins: Sequence[Coin]) -> bool:
+        """Tell whether bits of these coins, alone or together, are a lower bound."""
+        bounds = self.views.walk(self.look).lower_bounds
+        return bounds is not None and any(
+            coin.node is not None and bool(bounds[coin.node]) for coin in coins
         )
 
     def amount(self, coins: Sequence[Coin]) -> Amount | None:

@@ -96,6 +96,7 @@ class WhatIfs(Purses):
             bits=found.bits,
             bits_low=found.bits_low,
             bits_high=found.bits_high,
+            lower_bound=self.lower_bound(coins),
             equal_origins=2.0**found.bits,
             exposure=None if exposed is None else exposed.share,
             exposure_high=None if exposed is None else exposed.high,

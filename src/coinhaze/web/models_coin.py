@@ -227,6 +227,7 @@ class GroupAnswer(Model):
     bits_median: Number
     bits_high: Number
     bits_weighted_mean: Number
+    lower_bounds: Count = 0  # of its coins, those whose bits are lower bounds
     exposure: Exposure | None
     histogram: Histogram
     spends: tuple[Spent, ...] = ()  # of a transaction, the first 100

@@ -39,6 +39,7 @@ class LedgerCard(Model):
     window: Window = Window()
     coins: Count | None = None  # scored
     bits_median: Number = None
+    lower_bounds: bool = False  # whether bits of some are lower bounds
     policies: tuple[str, ...] = ()  # what can be asked of it, the default first
     views: tuple[str, ...] = ()
     times: tuple[str, ...] = ()
@@ -83,6 +84,7 @@ class LedgerSummary(Model):
     widest_interval: Number
     certified: bool
     method: str
+    lower_bounds: Count = 0  # of the scored, those whose bits are lower bounds
     line: str
 
 

@@ -34,6 +34,8 @@ Count = Annotated[int, Field(ge=0)]
 class Bits(Model):
     """Bits and where they are proven to lie; not certified: an estimate, ends are two errors off.
 
+    Where bits are a lower bound, the ends are those of the bound.
+
     >>> Bits(bits=float("nan"), bits_low=None, bits_high=None).bits is None
     True
     """
@@ -42,6 +44,7 @@ class Bits(Model):
     bits_low: Number
     bits_high: Number
     certified: bool = True
+    lower_bound: bool = False
 
 
 class Amount(Model):

@@ -201,6 +201,7 @@ def _card(entry: Entry, standing: Standing) -> LedgerCard:
         unit=unit_of(facts.get("network")),
         window=Window(first_height=first, last_height=last, first_time=begin, last_time=end),
         coins=facts.get("scored"), bits_median=facts.get("bits_median"),
+        lower_bounds=bool(facts.get("has_unknown")),
         policies=_policies(facts), views=_views(facts), times=_times(facts),
     )  # fmt: skip
 

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import math
 
+from coinhaze.measure.summary import AT_LEAST
+
 EVEN_WIDTH, WIDE = 0.1, 1.0  # widths of a range, in bits, from which digits are dropped
 EXACT = 1e-6  # a range this narrow is said to be exact
 NOTABLE_SHARE, NOTABLE_TIMES = 0.10, 3.0  # when one origin is worth a clause of its own
@@ -24,6 +26,9 @@ THOUSANDS = "Thousands of likely origins"
 OWNERSHIP = (
     "Spending together also shows that one person holds these coins; bits do not count that."
 )
+LUMPED = (
+    "Coins of unknown value that were spent together count as one origin: bits are a lower bound."
+)
 TOUCHED, NOT_TOUCHED = "touched", "not touched"
 
 
@@ -38,13 +43,16 @@ def band_words(bits: float) -> str:
     return next((words for end, words in _BANDS if bits <= end), THOUSANDS)
 
 
-def bits_words(bits: float, low: float, high: float) -> str:
+def bits_words(bits: float, low: float, high: float, *, lower_bound: bool = False) -> str:
     """Say bits with the digits their range allows.
 
     >>> bits_words(6.981, 6.962, 7.004), bits_words(6.981, 6.8, 7.3), bits_words(4.2, 3.1, 4.6)
     ('6.98', '7.0', 'between 3 and 5')
     """
     digits = digits_of(low, high)
+    if lower_bound:
+        least = math.floor(max(low, 0.0) * 10**digits + EXACT) / 10**digits
+        return f"{AT_LEAST}{least:.{digits}f}"
     if high <= EXACT:
         return "0"
     if digits == 0:
@@ -58,12 +66,16 @@ def digits_of(low: float, high: float) -> int:
     return 2 if width <= EVEN_WIDTH else 1 if width <= WIDE else 0
 
 
-def range_words(low: float, high: float, *, certified: bool = True) -> str:
+def range_words(
+    low: float, high: float, *, certified: bool = True, lower_bound: bool = False
+) -> str:
     """Say a range, its ends rounded outward; it is arithmetic, no confidence about the world.
 
     >>> range_words(6.962, 7.004), range_words(2.0, 2.0), range_words(1.51, 1.52, certified=False)
     ('proven range 6.96–7.01', 'exact', 'estimate 1.51–1.52')
     """
+    if lower_bound:
+        return "lower bound" if certified else "estimate of a lower bound"
     kind = "proven range" if certified else "estimate"
     if certified and high - low <= EXACT:
         return "exact"
@@ -104,7 +116,7 @@ def though_words(top_share: float | None, bits: float) -> str | None:
     return f"though one origin alone holds {share_words(top_share)}"
 
 
-def sentence(bits: float, *, top_share: float | None = None) -> str:
+def sentence(bits: float, *, top_share: float | None = None, lower_bound: bool = False) -> str:
     """Say in one sentence how hard a coin is to trace.
 
     >>> sentence(6.98, top_share=0.221)[:64]
@@ -112,11 +124,17 @@ def sentence(bits: float, *, top_share: float | None = None) -> str:
     >>> sentence(0.0)
     'One possible origin under this rule.'
     """
+    if lower_bound:
+        return f"At least as hard to trace as a coin with {_count_of_origins(bits)}. {LUMPED}"
     if bits <= 0:
         return f"{ONE_ORIGIN}."
     clause = though_words(top_share, bits)
     text = f"As hard to trace as a coin with {equal_words(bits)} equally likely origins"
     return f"{text}, {clause}." if clause else f"{text}."
+
+
+def _count_of_origins(bits: float) -> str:
+    return "one origin" if bits <= 0 else f"{equal_words(bits)} equally likely origins"
 
 
 def share_words(share: float) -> str:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
+from coinhaze.measure.summary import AT_LEAST
 from coinhaze.report.page import Html, escape
 from coinhaze.web.links import ledger_link
 from coinhaze.web.models import Comparison, Curve, LedgerCard
 from coinhaze.web.pages.charts import curves_chart, spark_key
-from coinhaze.web.pages.say import DASH, tag, window_words
-from coinhaze.web.words import share_words
+from coinhaze.web.pages.say import DASH, bits_of_many, tag, window_words
+from coinhaze.web.words import LUMPED, share_words
 
 
 def compare_page(comparison: Comparison | None, cards: Sequence[LedgerCard]) -> Html:
@@ -45,8 +47,16 @@ def _curves(comparison: Comparison) -> Html:
         '<div class="wide"><table><thead><tr><th>Ledger</th><th>Window</th><th class="num">Coins'
         '</th><th class="num">Median bits</th><th class="num">Mean bits</th><th class="num">At 0 '
         'bits</th><th class="num">Median steps</th></tr></thead>'
-        f"<tbody>{rows}</tbody></table></div></section>"
+        f"<tbody>{rows}</tbody></table></div>{_bounds(comparison)}</section>"
     )
+
+
+def _bounds(comparison: Comparison) -> Html:
+    """Explain the mark of lower bounds, where a ledger has it."""
+    marked = [c.card.name for c in comparison.curves if c.summary and c.summary.lower_bounds]
+    if not marked:
+        return Html("")
+    return tag("p", f"{AT_LEAST}{', '.join(marked)}: {LUMPED}", kind="note")
 
 
 def _row(curve: Curve, k: int | None) -> str:
@@ -57,7 +67,8 @@ def _row(curve: Curve, k: int | None) -> str:
         why = card.message or card.state
         return f'<tr><td>{key}{name}</td><td colspan="6" class="dim">{escape(why)}</td></tr>'
     zero = DASH if summary.at_zero_bits is None else share_words(summary.at_zero_bits)
-    numbers = [f"{summary.scored:,}", _two(summary.bits_median), _two(summary.bits_mean), zero]
+    some = partial(bits_of_many, lower_bound=summary.lower_bounds > 0)
+    numbers = [f"{summary.scored:,}", some(summary.bits_median), some(summary.bits_mean), zero]
     numbers.append(_two(summary.steps_median))
     cells = "".join(tag("td", number, kind="num") for number in numbers)
     return f"<tr><td>{key} {name}</td><td>{escape(window_words(card.window))}</td>{cells}</tr>"

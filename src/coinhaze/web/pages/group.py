@@ -11,7 +11,7 @@ from coinhaze.web.models import GroupAnswer, LedgerCard, ListCard
 from coinhaze.web.pages.asked import look_link
 from coinhaze.web.pages.charts import scale_chart
 from coinhaze.web.pages.rows import coins_table
-from coinhaze.web.pages.say import DASH, amount, fact, moment, panel, tag, together
+from coinhaze.web.pages.say import DASH, amount, bits_of_many, fact, moment, panel, tag, together
 from coinhaze.web.pages.switches import switches
 from coinhaze.web.words import (
     NOT_TOUCHED,
@@ -87,8 +87,9 @@ def _facts(answer: GroupAnswer) -> Html:
     if answer.coins == 1:
         span = "one coin"
     elif answer.bits_low is not None and answer.bits_high is not None:
-        span = f"coins have {answer.bits_low:.2f} to {answer.bits_high:.2f}"
-    median = DASH if answer.bits_median is None else f"{answer.bits_median:.2f}"
+        bounds = ", some of them lower bounds" if answer.lower_bounds else ""
+        span = f"coins have {answer.bits_low:.2f} to {answer.bits_high:.2f}{bounds}"
+    median = bits_of_many(answer.bits_median, lower_bound=answer.lower_bounds > 0)
     exposure, words = _exposure(answer)
     cells = [
         (

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from coinhaze.report.page import Html, escape
 from coinhaze.web.asks import TableAsk
 from coinhaze.web.links import api_link, ledger_link, table_link
@@ -9,7 +11,16 @@ from coinhaze.web.models import Density, LedgerCard, LedgerPage, LedgerSummary, 
 from coinhaze.web.pages.charts import DOTS_ONLY, log_switch, scale_chart
 from coinhaze.web.pages.density import density_chart
 from coinhaze.web.pages.rows import coins_table
-from coinhaze.web.pages.say import DASH, fact, ledger_words, panel, tag, together, window_words
+from coinhaze.web.pages.say import (
+    DASH,
+    bits_of_many,
+    fact,
+    ledger_words,
+    panel,
+    tag,
+    together,
+    window_words,
+)
 from coinhaze.web.pages.start import STATES
 from coinhaze.web.words import count_words, share_words, steps_words
 
@@ -76,9 +87,10 @@ def _heading(card: LedgerCard) -> Html:
 
 
 def _summary(summary: LedgerSummary, picture: Html, noun: str) -> Html:
+    some = partial(bits_of_many, lower_bound=summary.lower_bounds > 0)
     facts = (
         ("Scored", f"{summary.scored:,}", f"{summary.nodes:,} nodes, {summary.edges:,} edges"),
-        ("Median bits", _two(summary.bits_median), f"mean {_two(summary.bits_mean)}"),
+        ("Median bits", some(summary.bits_median), f"mean {some(summary.bits_mean)}"),
         (
             "One possible origin",
             DASH if summary.at_zero_bits is None else share_words(summary.at_zero_bits),
@@ -207,7 +219,3 @@ def not_ready_page(card: LedgerCard) -> Html:
         f'<section class="card sec state" data-state="{escape(card.state)}"><h2>'
         f"{escape(state.capitalize())}</h2><p>{escape(card.message or '')}</p>{fix}{job}</section>"
     )
-
-
-def _two(value: float | None) -> str:
-    return DASH if value is None else f"{value:.2f}"

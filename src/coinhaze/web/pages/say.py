@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import UTC, datetime
 
+from coinhaze.measure.summary import AT_LEAST
 from coinhaze.report.page import Html, escape
 from coinhaze.web.models import Amount, Bits, LedgerCard, Window
 from coinhaze.web.words import bits_words, range_words
@@ -134,14 +135,23 @@ def bits_text(value: Bits) -> str:
     if value.bits is None:
         return DASH
     low, high = ends(value)
-    return bits_words(value.bits, low, high)
+    return bits_words(value.bits, low, high, lower_bound=value.lower_bound)
+
+
+def bits_of_many(bits: float | None, *, lower_bound: bool) -> str:
+    """Say a median or mean; a dash where there is none.
+
+    >>> bits_of_many(2.345, lower_bound=False), bits_of_many(None, lower_bound=False)
+    ('2.35', '–')
+    """
+    return DASH if bits is None else f"{AT_LEAST if lower_bound else ''}{bits:.2f}"
 
 
 def bits_title(value: Bits) -> str | None:
     """Say the range of bits, for those who want it."""
     if value.bits is None:
         return None
-    return range_words(*ends(value), certified=value.certified)
+    return range_words(*ends(value), certified=value.certified, lower_bound=value.lower_bound)
 
 
 def ends(value: Bits) -> tuple[float, float]:

@@ -8,7 +8,7 @@ from coinhaze.report.page import Html, escape
 from coinhaze.web.links import ledger_link
 from coinhaze.web.models import LedgerCard, TableRow
 from coinhaze.web.pages.rows import coins_table
-from coinhaze.web.pages.say import DASH, tag, window_words
+from coinhaze.web.pages.say import DASH, bits_of_many, tag, window_words
 from coinhaze.web.words import count_words
 
 STATES = {
@@ -74,7 +74,7 @@ def _ledger_row(card: LedgerCard) -> str:
     state = STATES[card.state]
     note = " · ".join(filter(None, (state, card.message if card.state != "ready" else None)))
     sub = tag("span", note or (card.network or ""), kind="sub")
-    median = DASH if card.bits_median is None else f"{card.bits_median:.2f}"
+    median = bits_of_many(card.bits_median, lower_bound=card.lower_bounds)
     coins = DASH if card.coins is None else f"{card.coins:,}"
     return (
         f"<tr><td>{tag('a', tag('bdi', card.name), href=ledger_link(card.id))}{sub}</td>"

@@ -1,0 +1,85 @@
+"""Bits that are lower bounds say so wherever the page or its API tells them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import coinhaze
+from coinhaze.web.asks import CoinAsk, Settings, TableAsk, WhatIfAsk
+from coinhaze.web.desk import Desk
+from coinhaze.web.models import Comparison
+from coinhaze.web.pages.coin_facts import verdict_words
+from coinhaze.web.pages.compare import compare_page
+from coinhaze.web.pages.ledger import ledger_page, table_page
+from ledger.made_stores import Chain
+from web.desks import desk_of
+
+MARK = "≥\N{NO-BREAK SPACE}"
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Desk:
+    """u and v spend coins of unknown value, w what both paid; a is known."""
+    chain = Chain(first=9)
+    chain.block()
+    chain.pay("a", made=[("ann", 50)])
+    chain.pay("u", [("x", 0, None), ("y", 1, None)], [("bob", 30)])
+    chain.pay("v", [("z", 0, None)], [("cat", 10)])
+    chain.block()
+    chain.pay("w", [("u", 0, None), ("v", 0, None)], [("dan", 29), ("dan", 11)])
+    chain.store(tmp_path / "store").close()
+    return desk_of(coinhaze.read(tmp_path / "store", unknown="leave-out"))
+
+
+def test_a_coins_page_calls_its_bits_a_lower_bound(desk: Desk) -> None:
+    marked, plain = (desk.coin(name, CoinAsk()) for name in ("w:0", "a:0"))
+    assert (marked.lower_bound, plain.lower_bound) == (True, False)
+    said = verdict_words(marked)
+    assert f">{MARK}0.81</b>" in said
+    assert ">lower bound</span>" in said
+    assert "At least as hard to trace as a coin with" in said
+    assert "count as one origin: bits are a lower bound." in said
+    assert "exact" not in said
+    assert "lower bound" not in verdict_words(plain)
+
+
+def test_a_coin_of_one_lumped_origin_is_not_said_to_have_one(desk: Desk) -> None:
+    answer = desk.coin("u:0", CoinAsk())
+    assert answer.bits == pytest.approx(0, abs=1e-12)
+    assert answer.sentence.shown == f"{MARK}0.00"
+    assert "One possible origin" not in answer.sentence.text
+
+
+def test_the_ledgers_page_and_its_table_mark_lower_bounds(desk: Desk) -> None:
+    page = desk.ledger(Settings())
+    assert page.summary is not None
+    assert (page.summary.scored, page.summary.lower_bounds) == (3, 2)
+    # Only the coinbase is known to have one origin.
+    assert page.summary.at_zero_bits == pytest.approx(1 / 3)
+    text = ledger_page(page, None)
+    assert f"<b>{MARK}0.81</b>" in text
+    assert "marks lower bounds" in text
+    table = desk.table(TableAsk())
+    assert {row.name: row.lower_bound for row in table.rows} == {
+        "w:0": True, "w:1": True, "a:0": False,
+    }  # fmt: skip
+    assert table_page(table, page.card).count(f"<span>{MARK}0.81</span>") == 2
+
+
+def test_a_table_as_a_file_and_groups_mark_them_too(desk: Desk) -> None:
+    batches = list(desk.table_batches(TableAsk()))
+    assert batches[-1]["lower_bound"].to_pylist().count(True) == 2
+    group = desk.group("transaction", "w", Settings(), after=None, limit=10)
+    assert group.lower_bounds == 2
+    assert all(row.lower_bound for row in group.rows)
+
+
+def test_coins_spent_together_and_ledgers_compared_are_marked(desk: Desk) -> None:
+    found = desk.what_if(WhatIfAsk(coins=("w:0", "a:0")))
+    assert [coin.lower_bound for coin in found.before] == [True, False]
+    assert found.after.lower_bound
+    text = compare_page(Comparison(curves=(desk.curve(Settings()),)), ())
+    assert f">{MARK}0.81</td>" in text
+    assert "bits are a lower bound." in text
