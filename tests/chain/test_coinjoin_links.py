@@ -100,5 +100,9 @@ def test_what_cannot_be_taken_apart_is_refused() -> None:
     )
     with pytest.raises(UsageError, match="transaction c cannot be taken apart"):
         coinjoin_links(ledger, ["c"])
+    shielding = {"inputs": [spent("x", 10), spent("y", 14)], "outputs": paid(10, 10)}
+    pool = CoinLedger.from_transactions([{"txid": "s", "pools": {"sapling": 4}} | shielding])
+    with pytest.raises(UsageError, match="money crossed a pool"):
+        coinjoin_links(pool, ["s"])
     with pytest.raises(UnknownName, match="no transaction 'nope'"):
         coinjoin_links(ledger, ["nope"])

@@ -89,6 +89,9 @@ def test_an_unknown_coin_in_a_window_is_a_source_of_its_own() -> None:
     assert column(graph, "opening") == {"x:0": 5, "x:1": 6}
     assert edges(graph) == {("x:0", "tx:t"): 5, ("x:1", "tx:t"): 6, ("tx:t", "t:0"): 11}
     assert set(column(graph, "sink")) == {"t:0"}
+    # Who paid the earlier coins the ledger does not tell: no edge is theirs.
+    assert graph.payment_edge[:2].tolist() == [-1, -1]
+    assert graph.payment_edge[2] >= 0
 
 
 def test_coins_have_no_snapshots() -> None:

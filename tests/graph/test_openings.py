@@ -114,6 +114,17 @@ def test_entries_for_accounts_not_in_the_ledger_are_ignored_and_counted(time: Ti
 
 
 @both_times
+def test_an_entry_for_what_only_passes_money_on_is_ignored_and_counted(time: Time) -> None:
+    ledger = CoinLedger.from_transactions(
+        [{"txid": "m", "outputs": [{"value": 5, "address": "a"}, {"value": 3}]}]
+    )
+    table = {"a": 0, "tx:m": 9, "m:1": 9}
+    graph = transaction_graph(ledger, view="address", time=time, opening=table)
+    assert column(graph, "opening") == {"tx:m": 8}
+    assert graph.notes[0].startswith("opening balances: 2 ")
+
+
+@both_times
 def test_a_table_whose_entries_are_all_known_leaves_no_note(time: Time) -> None:
     assert accounts(CHAIN, time=time, opening={"a": 5, "c": 1}).notes == ()
     assert accounts(CHAIN, time=time).notes == ()
