@@ -39,7 +39,7 @@ def missing_tests(mutant: Mutant, root: Path) -> list[str]:
     for test in mutant.tests:
         file, _, name = test.partition("::")
         path = root / file
-        found = path.exists() and any(_named(ast.parse(path.read_text()), name))
+        found = path.exists() and any(_named(ast.parse(path.read_text()), name.replace("::", ".")))
         if not found:
             missing.append(test)
     return missing

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import re
 import signal
@@ -16,6 +17,7 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 # What every child needs and no mutant changes, imported once: half of a short run's time.
 PRELOADED = [
+    "_hypothesis_pytestplugin",
     "duckdb",
     "fastapi.testclient",
     "httpx2",
@@ -80,6 +82,8 @@ def _run(source: Path, tests: Sequence[str], interpreted: bool, folder: str) -> 
     os.dup2(said, 2)
     os.chdir(ROOT)
     os.environ["PYTHONPATH"] = str(source)
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    sys.dont_write_bytecode = False  # all but the changed module is compiled once
     os.environ.pop("COINHAZE_DATA", None)  # tests on real ledgers are slow, and not everywhere
     os.environ["HYPOTHESIS_STORAGE_DIRECTORY"] = folder
     os.environ["TMPDIR"] = folder
@@ -91,12 +95,16 @@ def _run(source: Path, tests: Sequence[str], interpreted: bool, folder: str) -> 
         numba.config.DISABLE_JIT = True
     import pytest
 
-    options = ["-x", "--tb=short", "-rfE", "--hypothesis-seed=0", "-p", "mutants.unshrunk"]
+    # Only what the tests need is loaded, and they are collected once, not for doctests too.
+    os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
+    options = ["-o", "addopts=--import-mode=importlib --strict-markers -q", "-m", "not long"]
+    options += ["-x", "--tb=short", "-rfE", "--hypothesis-seed=0"]
+    plugins = ("_hypothesis_pytestplugin", "mutants.unshrunk", "no:cacheprovider")
+    options += [option for plugin in plugins for option in ("-p", plugin)]
     # Plugins were imported before pytest could rewrite them.
     options += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]
-    options += ["-m", "not long"]
-    without = [f for plugin in ("cacheprovider", "xdist") for f in ("-p", f"no:{plugin}")]
-    code = int(pytest.main([*options, *without, *tests]))
+    gc.freeze()  # what was imported before need not be looked through for garbage
+    code = int(pytest.main([*options, *tests]))
     sys.stdout.flush()
     Path(folder, "used").write_text(str(sum(os.times()[:4])))
     os._exit(code)  # threads that a mutant left hanging do not matter

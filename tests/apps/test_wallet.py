@@ -122,6 +122,10 @@ def test_ties_go_to_least_change_then_to_the_first() -> None:
     assert [h.coin.name for h in wallet.holdings] == ["a:0", "b:0", "b:1", "c:0", "d:0"]
     assert suggest_coins(wallet, 26).chosen.coins == ("a:0",)  # type: ignore[union-attr]
     assert suggest_coins(wallet, 18).chosen.coins == ("b:1",)  # type: ignore[union-attr]
+    # Coins worth exactly the amount suffice: one of several, the fewest, and all there are.
+    assert suggest_coins(wallet, 20).chosen.coins == ("b:1",)  # type: ignore[union-attr]
+    assert suggest_coins(wallet, 55).chosen.coins == ("a:0", "b:0")  # type: ignore[union-attr]
+    assert len(suggest_coins(wallet, 99).chosen.coins) == 5  # type: ignore[union-attr]
     assert wallet_of(MADE[3:]).total == 24
     assert suggest_coins(wallet_of(MADE[3:]), 12).chosen.coins == ("c:0",)  # type: ignore[union-attr]
 

@@ -64,6 +64,7 @@ def test_bits_are_those_of_the_mixture() -> None:
 @pytest.mark.parametrize(
     ("link", "fault"),
     [
+        (Link({"a": 1.0}, -0.5), "confidence -0.5 is no probability"),
         (Link({"a": 1.0}, 1.5), "confidence 1.5 is no probability"),
         (Link({"a": 1.0}, float("nan")), "confidence nan is no probability"),
         (Link({"a": 0.5}), "sum to 0.5, not 1"),

@@ -283,6 +283,18 @@ def test_a_posterior_over_ring_members_counts_instead_of_equal_shares() -> None:
     assert bits_of(ledger, "t:0") == 1.5
 
 
+def test_rings_of_a_transaction_count_equally_however_many_members_they_have() -> None:
+    ledger = CoinLedger.from_transactions(
+        [
+            {"txid": "a", "outputs": 1}
+            | {"rings": [["old:0"], ["old:1", "old:2", "old:3", "old:4"]]},
+        ]
+    )
+    scores = coinhaze.score(ledger, nodes=["a:0"])
+    assert scores.bits[0] == pytest.approx(2)  # 1/2 and four times 1/8
+    assert scores.top_probability[0] == pytest.approx(0.5)
+
+
 def test_a_link_to_change_of_the_same_transaction_means_the_address_before_it() -> None:
     ledger = CoinLedger.from_transactions(
         [

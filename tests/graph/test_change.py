@@ -33,12 +33,24 @@ def ledger_of(outputs: list[tuple[int, str]], *, paid_by: str = KEY) -> CoinLedg
         ([(5, "new")], []),
         ([(5, "old"), (7, "new"), (8, "old")], ["t:1"]),
         ([(5, "old"), (7, "new"), (8, "old"), (9, "old")], []),
+        ([(500_000, KEY2), (1_234_567, WITNESS)], ["t:0"]),
+        ([(5, "old"), (500_000, "new"), (1_234_567, "newer")], []),
     ],
-    ids=["fresh", "type", "uneven", "both-round", "no-round", "itself", "one", "three", "four"],
+    ids=[
+        *("fresh", "type", "uneven", "both-round", "no-round", "itself", "one", "three", "four"),
+        *("type-before-uneven", "not-all-others-round"),
+    ],
 )
 def test_change_is_named_or_left_open(outputs: list[tuple[int, str]], expected: list[str]) -> None:
     ledger = ledger_of(outputs)
     assert ledger.output_names(change_outputs(ledger)).to_pylist() == expected
+
+
+def test_inputs_of_several_types_have_none() -> None:
+    spent = [{"txid": "x", "vout": k, "value": 9, "address": a} for k, a in enumerate((KEY, "3s"))]
+    made = [{"value": 5, "address": "3new"}, {"value": 7, "address": WITNESS}]
+    ledger = CoinLedger.from_transactions([{"txid": "t", "inputs": spent, "outputs": made}])
+    assert len(change_outputs(ledger)) == 0
 
 
 def test_an_address_from_before_the_window_is_not_fresh() -> None:

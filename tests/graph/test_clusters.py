@@ -76,6 +76,8 @@ def test_members_still_find_their_node_by_name() -> None:
 def test_entries_for_accounts_not_in_the_ledger_do_no_harm() -> None:
     graph = accounts([("a", "b", 9)], clusters={"q": "Q", "a": "A"})
     assert names(graph) == {"A", "b"}
+    assert graph.notes == ("cluster table: 1 of its addresses not in the ledger: q",)
+    assert accounts([("a", "b", 9)], clusters={"a": "A"}).notes == ()
 
 
 def test_an_empty_table_merges_nothing() -> None:

@@ -43,6 +43,7 @@ POOL, TENTH = 1_000_000, 9_990_000
         ([POOL] * 4 + [POOL + 100_000], [POOL] * 5, "whirlpool"),
         ([POOL] * 4 + [POOL + 100_001], [POOL] * 5, "none"),
         ([POOL] * 3 + [POOL + 300], [POOL] * 4, "none"),
+        ([POOL] * 9 + [POOL + 300], [POOL] * 10, "whirlpool"),
         ([POOL] * 10 + [POOL + 300], [POOL] * 11, "none"),
         ([POOL + 1] * 5, [POOL + 1] * 5, "none"),
         ([TENTH + 5] * 12, [TENTH] * 10 + [7, 8], "wasabi1"),

@@ -13,6 +13,7 @@ from coinhaze.graph.deposit_pools import (
     address_reuse_links,
     denomination_links,
     gas_price_links,
+    short_pools,
 )
 from coinhaze.graph.heuristics import HEURISTICS, heuristic
 from coinhaze.graph.knowledge import find
@@ -35,6 +36,9 @@ def test_only_recent_payins_count() -> None:
     ledger = AccountLedger.from_transfers(GAME)
     assert payout_links(ledger, ["dice"], last=1) == {"4": Link({"c": 1.0}, 0.5)}
     assert "3" not in payout_links(ledger, ["dice"], fee=0.005)
+    assert "3" in payout_links(ledger, ["dice"], fee=0.01)
+    whole = AccountLedger.from_transfers([("a", "dice", 100), ("dice", "b", 100)])
+    assert payout_links(whole, ["dice"], fee=0.0) == {"1": Link({"a": 1.0}, 0.5)}
 
 
 def test_time_narrows_payins() -> None:
@@ -42,6 +46,8 @@ def test_time_narrows_payins() -> None:
     times = pa.array([0, 50, 60, 100, 110, 120], pa.timestamp("s", "UTC"))
     ledger = AccountLedger.from_columns(*columns, times=times)
     assert payout_links(ledger, ["dice"], within=60)["3"].origins == {"b": 1.0}
+    assert payout_links(ledger, ["dice"], within=50)["3"].origins == {"b": 1.0}
+    assert "3" not in payout_links(ledger, ["dice"], within=49)
     with pytest.raises(UsageError, match="have a time"):
         payout_links(AccountLedger.from_transfers(GAME), ["dice"], within=60)
 
@@ -70,6 +76,19 @@ def test_a_service_of_coins_is_linked_to_the_transaction_that_paid_it() -> None:
         "y:0": 0.75,
         "x:0": 0.25,
     }
+
+
+def test_a_payment_of_several_is_nobodys_payout() -> None:
+    alice, shop = (
+        {"txid": txid, "vout": 0, "value": 50, "address": owner}
+        for txid, owner in (("x", "alice"), ("y", "shop"))
+    )
+    pays_in = {"txid": "in", "inputs": [alice], "outputs": [{"value": 50, "address": "shop"}]}
+    joint = {"txid": "out", "inputs": [alice | {"txid": "z"}, shop]}
+    ledger = CoinLedger.from_transactions(
+        [pays_in, joint | {"outputs": [{"value": 50, "address": "carol"}]}]
+    )
+    assert payout_links(ledger, ["shop"]) == {}
 
 
 def test_services_are_found_by_their_crowd() -> None:
@@ -114,6 +133,9 @@ def test_only_an_odd_gas_price_links() -> None:
     assert gas_price_links(ledger, {"0": 7, "1": 8, "3": 8}) == {"3": Link({"b": 1.0}, 0.5)}
     assert gas_price_links(ledger, {"0": 8, "1": 8, "3": 8}) == {}
     assert gas_price_links(ledger, {"2": 8, "3": 8}) == {}
+    assert gas_price_links(ledger, {"1": 8, "6": 8}) == {}, "what relayers got is no withdrawal"
+    backwards = AccountLedger.from_transfers([("pool:1", "z", 5), ("b", "pool:1", 5)])
+    assert gas_price_links(backwards, {"0": 8, "1": 8}) == {}
 
 
 def test_the_same_numbers_in_several_pools_link() -> None:
@@ -126,6 +148,12 @@ def test_the_same_numbers_in_several_pools_link() -> None:
     assert denomination_links(twin) == {}
     late = AccountLedger.from_transfers([POOLS[3], POOLS[4], POOLS[0], POOLS[2]])
     assert denomination_links(late) == {}
+
+
+def test_a_pool_that_pays_out_what_it_took_in_is_not_short() -> None:
+    rows = [("a", "pool:1", 5), ("pool:1", "b", 5)]
+    assert short_pools(AccountLedger.from_transfers(rows)) == {}
+    assert short_pools(AccountLedger.from_transfers([*rows, ("pool:1", "b", 1)])) == {"pool:1": 1}
 
 
 def test_what_nobody_measured_is_off() -> None:

@@ -89,6 +89,19 @@ def test_a_missing_amount_is_refused() -> None:
         AccountLedger.from_transfers([("a", "b", 1), ("a", "b", missing)])
 
 
+@pytest.mark.parametrize(("amount", "fault"), [(-2, "is negative"), (None, "is missing")])
+def test_a_column_of_integers_holds_amounts_alone(amount: int | None, fault: str) -> None:
+    names = pa.array(["a", "b"])
+    with pytest.raises(LedgerError, match=f"row 1: amount {fault}"):
+        AccountLedger.from_columns(names, names, pa.array([1, amount], pa.int64()))
+
+
+@pytest.mark.parametrize("letter", ["\x00", "\x1f", "\x7f"])
+def test_a_name_with_a_control_character_is_refused(letter: str) -> None:
+    with pytest.raises(LedgerError, match="row 1: to holds a control character"):
+        AccountLedger.from_transfers([("a", "b", 1), ("a", f"b{letter}", 1)])
+
+
 @pytest.mark.parametrize("amount", [np.int64(5), np.uint8(5), Decimal(5)])
 def test_a_whole_number_of_another_type_is_read_or_refused_for_its_type(amount: Any) -> None:
     try:
@@ -150,6 +163,12 @@ def test_identical_rows_with_one_id_are_merged() -> None:
         ["a", "b", "a"], ["b", "c", "b"], [1, 2, 1], ids=["t:0", "t:1", "t:0"]
     )
     assert rows(ledger) == [("a", "b", 1), ("b", "c", 2)]
+    ledger = AccountLedger.from_columns(
+        ["a", "a", "b"], ["b", "b", "c"], [1, 1, 2], ids=["t:0", "t:0", "t:1"], fees=[3, 3, 4]
+    )
+    assert rows(ledger) == [("a", "b", 1), ("b", "c", 2)]
+    assert ledger.fees is not None
+    assert ledger.fees.ints() == [3, 4]
 
 
 def test_transfers_go_by_their_id_or_their_row() -> None:

@@ -192,6 +192,11 @@ def test_arrow_and_back_changes_nothing(values: list[int]) -> None:
     assert Amounts.from_arrow(pa.chunked_array([column, column])).ints() == values * 2
 
 
+def test_a_slice_of_packed_amounts_is_read_from_where_it_begins() -> None:
+    values = [2**200, 7, 2**64 + 1]
+    assert Amounts.from_arrow(Amounts.of(values).packed().slice(1)).ints() == values[1:]
+
+
 def test_amounts_of_all_satoshi_go_to_arrow_as_int64() -> None:
     assert Amounts.of([21_000_000 * 10**8, 0]).to_arrow().type == pa.int64()
 

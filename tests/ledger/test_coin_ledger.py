@@ -149,6 +149,33 @@ def test_spent_before_made_is_refused() -> None:
     refused(PAID, MINED, says=["transaction paid", "before it is made", "mined:0"])
 
 
+def test_what_can_never_be_spent_is_not_spent() -> None:
+    lost = {"txid": "mined", "outputs": [{"value": 50, "spendable": False}]}
+    refused(lost, PAID, says=["transaction paid", "can never be spent", "mined:0"])
+
+
+def test_a_payment_without_inputs_is_no_coinbase() -> None:
+    refused(MINED | {"coinbase": False}, says=["transaction mined", "no inputs given", "50 out"])
+
+
+def test_two_outputs_with_one_number_are_refused() -> None:
+    twice = {"txid": "t", "outputs": [{"value": 5, "vout": 1}, {"value": 6, "vout": 1}]}
+    refused(twice, says=["transaction t", "two outputs with one number", "1"])
+
+
+def test_a_coin_has_one_value() -> None:
+    spent = [{"txid": "mined", "vout": 0, "value": 49}]
+    says = ["transaction paid", "mined:0 with two values", "49 here, 50 where made"]
+    refused(MINED, PAID | {"inputs": spent}, says=says)
+
+
+def test_a_ring_has_members_with_chances() -> None:
+    made = {"txid": "a", "outputs": 2}
+    refused(made, {"txid": "b", "rings": [[]]}, says=["transaction b, ring 0", "no member"])
+    negative = {"txid": "b", "rings": [["a:0", "a:1"]], "posteriors": [[-0.5, 1.5]]}
+    refused(made, negative, says=["transaction b, ring 0", "no distribution"])
+
+
 def test_outputs_above_inputs_are_refused() -> None:
     bad = PAID | {"outputs": [{"value": 51}]}
     refused(MINED, bad, says=["transaction paid", "outputs above inputs", "51", "50"])

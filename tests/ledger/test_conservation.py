@@ -46,6 +46,24 @@ def fault(store: Store, **given: object) -> str:
     return str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("heights", "mined", "whole"),
+    [([0, 1, 2], 3, True), ([0, 1, 3], 3, False), ([1, 2, 3], 3, False), ([0, 1, 2], 2, False)],
+    ids=["whole", "gap", "later", "no coinbase"],
+)
+def test_a_store_begins_with_its_chain_if_no_block_and_no_coinbase_is_missing(
+    heights: list[int], mined: int, whole: bool
+) -> None:
+    chain = Chain()
+    for number, height in enumerate(heights):
+        chain.height = height - 1
+        chain.block()
+        if number < mined:
+            chain.pay(f"m{height}", made=[("ann", 50)])
+    with chain.store() as store:
+        assert conservation.begins_with_chain(store) is whole
+
+
 class TestCoins:
     def test_an_honest_store_says_what_it_adds_up_to(self) -> None:
         said = verified(honest().store())

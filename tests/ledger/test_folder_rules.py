@@ -322,6 +322,55 @@ def test_rules_of_rings(tmp_path: Path, rule: str) -> None:
     refused(tmp_path / "ledger", where, says)
 
 
+# transactions z a b c; ring rows of b: a:0, of c: z:0, a:0; outputs a:0 z:0 b:0
+TWO_RINGS: dict[str, tuple[Change, str, str]] = {
+    "rings out of the order of transactions": (
+        lambda f: repeat_rows(f, "rings", [1, 2, 0]),
+        "rings.parquet: row 2",
+        "out of order: its transaction comes before that of the row above: 'b'",
+    ),
+    "ring of an earlier transaction": (
+        lambda f: spoil(f, "rings", "tx", put(0, 0)),
+        "rings.parquet: row 0",
+        "belongs to a transaction before the window: 'z'",
+    ),
+    "chances that add up to less": (
+        lambda f: spoil(f, "rings", "probability", put(1, 0.25)),
+        "rings.parquet: row 1",
+        "a posterior that is no distribution: 0.75",
+    ),
+    "member made later": (
+        lambda f: spoil(f, "rings", "output", put(1, 3)),
+        "rings.parquet: row 1",
+        "a transaction that spends its own output: 'c:0'",
+    ),
+}
+
+
+@pytest.mark.parametrize("rule", TWO_RINGS)
+def test_rules_of_rings_of_two_transactions(tmp_path: Path, rule: str) -> None:
+    ledger = CoinLedger.from_transactions(
+        [
+            {"txid": "a", "outputs": 1},
+            {"txid": "b", "outputs": 1, "rings": [["a:0"]], "posteriors": [[1]]},
+            {"txid": "c", "outputs": 1, "rings": [["z:0", "a:0"]], "posteriors": [[0.5, 0.5]]},
+        ]
+    )
+    change, where, says = TWO_RINGS[rule]
+    change(write_folder(ledger, tmp_path / "ledger"))
+    refused(tmp_path / "ledger", where, says)
+
+
+def test_a_pool_flow_of_an_earlier_transaction_is_refused(tmp_path: Path) -> None:
+    spent = [{"txid": "x", "vout": 0, "value": 9}]
+    ledger = CoinLedger.from_transactions(
+        [{"txid": "in", "inputs": spent, "pools": {"sapling": 9}}]
+    )
+    folder = write_folder(ledger, tmp_path / "ledger")
+    spoil(folder, "pool_flows", "tx", put(0, 0))
+    refused(folder, "pool_flows.parquet: row 0", "belongs to a transaction before the window: 'x'")
+
+
 @pytest.mark.parametrize("rule", ACCOUNTS)
 def test_rules_of_accounts(tmp_path: Path, rule: str) -> None:
     change, where, says = ACCOUNTS[rule]

@@ -162,6 +162,26 @@ def test_values_of_earlier_coins_are_looked_up_where_inputs_do_not_tell() -> Non
         assert told(coins_of(store, window)) == expected
 
 
+def test_an_owner_that_inputs_tell_is_not_overwritten() -> None:
+    made = {"height": 1, "txid": "a"}
+    spends = {"height": 2, "txid": "b"}
+    records: Records = {
+        "transactions": [made | {"coinbase": True}, spends | {"coinbase": False}],
+        "outputs": [
+            made | {"vout": 0, "spendable": True, "value": 5, "owner": "ann,bob"},
+            made | {"vout": 1, "spendable": True, "value": 6, "owner": "carol"},
+        ],
+        # Of the first coin the input tells an owner and no value, of the second neither.
+        "inputs": [
+            spends | {"vin": 0, "spent_txid": "a", "spent_vout": 0, "owner": "bob,ann"},
+            spends | {"vin": 1, "spent_txid": "a", "spent_vout": 1},
+        ],
+    }
+    with stored(records, seed=1) as store:
+        ledger = coins_of(store, Window("height", 2, None))
+    assert told(ledger) == [("b", 2, [("a:0", 5, "bob,ann"), ("a:1", 6, "carol")], [])]
+
+
 def test_a_coin_spent_twice_is_refused_also_if_it_is_an_earlier_one() -> None:
     records = made_up(2, positions=True)
     (first, second, *_) = (r for r in records["inputs"] if r["spent_txid"].startswith("old"))
