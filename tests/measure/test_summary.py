@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
+import coinhaze
+from coinhaze import AccountLedger
 from coinhaze.measure.summary import Summary, summarise
 
 
@@ -32,3 +36,10 @@ def test_figures_are_those_of_sinks_with_an_answer() -> None:
     assert found.bits_weighted_mean == pytest.approx(15 / 4)
     assert found.widest_interval == 0.3
     assert found.mean_interval == pytest.approx(0.2)
+
+
+def test_an_interval_is_as_wide_as_its_bounds_are_apart() -> None:
+    scores = coinhaze.score(AccountLedger.from_transfers([("a", "c", 1), ("b", "c", 1)]))
+    wide = replace(scores, bits_low=scores.bits - 0.75, bits_high=scores.bits + 0.5)
+    assert wide.widths.tolist() == [1.25]
+    assert wide.width == wide.summary().widest_interval == 1.25
