@@ -98,8 +98,8 @@ def test_a_coin_has_the_label_of_its_address_and_a_mint_its_owners() -> None:
 def test_json_has_keys_that_stay() -> None:
     document = json.loads(told_json(hostile(), {"software": "s"}))
     assert sorted(document) == [
-        "bits", "bits_high", "bits_low", "earlier", "flow", "hops", "label", "labels", "missing",
-        "node", "other", "provenance", "sources", "steps",
+        "bits", "bits_high", "bits_low", "earlier", "flow", "hops", "label", "labels",
+        "lower_bound", "missing", "node", "other", "provenance", "sources", "steps",
     ]  # fmt: skip
     assert [sorted(row) for row in document["sources"]] == [
         ["label", "probability", "source", "way"]

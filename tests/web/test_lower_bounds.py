@@ -16,7 +16,7 @@ from coinhaze.web.pages.ledger import ledger_page, table_page
 from ledger.made_stores import Chain
 from web.desks import desk_of
 
-MARK = "≥\N{NO-BREAK SPACE}"
+MARK = "≥"
 
 
 @pytest.fixture

@@ -20,6 +20,7 @@ from coinhaze.chain import AbsorbingChain
 from coinhaze.errors import InputError, UsageError
 from coinhaze.ledger.amounts import Bools, Floats, Ints
 from coinhaze.measure import Scores
+from coinhaze.measure.scores import reached
 from coinhaze.solve.choice import Accuracy, choose
 from coinhaze.solve.mean import score_for_mean
 from coinhaze.solve.progress import Progress, silent
@@ -51,6 +52,7 @@ class Growth:
     standard_error: float | None  # of the bits of one node, where they are estimates
     settings: dict[str, object] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    lower_bounds: int = 0  # of the nodes reached, those whose bits are lower bounds
 
     def __len__(self) -> int:
         return len(self.share)
@@ -88,6 +90,11 @@ class Growth:
     @property
     def certainty(self) -> str:
         """Say how far the bits of a node can be trusted, apart from which walks were drawn."""
+        bounds = f", but for those of {self.lower_bounds:,} nodes, which are lower bounds"
+        return self._accuracy + (bounds if self.lower_bounds else "")
+
+    @property
+    def _accuracy(self) -> str:
         if self.standard_error is not None:
             return f"bits are estimates with a standard error of {self.standard_error:.2f} at most"
         if self.width < 1e-6:
@@ -112,6 +119,7 @@ class Growth:
             "method": self.method,
             "mean_interval_bits": self.width,
             "standard_error_bits": self.standard_error,
+            "lower_bounds": self.lower_bounds,
             "settings": self.settings,
         }
 
@@ -155,7 +163,7 @@ def growth(
     def bits_of(rows: Ints) -> Scores:
         if accuracy == "auto":
             return score_for_mean(chain, rows, budget=budget, progress=progress)
-        return choose(chain, rows, accuracy=accuracy, budget=budget).run(progress)
+        return reached(lambda: choose(chain, rows, accuracy=accuracy, budget=budget).run(progress))
 
     if walks is None:
         scores = bits_of(_reached(forward.levels(sources, length=length), len(chain)))
@@ -213,6 +221,7 @@ def _summed(
         standard_error=scores.summary().standard_error,
         settings=dict(chain.settings),
         notes=scores.notes(),
+        lower_bounds=scores.summary().lower_bounds,
     )
 
 

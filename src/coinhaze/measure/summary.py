@@ -8,7 +8,7 @@ import numpy as np
 
 from coinhaze.ledger.amounts import Bools, Floats
 
-AT_LEAST = "\u2265\u00a0"  # before bits that are a lower bound
+AT_LEAST = "\u2265"  # before bits that are a lower bound
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -11,12 +10,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from coinhaze.measure.summary import AT_LEAST
 from coinhaze.report import comparison_plots as plots
 from coinhaze.report.comparison_plots import Looks, looks_of
 from coinhaze.report.comparison_rows import TIMES
 from coinhaze.report.drawing import COLUMN, Figure, drawing, save_figure
 from coinhaze.report.files import write_whole
-from coinhaze.report.growth_plots import FEW, plot_growths
+from coinhaze.report.growth_plots import FEW, about_growth, plot_growths
 from coinhaze.report.score_files import ScoreFile
 
 Growths = Mapping[tuple[str, str], pa.Table]  # by ledger and time
@@ -36,8 +36,13 @@ class _Kind(NamedTuple):
     plot: Callable[..., Any]
     says: str
     column: str  # that must be known of one row at least
+    bounds: str = ""  # what the sign of bounds means here
 
 
+RIGHT = (
+    f" ({AT_LEAST}): some bits of this ledger are lower bounds; its coins may lie further "
+    "right, never further left."
+)
 _KINDS = (
     _Kind(
         "bits-shares",
@@ -46,6 +51,7 @@ _KINDS = (
         "What share of coins has at most so many bits. A line that begins high has many coins of "
         "one origin; a line further right leaves an observer more in doubt.",
         "bits",
+        RIGHT,
     ),
     _Kind(
         "bits",
@@ -56,6 +62,7 @@ _KINDS = (
         "that low bins can be seen. Coins proven to have one origin are left out of the bins: the "
         "legend tells their share.",
         "bits",
+        RIGHT,
     ),
     _Kind(
         "steps-shares",
@@ -81,6 +88,8 @@ _KINDS = (
         "What share of coins has a likeliest source of at most such a probability. Bits are a "
         "mean: many bits may hide one source that is likely by itself.",
         "top_probability",
+        f" ({plots.AT_MOST}): some of this ledger's sources stand for several coins; its coins may "
+        "lie further left, never further right.",
     ),
     _Kind(
         "exposure",
@@ -114,7 +123,7 @@ def draw_comparison(
     if _known(files, "steps"):
         tasks["bits-against-steps"] = partial(_draw_against_steps, files, looks, folder)
     if growth:
-        tasks["growth"] = partial(_draw_growth, growth, looks, folder)
+        tasks["growth"] = partial(_draw_growth, growth, files, looks, folder)
     drawn = [tasks[name]() for name in ORDER if name in tasks and (only is None or name in only)]
     captions = "".join(f"{figure.name}: {figure.caption}\n\n" for figure in drawn)
     write_whole(folder / "captions.txt", lambda p: p.write_text(captions, encoding="utf-8"))
@@ -130,7 +139,7 @@ def _known(files: Sequence[ScoreFile], column: str) -> bool:
 def _draw_kind(kind: _Kind, files: Sequence[ScoreFile], looks: Looks, folder: Path) -> Figure:
     told = [file for file in files if _known([file], kind.column)]
     panels = {time: of for time in TIMES if (of := [f for f in told if f.time == time])}
-    lines = [_legend_lines(kind.plot, of, looks) for of in panels.values()]
+    lines = [_legend_lines(kind, of, looks) for of in panels.values()]
     heights = [PANEL + LEGEND_LINE * n for n in lines]
     with drawing() as plt:
         figure, axes = plt.subplots(
@@ -144,13 +153,15 @@ def _draw_kind(kind: _Kind, files: Sequence[ScoreFile], looks: Looks, folder: Pa
         paths = save_figure(figure, folder, kind.name)
     missing = [file.label for file in files if file not in told]
     unknown = f" Not known, so not drawn: {'; '.join(missing)}." if missing else ""
-    return Figure(kind.name, kind.title, kind.says, measured(told) + unknown, paths)
+    says = kind.says + (kind.bounds if any(file.lower_bounds for file in told) else "")
+    return Figure(kind.name, kind.title, says, measured(told) + unknown, paths)
 
 
-def _legend_lines(plot: object, files: Sequence[ScoreFile], looks: Looks) -> int:
-    if plot in (plots.plot_bits, plots.plot_steps):
+def _legend_lines(kind: _Kind, files: Sequence[ScoreFile], looks: Looks) -> int:
+    if kind.plot in (plots.plot_bits, plots.plot_steps):
         return len(files)
-    short = max(len(looks[file.name][0]) for file in files) <= 24
+    mark = AT_LEAST if kind.bounds else ""
+    short = max(len(plots.marked(looks[file.name][0], file, mark)) for file in files) <= 24
     return -(-len(files) // 2) if short else len(files)
 
 
@@ -181,17 +192,22 @@ def _draw_against_steps(files: Sequence[ScoreFile], looks: Looks, folder: Path) 
                     ax.set_axis_off()
                     continue
                 plots.plot_bits_against_steps(file, ax=ax, line=line)
-                ax.set_title(f"{label}, {time}")
+                ax.set_title(f"{plots.marked(label, file, AT_LEAST)}, {time}")
         paths = save_figure(figure, folder, "bits-against-steps")
     says = (
         f"Bits against expected steps back: a dot a coin or, above {plots.MANY:,} coins, cells "
         "shaded by how many coins lie in them, on a logarithmic scale; coins proven to have one "
         "origin are the row below 0."
     )
+    if any(file.lower_bounds for file in told):
+        says += (
+            f" ({AT_LEAST}): some bits of this ledger are lower bounds; its coins may lie "
+            "higher, never lower."
+        )
     return Figure("bits-against-steps", "Bits against steps", says, measured(told), paths)
 
 
-def _draw_growth(growth: Growths, looks: Looks, folder: Path) -> Figure:
+def _draw_growth(growth: Growths, files: Sequence[ScoreFile], looks: Looks, folder: Path) -> Figure:
     """Draw mean bits along walks forward, a panel for each reading of time."""
     panels = {
         time: of for time in TIMES if (of := {n: t for (n, at), t in growth.items() if at == time})
@@ -211,15 +227,17 @@ def _draw_growth(growth: Growths, looks: Looks, folder: Path) -> Figure:
         "payments forward, the next one chosen by amount; the mean is over walks still going, and "
         f"a line ends where fewer than {FEW:.0%} are."
     )
+    if any(about_growth(table).get("lower_bounds") for table in growth.values()):
+        says += f" ({AT_LEAST}): bits of this ledger are lower bounds; its line may lie higher."
     walked = [f"{name} ({time}): {_walked(table)}" for (name, time), table in growth.items()]
-    return Figure("growth", "Bits as money is paid on", says, f"{'; '.join(walked)}.", paths)
+    notes = notes_by_ledger([file for file in files if (file.name, file.time) in growth])
+    told = ". ".join(["; ".join(walked), *notes]) + "."
+    return Figure("growth", "Bits as money is paid on", says, told, paths)
 
 
 def _walked(table: pa.Table) -> str:
     """Say which walks a table is about, as it tells itself."""
-    about = (table.schema.metadata or {}).get(b"coinhaze")
-    told = {} if about is None else json.loads(about)
-    return str(told.get("told", "walks from every source"))
+    return str(about_growth(table).get("told", "walks from every source"))
 
 
 def measured(files: Sequence[ScoreFile]) -> str:
@@ -231,7 +249,25 @@ def measured(files: Sequence[ScoreFile]) -> str:
     for name, of in by_name.items():
         readings = ", ".join(f"{file.time} {_how_many(file)} by {file.method}" for file in of)
         parts.append(f"{name} ({made_from(of[0])}): {readings}")
-    return "Measured: " + "; ".join(parts) + "."
+    return "Measured: " + ". ".join(["; ".join(parts), *notes_by_ledger(files)]) + "."
+
+
+def notes_by_ledger(files: Sequence[ScoreFile]) -> list[str]:
+    """Give every note once, with the names of the ledgers it is about, and the time if only one."""
+    times: dict[str, set[str]] = {}
+    found: dict[str, dict[str, list[str]]] = {}
+    for file in files:
+        times.setdefault(file.name, set()).add(file.time)
+        for note in file.notes:
+            found.setdefault(note, {}).setdefault(file.name, []).append(file.time)
+    lines = []
+    for note, names in found.items():
+        whose = [
+            name if len(of) == len(times[name]) else f"{name} ({', '.join(of)})"
+            for name, of in names.items()
+        ]
+        lines.append(f"{', '.join(whose)}: {note}")
+    return lines
 
 
 def _how_many(file: ScoreFile) -> str:
@@ -247,7 +283,7 @@ def made_from(file: ScoreFile) -> str:
     if made_up:
         return f"made-up {made_up['week']}, size {made_up['size']:g}, seed {made_up['seed']}"
     settings = (file.about.get("key") or {}).get("settings") or {}
-    first, last = settings.get("first"), settings.get("last")
+    first, last = (settings.get(a, settings.get(b)) for a, b in (("from", "first"), ("to", "last")))
     names = [str(source["file"]) for source in file.about.get("inputs") or []]
     what = names[0] if len(names) == 1 else f"{len(names)} files" if names else "a ledger"
     if first is None and last is None:

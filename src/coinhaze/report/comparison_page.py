@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from coinhaze.report.comparison_figures import Growths, made_from
+from coinhaze.report.comparison_figures import Growths, made_from, notes_by_ledger
 from coinhaze.report.comparison_rows import row_of
 from coinhaze.report.comparison_story import story
 from coinhaze.report.drawing import Figure
@@ -38,6 +38,7 @@ def comparison_page(
     *,
     growth: Growths | None = None,
     folder: str = "REPORT",
+    published: bool = False,
 ) -> str:
     """Give the page as HTML that needs no other file; `folder` is where the score files lie.
 
@@ -48,11 +49,15 @@ def comparison_page(
     parts = [
         Html(f'<div class="lead">{paragraph(_lead(files, names))}</div>\n'),
         section("What stands out", _points(story(files, growth=growth))),
+        *_notes(files),
         *_chapters(figures),
         *(_grid_section(grid) for grid in grids),
         section("What these numbers are not", _points(_NOT)),
         section("Method and errors", *_method(files)),
-        section("How to compute it again", *_again(files, folder, walked=bool(growth))),
+        section(
+            "How to compute it again",
+            *_again(files, folder, walked=bool(growth), published=published),
+        ),
     ]
     return page(title, parts, style=FIGURE_STYLE, pictures=True)
 
@@ -66,6 +71,12 @@ def _lead(files: Sequence[ScoreFile], names: Sequence[str]) -> str:
         "is read with the order of payments left out (stationary) or kept (temporal). A coin here "
         "is whatever holds money at the end: an unspent coin, an address or an account."
     )
+
+
+def _notes(files: Sequence[ScoreFile]) -> list[Html]:
+    """Give every note of every ledger, where there are any."""
+    notes = notes_by_ledger(files)
+    return [section("What must be known of these ledgers", _points(notes))] if notes else []
 
 
 def _chapters(figures: Sequence[Figure]) -> list[Html]:
@@ -104,9 +115,17 @@ def _method(files: Sequence[ScoreFile]) -> list[object]:
     ]
 
 
-def _again(files: Sequence[ScoreFile], folder: str, *, walked: bool) -> list[object]:
-    commands = list(dict.fromkeys(str(file.about.get("command") or "") for file in files))
-    shown = "\n".join([*(c for c in commands if c), f"coinhaze compare --again -o {folder}"])
+def _again(
+    files: Sequence[ScoreFile], folder: str, *, walked: bool, published: bool
+) -> list[object]:
+    commands = [c for c in dict.fromkeys(str(f.about.get("command") or "") for f in files) if c]
+    # The first makes the comparison; each of the others adds a ledger to it.
+    shown = "\n".join(
+        [
+            *(f"{command}{' --add' * bool(k)} -o {folder}" for k, command in enumerate(commands)),
+            f"coinhaze compare --again{' --published' * published} -o {folder}",
+        ]
+    )
     beside = f" and the bits along walks in {folder}/growth" if walked else ""
     software = sorted({str(file.about.get("software", "coinhaze")) for file in files})
     return [

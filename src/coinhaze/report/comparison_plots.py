@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from coinhaze.ledger.amounts import Bools, Floats
-from coinhaze.report.comparison_rows import EXACT
+from coinhaze.measure.summary import AT_LEAST
 from coinhaze.report.drawing import PAPER, Line, axes_or_new, legend_below, line_of, short_labels
 from coinhaze.report.score_files import ScoreFile
 
@@ -16,6 +16,7 @@ BITS, STEPS = "untraceability (bits)", "expected steps back"
 POINTS = 500  # of a running share: more than a printed column has room for
 MANY = 2000  # coins from which on density is drawn, not dots
 FEW = 200  # dots from which on they are a picture: as shapes they would make files large
+AT_MOST = "\u2264"  # the likeliest source may stand for several: its probability is an upper bound
 STEP_BINS = 24  # for each tenfold
 
 Looks: TypeAlias = Mapping[str, tuple[str, Line]]
@@ -36,7 +37,7 @@ def plot_bits_shares(
     """Draw what share of coins has at most so many bits, a line a ledger."""
     ax = axes_or_new(ax)
     ax.set_xlabel(BITS)
-    _running(ax, files, lambda file: file.bits[file.held], looks)
+    _running(ax, files, lambda file: file.bits[file.held], looks, mark=AT_LEAST)
     ax.set_xlim(left=0)
     return ax
 
@@ -59,7 +60,8 @@ def plot_top_shares(
     """Draw what share of coins has a likeliest source with at most such a probability."""
     ax = axes_or_new(ax)
     ax.set_xlabel("probability of the likeliest source")
-    _running(ax, files, lambda file: file.top_probability[file.held], looks, far=1.0)
+    top = lambda file: file.top_probability[file.held]  # noqa: E731
+    _running(ax, files, top, looks, far=1.0, mark=AT_MOST)
     ax.set_xlim(0, 1)
     return ax
 
@@ -91,7 +93,7 @@ def plot_bits(files: Sequence[ScoreFile], *, ax: Any = None, looks: Looks | None
         return file.bits[file.held][~one], remark
 
     ax.set_xlabel(BITS)
-    _outlines(ax, files, values, edges, looks)
+    _outlines(ax, files, values, edges, looks, mark=AT_LEAST)
     return ax
 
 
@@ -134,6 +136,11 @@ def plot_bits_against_steps(file: ScoreFile, *, ax: Any = None, line: Line | Non
     return ax
 
 
+def marked(label: str, file: ScoreFile, mark: str) -> str:
+    """Put the sign of bounds behind a ledger's label, where its figures are bounds."""
+    return f"{label} ({mark})" if mark and file.lower_bounds else label
+
+
 def _density(ax: Any, steps: Floats, bits: Floats, one: Bools) -> None:
     """Shade cells by how many coins lie in them, as a picture: its size does not grow with them."""
     from matplotlib.colors import LogNorm
@@ -161,8 +168,7 @@ def _density(ax: Any, steps: Floats, bits: Floats, one: Bools) -> None:
 
 def one_origin(file: ScoreFile) -> Bools:
     """Tell which coins that figures are about are proven to have one origin."""
-    found: Bools = file.bits_high[file.held] < EXACT
-    return found
+    return file.one_origin[file.held]
 
 
 def _in_short(value: float) -> str:
@@ -188,6 +194,7 @@ def _running(
     looks: Looks | None,
     *,
     far: float = 0.0,
+    mark: str = "",
 ) -> float:
     """Draw for each value how many coins have at most that; say how far the lines go."""
     known = looks or looks_of([file.name for file in files])
@@ -195,6 +202,7 @@ def _running(
     far = max([far, *(float(across[-1]) for across, _ in found if len(across))])
     for file, (across, up) in zip(files, found, strict=True):
         label, line = known[file.name]
+        label = marked(label, file, mark)
         style = {"color": line.colour, "linestyle": line.dash}
         if len(across) == 0:
             ax.plot([], [], label=f"{label}: no figures", **style)
@@ -232,11 +240,13 @@ def _outlines(
     values: Callable[[ScoreFile], tuple[Floats, str]],
     edges: Floats,
     looks: Looks | None,
+    mark: str = "",
 ) -> None:
     """Draw outlines of histograms, heights in percent of all coins."""
     known = looks or looks_of([file.name for file in files])
     for file in files:
         label, line = known[file.name]
+        label = marked(label, file, mark)
         found, remark = values(file)
         count = np.histogram(found, bins=edges)[0]
         whole = max(1, int(file.held.sum()))

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from coinhaze.ledger.amounts import Floats
-from coinhaze.measure.summary import summarise
+from coinhaze.measure.summary import AT_LEAST, summarise
 from coinhaze.report.published import PUBLISHED, UNMODIFIED, Published
 from coinhaze.report.score_files import CERTAIN, ScoreFile
 
@@ -23,7 +23,8 @@ class Row:
     """One ledger in one reading of time; not a number where nobody knows.
 
     Figures are over sinks that have an answer and are no burns. Variances are the population's;
-    means by value use what sinks hold. `one_origin` is the share proven to have 0 bits.
+    means by value use what sinks hold. `one_origin` is the share proven to have 0 bits. Where some
+    bits are lower bounds, so are their mean, quantiles and maximum; variances are of the bounds.
     """
 
     ledger: str
@@ -56,11 +57,18 @@ class Row:
     exposure_by_value: float
     method: str
     data: str  # which files were read, or which week was made up
+    lower_bounds: int | None = None  # of the sinks, those whose bits are lower bounds
+    notes: tuple[str, ...] = ()  # what must be known of ledger, graph and solve
 
     @property
     def label(self) -> str:
         """Name it in a table in which rows of one ledger follow each other."""
         return f"  {self.variant}" if self.variant else self.ledger
+
+    @property
+    def mark(self) -> str:
+        """The sign before mean, quantiles and maximum of bits."""
+        return AT_LEAST if self.lower_bounds else ""
 
     @property
     def known(self) -> str:
@@ -70,9 +78,12 @@ class Row:
         if self.sinks == 0:
             return "no sinks"
         if not np.isnan(self.mean_error):
-            return f"s.e. {self.mean_error:.3f}"
+            bound = ", lower bound" if self.lower_bounds else ""
+            return f"s.e. {self.mean_error:.3f}{bound}"
         if self.bits_high_mean - self.bits_low_mean < EXACT:
-            return "exact"
+            return "lower bound" if self.lower_bounds else "exact"
+        if self.lower_bounds:
+            return f"{AT_LEAST}{self.bits_low_mean:.2f}"
         return f"{self.bits_low_mean:.2f} to {self.bits_high_mean:.2f}"
 
 
@@ -122,6 +133,9 @@ def row_of(file: ScoreFile, *, unmodified: bool = False) -> Row:
     )
     held = file.held
     low, high = np.maximum(low[held], 0.0), high[held]
+    one_origin = high < CERTAIN
+    if file.lower_bound is not None:
+        one_origin &= ~file.lower_bound[held]
     at = (0.05, 0.25, 0.75, 0.95)
     bits_05, bits_25, bits_75, bits_95 = (_quantile(bits[held], q) for q in at)
     return Row(
@@ -143,7 +157,7 @@ def row_of(file: ScoreFile, *, unmodified: bool = False) -> Row:
         bits_75=bits_75,
         bits_95=bits_95,
         bits_by_value=summary.bits_weighted_mean,
-        one_origin=_mean(high < CERTAIN),
+        one_origin=_mean(one_origin),
         bits_low_mean=_mean(low),
         bits_high_mean=_mean(high),
         mean_error=np.nan if file.mean_error is None else file.mean_error,
@@ -157,6 +171,8 @@ def row_of(file: ScoreFile, *, unmodified: bool = False) -> Row:
         else _weighted(file.exposure[held], file.balance[held]),
         method=file.method,
         data=_data(file.about),
+        lower_bounds=file.lower_bounds,
+        notes=file.notes,
     )
 
 
@@ -165,7 +181,9 @@ def rows_table(rows: Sequence[Row]) -> pa.Table:
     columns = {}
     for field in fields(Row):
         values = [getattr(row, field.name) for row in rows]
-        if field.type == "float":
+        if field.name == "notes":
+            columns[field.name] = pa.array([" | ".join(notes) for notes in values], pa.string())
+        elif field.type == "float":
             numbers = np.array(values, dtype=np.float64)
             columns[field.name] = pa.array(numbers, mask=np.isnan(numbers))
         else:

@@ -8,7 +8,7 @@ import numpy as np
 
 from coinhaze.report.comparison_figures import Growths
 from coinhaze.report.comparison_rows import TIMES, Row, row_of
-from coinhaze.report.growth_plots import FEW
+from coinhaze.report.growth_plots import FEW, about_growth
 from coinhaze.report.score_files import ScoreFile
 
 IN_WORDS = {"stationary": "with time left out", "temporal": "in the order of time"}
@@ -17,16 +17,28 @@ HAZY, LIKELY = 3.0, 0.5  # bits that look like many origins, and a source likeli
 
 def story(files: Sequence[ScoreFile], *, growth: Growths | None = None) -> list[str]:
     """Tell what stands out, most telling first."""
-    rows = [row_of(file) for file in files]
-    told = [row for row in rows if row.sinks]
+    rows = [row for row in map(row_of, files) if row.sinks]
+    # A bound says nothing about which ledger has more: such ledgers are told apart.
+    told = [row for row in rows if not row.lower_bounds]
     lines = [line for time in TIMES for line in _most_and_least(_at(told, time), time)]
+    lines += [_bound(row) for row in rows if row.lower_bounds]
     lines += _order_of_time(told)
-    lines += _one_origin(told)
+    lines += _one_origin(rows)
     lines += _hidden_likelihood(files)
     lines += _by_value(told)
-    lines += _exposed(told)
-    lines += [] if not growth else _grown(growth)
+    lines += _exposed(rows)
+    known = {k: t for k, t in (growth or {}).items() if not about_growth(t).get("lower_bounds")}
+    lines += _grown(known) if known else []
     return lines
+
+
+def _bound(row: Row) -> str:
+    """Say what is known where bits are lower bounds."""
+    return (
+        f"{IN_WORDS[row.time].capitalize()}, the median coin of {row.ledger} has at least "
+        f"{_bits(row.bits_median)}: bits of {row.lower_bounds:,} of its {row.sinks:,} coins are "
+        "lower bounds, so it is not ranked among the others."
+    )
 
 
 def _at(rows: Sequence[Row], time: str) -> list[Row]:
@@ -97,6 +109,8 @@ def _hidden_likelihood(files: Sequence[ScoreFile]) -> list[str]:
     shares = []
     for file in files:
         held = file.held & ~np.isnan(file.top_probability)
+        if file.lower_bound is not None:
+            held &= ~file.lower_bound
         hazy = held & (file.bits >= HAZY)
         if hazy.any():
             shares.append((float(np.mean(file.top_probability[hazy] > LIKELY)), file))

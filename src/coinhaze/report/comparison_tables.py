@@ -10,6 +10,7 @@ from pathlib import Path
 
 from rich.console import Console
 
+from coinhaze.measure.summary import AT_LEAST
 from coinhaze.report.comparison_rows import PRINTED, Row, rows_table
 from coinhaze.report.files import write_table, write_whole
 from coinhaze.report.grids import Grid
@@ -29,7 +30,9 @@ def _paper_grid(rows: Sequence[Row], time: str) -> Grid:
             row.label,
             thousands(row.nodes),
             thousands(row.edges),
-            *map(number, (row.bits_mean, row.bits_median, row.bits_variance, row.bits_max)),
+            *(number(bits, row.mark) for bits in (row.bits_mean, row.bits_median)),
+            number(row.bits_variance),
+            number(row.bits_max, row.mark),
             *map(number, (row.steps_mean, row.steps_median, row.steps_variance)),
         )
         for row in rows
@@ -39,7 +42,9 @@ def _paper_grid(rows: Sequence[Row], time: str) -> Grid:
         f"Data: {_listing(rows, 'data')}.",
     ]
     notes += [note for row in rows if not row.variant and (note := _left_out(row))]
-    return Grid(f"{time.capitalize()} graphs", (*head, "variance"), lines, notes)
+    notes += lower_bounds_note(rows)
+    title = f"{time.capitalize()} graphs"
+    return Grid(title, (*head, "variance"), lines, notes, _remarks(rows))
 
 
 def _more_grid(rows: Sequence[Row], time: str) -> Grid:
@@ -52,8 +57,11 @@ def _more_grid(rows: Sequence[Row], time: str) -> Grid:
         cells = [
             row.label,
             f"{row.sinks:,}",
-            *map(number, (row.bits_05, row.bits_25, row.bits_75, row.bits_95)),
-            number(row.bits_by_value),
+            *(
+                number(bits, row.mark)
+                for bits in (row.bits_05, row.bits_25, row.bits_75, row.bits_95)
+            ),
+            number(row.bits_by_value, row.mark),
             share(row.one_origin),
             row.known,
         ]
@@ -66,6 +74,7 @@ def _more_grid(rows: Sequence[Row], time: str) -> Grid:
         "measured over independent draws.",
         f"Method: {_listing(rows, 'method')}.",
     ]
+    notes += lower_bounds_note(rows)
     head += ["mean known", *(["exposure", "by value"] if exposed else [])]
     return Grid(f"{time.capitalize()} graphs: spread and certainty", head, lines, notes)
 
@@ -77,6 +86,31 @@ def _listing(rows: Sequence[Row], what: str) -> str:
         if not row.variant:
             found.setdefault(getattr(row, what), []).append(row.ledger)
     return "; ".join(f"{', '.join(names)}: {words}" for words, names in found.items())
+
+
+def lower_bounds_note(rows: Sequence[Row]) -> list[str]:
+    """Explain the sign of lower bounds, and say how many sinks of which ledgers have them."""
+    counts = [
+        f"{row.lower_bounds:,} of {row.sinks:,} sinks of {row.ledger}"
+        for row in rows
+        if row.lower_bounds and not row.variant
+    ]
+    if not counts:
+        return []
+    return [
+        f"{AT_LEAST}: a lower bound. Bits of {', '.join(counts)} are lower bounds: coins of "
+        "unknown value that were spent together count as one origin. Variances are those of the "
+        "bounds, and none of these sinks counts as proven to have one origin."
+    ]
+
+
+def _remarks(rows: Sequence[Row]) -> list[str]:
+    """Give every note, with the name of the ledgers it is about."""
+    found: dict[str, list[str]] = {}
+    for row in rows:
+        for note in row.notes if not row.variant else ():
+            found.setdefault(note, []).append(row.ledger)
+    return [f"{', '.join(names)}: {note}" for note, names in found.items()]
 
 
 def _plain(grids: Sequence[Grid]) -> str:
@@ -107,7 +141,12 @@ def write_tables(
             for grid, suffix in zip(grids, ("", "-spread"), strict=True)
         ),
     }
-    written = write_table(rows_table(rows), folder / f"{time}.csv", about)
+    told = [row for row in rows if not row.variant]
+    marks = {
+        "notes": {row.ledger: list(row.notes) for row in told if row.notes},
+        "lower_bounds": {row.ledger: row.lower_bounds for row in told if row.lower_bounds},
+    }
+    written = write_table(rows_table(rows), folder / f"{time}.csv", about | marks)
     for suffix, text in texts.items():
         written.append(folder / f"{time}.{suffix}")
         write_whole(written[-1], partial(_write_text, text=text))
@@ -127,7 +166,7 @@ def thousands(count: int) -> str:
     return f"{count / 1000:.0f}k" if count >= 100_000 else f"{count}"
 
 
-def number(value: float) -> str:
+def number(value: float, mark: str = "") -> str:
     """Write a figure with two digits after the point, or none where it is large.
 
     >>> number(3.957), number(1234567.8), number(math.nan)
@@ -135,7 +174,7 @@ def number(value: float) -> str:
     """
     if math.isnan(value):
         return "-"
-    return f"{value:.2f}" if abs(value) < 100_000 else f"{value:.0f}"
+    return f"{mark}{value:.2f}" if abs(value) < 100_000 else f"{mark}{value:.0f}"
 
 
 def share(value: float) -> str:

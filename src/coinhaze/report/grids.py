@@ -16,6 +16,7 @@ _LATEX = {
     "~": r"\textasciitilde{}",
     "^": r"\textasciicircum{}",
     "±": r"$\pm$",
+    "\u2265": r"$\ge$",
     "|": r"\textbar{}",
     **{c: "\\" + c for c in "&%$#_{}"},
 }
@@ -27,13 +28,15 @@ _UNSEEN = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069
 class Grid:
     """A title, columns with their headings, rows of text, and what must be said below.
 
-    The first column names rows and is set left, all others right.
+    The first column names rows and is set left, all others right. `remarks` are about single rows,
+    and may be many and long.
     """
 
     title: str
     columns: Sequence[str]
     rows: Sequence[Sequence[str]]
     notes: Sequence[str] = ()
+    remarks: Sequence[str] = ()
 
     def rich(self) -> Table:
         """Give it for a terminal."""
@@ -46,8 +49,9 @@ class Grid:
             table.add_column(Text(column), justify="right" if k else "left", overflow=overflow)
         for row in self.rows:
             table.add_row(*(Text(one_line(cell)) for cell in row))
-        if self.notes:
-            table.caption = Text("\n".join(self.notes))
+        below = [one_line(note) for note in (*self.notes, *self.remarks)]
+        if below:
+            table.caption = Text("\n".join(below))
             table.caption_justify = "left"
         return table
 
@@ -65,7 +69,7 @@ class Grid:
         lines = [f"## {markdown_cell(self.title)}", "", _line(self.columns)]
         lines.append("|---|" + "---:|" * (len(self.columns) - 1))
         lines += [_line(row) for row in self.rows]
-        for note in self.notes:
+        for note in (*self.notes, *self.remarks):
             lines += ["", markdown_cell(note)]
         return "\n".join(lines) + "\n"
 
@@ -83,6 +87,7 @@ class Grid:
             *(_latex_line(row) for row in self.rows),
             r"\bottomrule",
             r"\end{tabular}",
+            *(rf"\par\smallskip\footnotesize\raggedright {latex_cell(r)}" for r in self.remarks),
             r"\end{table}",
         ]
         return "\n".join(lines) + "\n"

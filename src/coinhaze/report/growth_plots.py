@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import pyarrow as pa
 from rich.table import Table
 
 from coinhaze.ledger.amounts import Floats
+from coinhaze.measure.summary import AT_LEAST
 from coinhaze.report.comparison_plots import BITS, Looks, looks_of
 from coinhaze.report.drawing import (
     SOFT,
@@ -65,11 +67,19 @@ def plot_growths(
     known = looks or looks_of(list(tables))
     for name, table in tables.items():
         label, look = known[name]
+        if about_growth(table).get("lower_bounds"):
+            label = f"{label} ({AT_LEAST})"
         made, figures = _drawn(table)
         ax.plot(made, figures("bits_mean"), color=look.colour, linestyle=look.dash,
                 marker=look.marker, markersize=2.5, label=label)  # fmt: skip
     _label(ax)
     return ax
+
+
+def about_growth(table: pa.Table) -> dict[str, Any]:
+    """Give what a table tells of itself: which walks, how bits were found, lower bounds."""
+    about = (table.schema.metadata or {}).get(b"coinhaze")
+    return {} if about is None else dict(json.loads(about))
 
 
 def save_growth(table: pa.Table, path: Path, *, title: str) -> None:

@@ -28,6 +28,8 @@ KEY = b"coinhaze"
 CERTAIN = 1e-6  # bits: less than this is one origin, up to the rounding of exact solves
 COLUMNS = ("bits", "bits_low", "bits_high", "steps", "balance", "sources", "top_probability")
 OPTIONAL = ("exposure", "bits_unmodified", "bits_error")
+# Of score files and of the folder they lie in. 1 had no marks of lower bounds and not all notes.
+FORMAT = 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,6 +57,7 @@ class ScoreFile:
     exposure: Floats | None = None
     bits_unmodified: Floats | None = None  # without the pools' histories
     bits_error: Floats | None = None  # standard error, where bits are estimates
+    lower_bound: Bools | None = None  # rows whose bits are lower bounds, where some are
 
     def __post_init__(self) -> None:
         freeze(self)
@@ -93,9 +96,19 @@ class ScoreFile:
 
     @cached_property
     def one_origin(self) -> Bools:
-        """Which rows are proven to have 0 bits; an estimate of 0 is no proof."""
+        """Which rows are proven to have 0 bits; an estimate of 0, or a bound, is no proof."""
         found: Bools = self.held & (self.bits_high < CERTAIN)
-        return found
+        return found if self.lower_bound is None else found & ~self.lower_bound
+
+    @cached_property
+    def lower_bounds(self) -> int:
+        """How many rows that tables and figures are about have bits that are lower bounds."""
+        return 0 if self.lower_bound is None else int((self.lower_bound & self.held).sum())
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What must be known of the ledger, its graph and the solve."""
+        return tuple(map(str, self.about.get("notes") or ()))
 
     @property
     def mean_error(self) -> float | None:
@@ -117,9 +130,11 @@ def write_score_file(
     columns["balance"] = hidden if closing is None else closing.take(scores.nodes).floats()
     columns |= {c: v for c in OPTIONAL if (v := getattr(scores, c)) is not None}
     arrays = {c: pa.array(v, mask=np.isnan(v)) for c, v in columns.items()}
+    if scores.lower_bound is not None:
+        arrays["lower_bound"] = pa.array(scores.lower_bound)
     arrays["burnt"] = pa.array(graph.kinds[scores.nodes] == Kind.burn)
     view = scores.chain.settings["view"]
-    document = {"name": name, "time": time, "view": view, **about}
+    document = {"format": FORMAT, "name": name, "time": time, "view": view, **about}
     text = json.dumps(document, indent=1, allow_nan=False)
     table = pa.table(arrays).replace_schema_metadata({KEY: text})
     write_whole(path, lambda p: pa.parquet.write_table(table, p, compression="zstd"))
@@ -143,6 +158,9 @@ def read_score_file(path: Path) -> ScoreFile:
         view=about["view"],
         about=about,
         burnt=table["burnt"].to_numpy(),
+        lower_bound=table["lower_bound"].to_numpy()
+        if "lower_bound" in table.column_names
+        else None,
         **columns,
     )
 
@@ -161,4 +179,15 @@ def read_about(path: Path) -> dict[str, Any]:
             f"{path}: no score file of a comparison: it does not say what made it; "
             "make one with coinhaze compare"
         ) from None
+    check_format(about, path)
     return about
+
+
+def check_format(about: Mapping[str, Any], path: Path) -> None:
+    """Refuse what another version wrote: what it left out would be missing in silence."""
+    if about.get("format") != FORMAT:
+        raise InputError(
+            f"{path}: written by {about.get('software', 'another version')} in format "
+            f"{about.get('format', 1)}; this version reads format {FORMAT}: compare the ledgers "
+            "again, into another folder"
+        )

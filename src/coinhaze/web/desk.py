@@ -241,7 +241,7 @@ class Desk:
         if asked.list is not None and not quick:
             notes.append("Exposure is not told here: the table tells it, after a while.")
         if scores.lower_bound is not None:
-            notes.append(f"{AT_LEAST}marks lower bounds. {LUMPED}")
+            notes.append(f"{AT_LEAST} marks lower bounds. {LUMPED}")
         answered = int(np.sum(~np.isnan(scores.bits)))
         order = table.order("-bits")[:answered]
         return LedgerPage(

@@ -56,7 +56,7 @@ def _bounds(comparison: Comparison) -> Html:
     marked = [c.card.name for c in comparison.curves if c.summary and c.summary.lower_bounds]
     if not marked:
         return Html("")
-    return tag("p", f"{AT_LEAST}{', '.join(marked)}: {LUMPED}", kind="note")
+    return tag("p", f"{AT_LEAST} {', '.join(marked)}: {LUMPED}", kind="note")
 
 
 def _row(curve: Curve, k: int | None) -> str:
