@@ -13,7 +13,8 @@ from coinhaze.ledger import AccountLedger, Ledger, read
 from coinhaze.ledger.readers.knowledge import read_history
 from coinhaze.report.provenance import input_digests
 from coinhaze.simulate.weeks import WEEKS, check_week, simulate_week
-from coinhaze.solve.source import READ_SETTINGS, opening_before
+from coinhaze.solve.parcels import ORDERS
+from coinhaze.solve.source import READ_SETTINGS, opening_before, option_files, read_options
 
 WEEK = "week:"
 
@@ -35,27 +36,31 @@ class Compared:
     """One ledger of a comparison: files, a folder or a store, or a made-up week.
 
     `history` is a file with what entered its pools before. A made-up week of Zcash has its own.
+    `settings` are its own: options of `coinhaze score` as people write them, such as
+    `{"unknown": "leave-out"}`, files by their path. They count before those of the comparison.
     """
 
     name: str
     source: tuple[Path, ...] | Week
     history: Path | None = None
+    settings: Mapping[str, str | bool] = field(default_factory=dict)
 
     @classmethod
     def of(cls, text: str, *, size: float = 1.0, seed: int = 1) -> Compared:
         """Understand LEDGER or NAME=LEDGER; `week:dai` is a made-up week.
 
         >>> Compared.of("token=week:dai", size=0.1)
-        Compared(name='token', source=Week(name='dai-week', size=0.1, seed=1), history=None)
+        Compared(name='token', source=Week(name='dai-week', size=0.1, seed=1), history=None, \
+settings={})
         """
         name, equals, place = text.partition("=")
         if not equals or Path(text).exists():
             name, place = "", text
         if not place or (equals and not name and not Path(text).exists()):
             raise UsageError(f"{text!r}: write LEDGER or NAME=LEDGER")
-        if place.startswith(WEEK):
-            week = place.removeprefix(WEEK).removesuffix("-week") + "-week"
-            return cls(name or week, Week(week, size, seed))
+        week = week_of(place, size, seed)
+        if week is not None:
+            return cls(name or week.name, week)
         path = Path(place)
         if not path.exists():
             raise InputError(f"{place}: no such file or folder; made-up weeks are {WEEK}NAME")
@@ -68,16 +73,22 @@ class Compared:
 
     def made_of(self) -> dict[str, Any]:
         """Say what it is made of: files with their digests, or a week with its seed."""
-        files = [] if self.history is None else [self.history]
+        week, files = None, [] if self.history is None else [self.history]
         if isinstance(self.source, Week):
             w = self.source
             week = {"week": w.name, "size": w.size, "seed": w.seed}
-            return {"simulated": week, "inputs": input_digests(files)}
-        return {"simulated": None, "inputs": input_digests([*self.source, *files])}
+        else:
+            files = [*self.source, *files]
+        named = list(option_files(self.settings).values())
+        return {
+            "simulated": week,
+            "inputs": input_digests(files),
+            "settings_files": input_digests(named),
+        }
 
     def ledger(self, settings: Mapping[str, Any]) -> tuple[Ledger, dict[str, Any]]:
-        """Read it, or make it up; also give the settings that are left for its graph."""
-        given = dict(settings)
+        """Read it, or make it up; also give the settings that are left for graph and chain."""
+        given = dict(settings) | read_options(self.settings)
         if not isinstance(self.source, Week):
             # A window of a store opens with what the store tells of the time before it.
             given = opening_before(list(self.source), given)
@@ -100,6 +111,17 @@ class Compared:
         seen = ledger.facts()["pools"]
         assert isinstance(seen, list)
         return {pool: values for pool, values in entered.items() if pool in seen} or None
+
+
+def week_of(place: str, size: float = 1.0, seed: int = 1) -> Week | None:
+    """Give the made-up week that `week:NAME` means; None for anything else.
+
+    >>> week_of("week:dai").name, week_of("transfers.csv")
+    ('dai-week', None)
+    """
+    if not place.startswith(WEEK):
+        return None
+    return Week(place.removeprefix(WEEK).removesuffix("-week") + "-week", size, seed)
 
 
 def compared_of(texts: Sequence[str], *, size: float = 1.0, seed: int = 1) -> list[Compared]:
@@ -150,18 +172,47 @@ class Reading:
     settings: Mapping[str, str] = field(default_factory=dict)
 
 
-def readings_of(ledger: Ledger) -> list[Reading]:
-    """Say how a ledger can be looked at.
+def readings_of(
+    ledger: Ledger, *, view: str | None = None, time: str | None = None, policy: str | None = None
+) -> list[Reading]:
+    """Say how a ledger can be looked at; a view, a time or an ordered policy leaves some of it.
 
     The paper's stationary graph of coins merges an address's coins, its temporal one is that of
     coins. Where amounts are hidden, or nobody tells who owned a coin, there are no addresses.
     """
+    found = _all_readings(ledger, view)
+    if policy in ORDERS:
+        found = [reading for reading in found if reading.settings != STATIONARY | ADDRESS]
+        found = [reading for reading in found if reading.settings != STATIONARY]
+    found = [reading for reading in found if time in (None, reading.time)]
+    if not found:
+        named = {"view": view, "time": time, "policy": policy}
+        words = ", ".join(f"{name}={value}" for name, value in named.items() if value is not None)
+        raise UsageError(f"{words}: there is no such graph of this ledger")
+    return found
+
+
+STATIONARY, TEMPORAL = {"time": "stationary"}, {"time": "temporal"}
+COIN, ADDRESS = {"view": "coin"}, {"view": "address"}
+
+
+def _all_readings(ledger: Ledger, view: str | None) -> list[Reading]:
+    accounts = isinstance(ledger, AccountLedger)
+    if view not in ((None, "account") if accounts else (None, "coin", "address")):
+        raise UsageError(
+            f"view {view!r} does not fit this ledger: it is one of "
+            f"{'accounts' if accounts else 'coins'}"
+        )
     if isinstance(ledger, AccountLedger):
-        return [Reading(time, {"time": time}) for time in ("stationary", "temporal")]
-    coins = Reading("temporal", {"view": "coin"})
-    if ledger.output_value is None or ledger.has_unknown or len(ledger.ring_tx):
+        return [Reading("stationary", STATIONARY), Reading("temporal", TEMPORAL)]
+    if view == "address":
+        both = (("stationary", STATIONARY), ("temporal", TEMPORAL))
+        return [Reading(time, ADDRESS | settings) for time, settings in both]
+    coins = Reading("temporal", COIN)
+    hidden = ledger.output_value is None or ledger.has_unknown or len(ledger.ring_tx)
+    if view == "coin" or hidden:
         return [coins]
-    return [Reading("stationary", {"view": "address", "time": "stationary"}), coins]
+    return [Reading("stationary", ADDRESS | STATIONARY), coins]
 
 
 def _stem(path: Path) -> str:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from coinhaze.cli.options import settings_of, some_options
+from coinhaze.cli.options import flag_options, some_options, warn
 from coinhaze.cli.waiting import wait_for
 
 if TYPE_CHECKING:
@@ -20,6 +19,11 @@ if TYPE_CHECKING:
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path), required=True, help="A folder for it all."
 )
+@click.option(
+    "--settings", type=click.Path(path_type=Path), help="A FILE.toml: ledgers and their settings."
+)
+@click.option("--add", is_flag=True, help="Add the ledgers to the report that is there.")
+@click.option("--replace", is_flag=True, help="With --add: take the place of those of that name.")
 @click.option("--weeks", is_flag=True, help="Add the paper's five weeks, made up.")
 @click.option("--size", type=float, default=1.0, show_default=True, help="Part of a made-up week.")
 @click.option("--seed", type=int, default=1, show_default=True, help="Which made-up week.")
@@ -30,7 +34,22 @@ if TYPE_CHECKING:
     "--conventions", type=click.Choice(["ours", "paper"]), default="ours",
     help="Whose rules make the graphs. [default: ours]",
 )  # fmt: skip
-@some_options("--from", "--to", "--token", "--unknown", "--mint", "--pools")
+@some_options(
+    "--format",
+    "--from",
+    "--to",
+    "--token",
+    "--unknown",
+    "--view",
+    "--time",
+    "--opening",
+    "--mint",
+    "--pools",
+    "--clusters",
+    "--policy",
+    "--links",
+)
+@flag_options
 @click.option("--listed", help="A FILE with one name a line: exposure to these beside the bits.")
 @click.option("--history", multiple=True, help="NAME=FILE: what entered a ledger's pools before.")
 @click.option(
@@ -50,6 +69,9 @@ if TYPE_CHECKING:
 def command(
     ledgers: tuple[str, ...],
     output: Path,
+    settings: Path | None,
+    add: bool,
+    replace: bool,
     weeks: bool,
     size: float,
     seed: int,
@@ -62,21 +84,35 @@ def command(
 
     LEDGER is what coinhaze score reads, and week:dai (bitcoin, ethereum, usdc, zcash) is a made-up
     week. NAME=LEDGER gives it another name; files with one NAME, one after another, are one ledger.
-    A run that was stopped goes on where it stopped.
+    Options are for every ledger named; a settings file has those of each by itself. A run that was
+    stopped goes on where it stopped.
 
     Example: coinhaze compare week:dai mine=transfers.csv --size 0.1 -o report
     """
     from rich.console import Console
 
     from coinhaze.apps.compare import score_ledgers
-    from coinhaze.apps.compare_report import write_manifest, write_report
-    from coinhaze.errors import UsageError
+    from coinhaze.apps.compare_report import with_added, write_manifest, write_report
+    from coinhaze.errors import AccuracyError, UsageError
 
-    if again == bool(ledgers or weeks):
-        raise UsageError("name ledgers to compare, or --weeks; or --again, alone, for a folder")
+    if again == bool(ledgers or weeks or settings):
+        raise UsageError(
+            "name ledgers to compare, --weeks or --settings; or --again, alone, for a folder"
+        )
+    if (again and add) or (replace and not add):
+        raise UsageError("--add takes ledgers to add, and --replace belongs to --add")
     if not again:
-        compared = _compared(ledgers, weeks, options.pop("history"), size=size, seed=seed)
-        scores = score_ledgers(compared, output, _asking(options), do=wait_for, tell=_tell)
+        asking = _asking(options)
+        own = _own_settings(options)
+        compared = _compared(ledgers, weeks, options["history"], own, size=size, seed=seed)
+        if settings is not None:
+            from coinhaze.cli.compare_settings import read_settings
+
+            compared += read_settings(settings, own, size=size, seed=seed)
+        there = with_added(output, compared, replace=replace) if add else None
+        scores = score_ledgers(compared, output, asking, do=wait_for, tell=_tell)
+        if there is not None:
+            scores, published = there.scores(scores), published or there.published
         write_manifest(output, scores, published=published)
     # Not in a thread of its own, where some of matplotlib's backends cannot draw.
     report = write_report(output, figures=figures)
@@ -85,14 +121,33 @@ def command(
     for path in report.written:
         if path.suffix in (".csv", ".html"):
             _tell(f"wrote {path}")
+    for line in report.shortfalls:
+        warn(line)
+    if report.shortfalls:
+        raise click.exceptions.Exit(AccuracyError.exit_code)
 
 
 def _tell(line: str) -> None:
     click.echo(line, err=True)
 
 
+def _own_settings(options: dict[str, Any]) -> dict[str, str | bool]:
+    """Give the options that are settings of each ledger, as they were written."""
+    from coinhaze.cli.options import option_kinds
+
+    names = [name.replace("-", "_") for name in option_kinds() if name != "history"]
+    given = {name: options[name] for name in names}
+    return {name: value for name, value in given.items() if value not in (None, False)}
+
+
 def _compared(
-    ledgers: tuple[str, ...], weeks: bool, histories: tuple[str, ...], *, size: float, seed: int
+    ledgers: tuple[str, ...],
+    weeks: bool,
+    histories: tuple[str, ...],
+    settings: dict[str, str | bool],
+    *,
+    size: float,
+    seed: int,
 ) -> list[Compared]:
     from dataclasses import replace
 
@@ -101,6 +156,7 @@ def _compared(
 
     compared = compared_of(ledgers, size=size, seed=seed)
     compared += all_weeks(size=size, seed=seed) if weeks else []
+    compared = [replace(one, settings=settings) for one in compared]
     named = {one.name: k for k, one in enumerate(compared)}
     for text in histories:
         name, equals, file = text.partition("=")
@@ -116,14 +172,9 @@ def _asking(options: dict[str, Any]) -> Any:
     from coinhaze.apps.compare import CONVENTIONS, Asking
     from coinhaze.solve.workers import Budget, bytes_of
 
-    threads, memory = options.pop("threads"), options.pop("memory")
-    listed = options.pop("listed")
-    limits = {name: options.pop(name) for name in ("mean_error", "seconds", "walks")}
-    conventions = CONVENTIONS[options.pop("conventions")]
+    memory = options["memory"]
     return Asking(
-        settings=conventions | settings_of(options),
-        listed=None if listed is None else Path(listed),
-        budget=Budget(threads, None if memory is None else bytes_of(memory)),
-        command=" ".join(["coinhaze", *sys.argv[1:]]),
-        **limits,
+        settings=CONVENTIONS[options["conventions"]],
+        budget=Budget(options["threads"], None if memory is None else bytes_of(memory)),
+        **{name: options[name] for name in ("mean_error", "seconds", "walks")},
     )

@@ -55,14 +55,27 @@ def graph_options(command: F) -> F:
     return _with(command, _GRAPH)
 
 
+_FLAGS = (
+    ("--top-up", "Raise an incomplete opening table to what was spent."),
+    ("--complete", "The ledger begins with its chain: an unknown coin is an error."),
+)
+
+
 def _with(command: F, options: Sequence[tuple[str, tuple[str, ...] | None, str]]) -> F:
-    flags = (
-        ("--top-up", "Raise an incomplete opening table to what was spent."),
-        ("--complete", "The ledger begins with its chain: an unknown coin is an error."),
-    )
-    for name, text in flags:
+    for name, text in _FLAGS:
         command = click.option(name, is_flag=True, help=text)(command)
     return _added(command, options)
+
+
+def flag_options(command: F) -> F:
+    """Add the options that shape the graph and are given or not."""
+    return _with(command, ())
+
+
+def option_kinds() -> dict[str, tuple[str, ...] | type[bool] | None]:
+    """Give the name of every option that shapes graph and chain: choices, a flag, or any text."""
+    kinds = {name.removeprefix("--"): choices for name, choices, _ in _GRAPH + _CHAIN}
+    return {**kinds, **{name.removeprefix("--"): bool for name, _ in _FLAGS}}
 
 
 def some_options(*names: str) -> Callable[[F], F]:
@@ -94,24 +107,9 @@ def warn(text: str) -> None:
 
 def settings_of(given: dict[str, Any]) -> dict[str, Any]:
     """Turn options into settings of the library, reading the files they name."""
-    from coinhaze.ledger.readers import knowledge
+    from coinhaze.solve.source import read_options
 
-    settings = {name: value for name, value in given.items() if value not in (None, False)}
-    for option, setting in (("from", "first"), ("to", "last")):
-        if option in settings:
-            settings[setting] = settings.pop(option)
-    readers: dict[str, Callable[[str], Any]] = {
-        "opening": knowledge.read_opening,
-        "listed": knowledge.read_listed,
-        "links": knowledge.read_links,
-        "history": knowledge.read_history,
-        "clusters": knowledge.read_clusters,
-    }
-    words = {"surplus", "observed", "common-input", "common-input-no-coinjoins", "change"}
-    for name, reader in readers.items():
-        if name in settings and settings[name] not in words:
-            settings[name] = reader(settings[name])
-    return settings
+    return read_options(given)
 
 
 def accuracy_of(text: str, *words: str) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ from coinhaze.errors import UsageError
 from coinhaze.graph import TransactionGraph, transaction_graph
 from coinhaze.ledger import AccountLedger, CoinLedger, Ledger, read
 from coinhaze.ledger.formats import is_store
-from coinhaze.ledger.readers import is_stream
+from coinhaze.ledger.readers import is_stream, knowledge
 from coinhaze.ledger.readers.arrow_rows import ArrowStream
 from coinhaze.ledger.window import Window
 
@@ -31,6 +31,41 @@ Source = (
     | TransactionGraph
     | Belief
 )
+
+# What files can be named by settings, and how each is read; these words name no file.
+_READERS: Mapping[str, Callable[[str], Any]] = {
+    "opening": knowledge.read_opening,
+    "listed": knowledge.read_listed,
+    "links": knowledge.read_links,
+    "history": knowledge.read_history,
+    "clusters": knowledge.read_clusters,
+}
+_WORDS = frozenset({"surplus", "observed", "common-input", "common-input-no-coinjoins", "change"})
+
+
+def read_options(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Turn options as people write them into settings, reading the files they name.
+
+    >>> read_options({"from": "100", "opening": "observed", "complete": False})
+    {'opening': 'observed', 'first': '100'}
+    """
+    settings = {name: value for name, value in given.items() if value not in (None, False)}
+    for option, setting in (("from", "first"), ("to", "last")):
+        if option in settings:
+            settings[setting] = settings.pop(option)
+    for name in option_files(settings):
+        settings[name] = _READERS[name](settings[name])
+    return settings
+
+
+def option_files(given: Mapping[str, Any]) -> dict[str, str]:
+    """Give the files that options name, by option.
+
+    >>> option_files({"opening": "table.csv", "clusters": "change", "view": "address"})
+    {'opening': 'table.csv'}
+    """
+    named = {name: given[name] for name in _READERS if given.get(name) is not None}
+    return {name: value for name, value in named.items() if value not in _WORDS}
 
 
 def chain_of(source: Source, **settings: Any) -> AbsorbingChain:

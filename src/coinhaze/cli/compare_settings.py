@@ -1,0 +1,128 @@
+"""A settings file of `coinhaze compare`: a table for each ledger, read whole before any work."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from coinhaze.cli.options import option_kinds
+
+if TYPE_CHECKING:
+    from coinhaze.apps.compared import Compared
+
+# What a ledger is, beside the options of `coinhaze score` that say how it is read.
+_PLACE = {"ledger", "size", "seed"}
+_FILES = ("opening", "listed", "links", "history", "clusters")
+
+
+def read_settings(
+    path: Path, defaults: Mapping[str, str | bool], *, size: float, seed: int
+) -> list[Compared]:
+    """Read the ledgers a settings file names, each with its settings; name all that is wrong.
+
+    Paths are taken from the folder the file lies in. `defaults` are settings of every ledger that
+    has no others.
+    """
+    from coinhaze.apps.compare_settings import problems_of
+    from coinhaze.errors import UsageError
+
+    wrong: list[str] = []
+    found = []
+    for name, table in _tables(path).items():
+        one, problems = _compared(path.parent, name, table, defaults, size=size, seed=seed)
+        if one is not None and not problems:
+            problems = problems_of(one)
+        wrong += [f"{path}: [{name}] {problem}" for problem in problems]
+        found += [] if one is None else [one]
+    if wrong:
+        raise UsageError("\n".join(wrong))
+    return found
+
+
+def _tables(path: Path) -> dict[str, Any]:
+    from coinhaze.errors import UsageError
+
+    try:
+        with open(path, "rb") as file:
+            tables = tomllib.load(file)
+    except (OSError, ValueError) as error:  # ValueError: not TOML, or not UTF-8
+        why = error.strerror if isinstance(error, OSError) else error
+        raise UsageError(f"{path}: cannot be read as TOML: {why}") from None
+    if not tables:
+        raise UsageError(f"{path}: names no ledger: write [NAME] and below it ledger = 'FILE'")
+    return tables
+
+
+def _compared(
+    folder: Path,
+    name: str,
+    table: Any,
+    defaults: Mapping[str, str | bool],
+    *,
+    size: float,
+    seed: int,
+) -> tuple[Compared | None, list[str]]:
+    """Understand one table; give its ledger if it names one, and what is wrong."""
+    from coinhaze.apps.compared import Compared, Week, week_of
+    from coinhaze.errors import UsageError
+
+    if not isinstance(table, dict):
+        return None, [f"is {table!r}, not a table of settings: write [NAME] above a ledger's own"]
+    problems = _wrong_values(table)
+    given = table.get("ledger")
+    places = [given] if isinstance(given, str) else given
+    if not isinstance(places, list) or not places or not all(isinstance(p, str) for p in places):
+        return None, [*problems, "ledger: write a file, a list of files, or week:NAME"]
+    source: tuple[Path, ...] | Week | None = None
+    try:
+        if len(places) == 1:
+            source = week_of(places[0], table.get("size", size), table.get("seed", seed))
+    except (UsageError, TypeError) as error:
+        return None, [*problems, str(error)]
+    if source is None:
+        source = tuple(folder / place for place in places)
+        problems += [f"ledger: {p}: no such file or folder" for p in source if not p.exists()]
+        problems += [
+            f"{key}: only made-up weeks have it" for key in ("size", "seed") if key in table
+        ]
+    settings = {
+        key.replace("-", "_"): str(folder / value) if key in _FILES and _is_file(value) else value
+        for key, value in table.items()
+        if key not in _PLACE and value is not False
+    }
+    history = settings.pop("history", None)
+    merged = {key: value for key, value in defaults.items() if key not in table} | settings
+    merged = {key: value if value is True else str(value) for key, value in merged.items()}
+    one = Compared(name, source, None if history is None else Path(str(history)), merged)
+    return one, problems
+
+
+def _is_file(value: object) -> bool:
+    """Tell whether an option's value names a file, and is none of the words it may be."""
+    from coinhaze.solve.source import option_files
+
+    return isinstance(value, str) and bool(option_files({"opening": value}))
+
+
+def _wrong_values(table: Mapping[str, Any]) -> list[str]:
+    kinds = option_kinds()
+    wrong = []
+    for key, value in table.items():
+        if key in _PLACE:
+            continue
+        if key not in kinds:
+            wrong.append(
+                f"{key}: no such setting; there are {', '.join(sorted(_PLACE | {*kinds}))}"
+            )
+            continue
+        kind = kinds[key]
+        if kind is bool:
+            wrong += [] if isinstance(value, bool) else [f"{key}: is true or false, not {value!r}"]
+        elif isinstance(kind, tuple):
+            choices = ", ".join(kind)
+            wrong += [] if value in kind else [f"{key}: is one of {choices}, not {value!r}"]
+        elif not isinstance(value, str) and not (key in ("from", "to") and type(value) is int):
+            wrong.append(f"{key}: is text, not {value!r}")
+    return wrong
