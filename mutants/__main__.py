@@ -86,22 +86,30 @@ class Run:
 
     def unchanged(self, mutants: Sequence[Mutant]) -> bool:
         """Tell whether all tests named pass on the package as it is; compiles what they need."""
+        parts = [
+            (tests, interpreted)
+            for interpreted in (False, True)
+            for tests in self._shares([m for m in mutants if m.interpreted == interpreted])
+        ]
+        with ThreadPoolExecutor(self.workers) as pool:
+            outcomes = list(pool.map(lambda part: self._baseline(*part), parts))
+        for outcome in outcomes:
+            if outcome.code != PASSED:
+                print(f"the tests fail without any change:\n{outcome.text}")
+        return all(outcome.code == PASSED for outcome in outcomes)
+
+    def _shares(self, mutants: Sequence[Mutant]) -> list[list[str]]:
+        """Share the tests named out among the workers, each test once."""
         files: dict[str, set[str]] = {}
         for test in (t for m in mutants for t in m.tests):
             files.setdefault(test.partition("::")[0], set()).add(test)
         # A file that is named as a whole needs no ids.
         tests = [{name} if name in ids else ids for name, ids in sorted(files.items())]
         shares = [tests[worker :: self.workers] for worker in range(self.workers)]
-        parts = [[t for some in share for t in sorted(some)] for share in shares]
-        with ThreadPoolExecutor(self.workers) as pool:
-            outcomes = list(pool.map(self._baseline, [p for p in parts if p]))
-        for outcome in outcomes:
-            if outcome.code != PASSED:
-                print(f"the tests fail without any change:\n{outcome.text}")
-        return all(outcome.code == PASSED for outcome in outcomes)
+        return [[t for some in share for t in sorted(some)] for share in shares if share]
 
-    def _baseline(self, tests: Sequence[str]) -> Outcome:
-        outcome = pytest_on(self.plain.source, tests, limit=BASELINE_LIMIT)
+    def _baseline(self, tests: Sequence[str], interpreted: bool) -> Outcome:
+        outcome = pytest_on(self.plain.source, tests, limit=BASELINE_LIMIT, interpreted=interpreted)
         self.cpu += outcome.cpu
         return outcome
 
@@ -125,8 +133,9 @@ class Run:
         if outcome.code == PASSED:
             verdict = "equivalent" if mutant.equivalent else "survived"
         else:
-            # Anything but a failed test is a mistake in the entry: the mutant cannot be imported.
-            verdict = "killed" if outcome.code in (FAILED, TIMED_OUT) else "broken"
+            # Below 0 it was ended by a signal, such as that of a crash. All else is a mistake in
+            # the entry: the mutant cannot be imported.
+            verdict = "killed" if outcome.code == FAILED or outcome.code < 0 else "broken"
         test = "(time-out)" if outcome.code == TIMED_OUT else outcome.failed_test
         took = f"{outcome.seconds:5.1f} s {outcome.cpu:5.1f} CPU"
         print(f"{number:4d} {verdict:10} {took}  {mutant}  {test}", flush=True)

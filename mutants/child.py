@@ -103,6 +103,8 @@ def _run(source: Path, tests: Sequence[str], interpreted: bool, folder: str) -> 
     options += [option for plugin in plugins for option in ("-p", plugin)]
     # Plugins were imported before pytest could rewrite them.
     options += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]
+    if interpreted:  # hashes wrap around, in compiled code without a word
+        options += ["-W", "ignore:overflow:RuntimeWarning"]
     gc.freeze()  # what was imported before need not be looked through for garbage
     code = int(pytest.main([*options, *tests]))
     sys.stdout.flush()

@@ -130,6 +130,26 @@ def test_ties_go_to_least_change_then_to_the_first() -> None:
     assert suggest_coins(wallet_of(MADE[3:]), 12).chosen.coins == ("c:0",)  # type: ignore[union-attr]
 
 
+def test_pairs_and_exposure_are_weighed_by_what_coins_are() -> None:
+    wallet = wallet_of(MADE, listed=["blog"])
+    assert wallet.pairs is not None
+    pairs = {pair.coins: pair for pair in wallet.pairs}
+    # Of one transaction, a bit each: together no more than each alone.
+    assert pairs["b:0", "b:1"].gain == pytest.approx(0, abs=1e-12)
+    assert wallet.purse.exposed_through("b:0") == [("blog", 0.5)]
+    assert wallet.purse.exposed_through("a:0") == []
+
+
+def test_hidden_amounts_are_worth_nobody_knows_what() -> None:
+    wallet = wallet_of([{"txid": "a", "outputs": [{"value": None, "address": "me"}]}])
+    assert wallet.total is None
+    with pytest.raises(UsageError, match="hides amounts"):
+        suggest_coins(wallet, 1)
+    rings = CoinLedger.from_transactions([{"txid": "b", "rings": [["a:0"]], "outputs": 1}])
+    with pytest.raises(UsageError, match="rings do not tell which coins are spent"):
+        find_coin(coinhaze.transaction_graph(rings), "b:0")
+
+
 def test_exposed_coins_come_last_and_alone() -> None:
     wallet = wallet_of(MADE, listed=["blog"])
     told = suggest_coins(wallet, 54)

@@ -88,6 +88,18 @@ def test_poison_without_a_list_and_unknown_policies_are_refused() -> None:
         absorbing_chain(graph, listed=["a"], history={"a": [1, 2]})
 
 
+def test_a_walk_that_may_be_trapped_has_no_answer_either() -> None:
+    ledger = AccountLedger.from_transfers([("a", "c", 1), ("t", "c", 1), ("c", "d", 2)])
+    graph = transaction_graph(ledger)
+    node = graph.names.node
+    p = np.zeros((len(graph), len(graph) + 1))
+    p[node("a"), -1] = p[node("t"), node("t")] = p[node("d"), node("a")] = 1
+    p[node("c"), node("a")] = p[node("c"), node("t")] = 0.5
+    chain = absorbing_chain(graph, policy=p)
+    scores = coinhaze.score(chain, nodes=["a", "c", "d", "t"])
+    assert np.isnan(scores.bits).tolist() == [False, True, False, True]
+
+
 def test_listed_names_not_in_the_ledger_are_named() -> None:
     chain = absorbing_chain(transaction_graph(mixed()), listed=["a", "nobody"])
     assert chain.notes == ("list: 1 names not in the ledger: nobody",)

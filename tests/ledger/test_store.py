@@ -114,6 +114,38 @@ def test_a_row_that_says_something_else_is_refused(dump: Path, tmp_path: Path) -
         ingest([mixed], store)
 
 
+def test_what_is_known_stays_where_other_rows_are_filled() -> None:
+    first, second = Rows("transactions"), Rows("transactions")
+    first.add(height=1, txid="t", coinbase=True, position=3)
+    first.add(height=1, txid="v", coinbase=False)
+    second.add(height=1, txid="t", coinbase=True)
+    second.add(height=1, txid="v", coinbase=False, position=5)
+    with Store(None) as store:
+        added = []
+        for rows in (first, second, first):
+            with store.transaction():
+                added.append(store.append(Batch(gather([rows]))))
+        assert added == [2, 0, 0]
+        found = store.ask("SELECT txid, position FROM transactions ORDER BY txid")
+        assert found == [("t", 3), ("v", 5)]
+
+
+@pytest.mark.parametrize("value", [4, 6])
+def test_a_value_above_or_below_the_known_one_is_refused(value: int) -> None:
+    known, other = Rows("outputs"), Rows("outputs")
+    known.add(height=1, txid="t", vout=0, spendable=True, value=5)
+    other.add(height=1, txid="t", vout=0, spendable=True, value=value)
+    with Store(None) as store:
+        with store.transaction():
+            store.append(Batch(gather([known])))
+        with (
+            pytest.raises(LedgerError, match="another row is in the store already"),
+            store.transaction(),
+        ):
+            store.append(Batch(gather([other])))
+        assert store.ask("SELECT value FROM outputs") == [(5,)]
+
+
 def test_windows_know_the_coins_made_before_them(week: CoinLedger, dump: Path) -> None:
     heights = week.heights.to_numpy(zero_copy_only=False)[week.inside]
     middle = int(np.median(heights))

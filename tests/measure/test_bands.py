@@ -75,6 +75,13 @@ def test_the_ratio_s_band_holds_the_truth_about_as_often_as_it_says() -> None:
     assert abs(held / WORLDS - 0.95) < 2 * SLACK  # the ratio's band is not exact, but near
 
 
+def test_gains_in_proportion_to_costs_have_a_ratio_without_doubt() -> None:
+    costs = np.array([1.0, 2.0, 4.0, 8.0])
+    band = ratio_band(3 * costs, costs)
+    assert band.mean == 3
+    assert band.half == pytest.approx(0, abs=1e-12)
+
+
 def test_one_seed_has_a_mean_and_no_band() -> None:
     band = mean_band(np.array([2.0]))
     assert band.mean == 2.0

@@ -43,3 +43,19 @@ def test_an_interval_is_as_wide_as_its_bounds_are_apart() -> None:
     wide = replace(scores, bits_low=scores.bits - 0.75, bits_high=scores.bits + 0.5)
     assert wide.widths.tolist() == [1.25]
     assert wide.width == wide.summary().widest_interval == 1.25
+
+
+def test_rows_are_ordered_from_most_bits_and_without_nulls() -> None:
+    rows = [("a", "c", 1), ("b", "c", 1), ("e", "d", 1), ("f", "h", 1), ("g", "h", 3)]
+    scores = coinhaze.score(AccountLedger.from_transfers(rows))
+    names = scores.chain.graph.names.of(scores.nodes).to_pylist()
+    assert [names[row] for row in scores.order()] == ["c", "h", "d"]
+    bits = np.where(scores.bits == 0, np.nan, scores.bits)
+    assert [names[row] for row in replace(scores, bits=bits).order()] == ["c", "h"]
+
+
+@pytest.mark.parametrize(("lost", "noted"), [(0.25, True), (1e-5, True), (1e-7, False)])
+def test_probability_that_a_series_lost_is_noted(lost: float, noted: bool) -> None:
+    scores = coinhaze.score(AccountLedger.from_transfers([("a", "c", 1)]), method="published")
+    notes = replace(scores, mass=scores.mass - lost).notes()
+    assert any("lost up to" in note for note in notes) is noted

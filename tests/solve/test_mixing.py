@@ -92,6 +92,16 @@ def test_coins_the_ledger_does_not_know_are_sources_or_listed() -> None:
     assert mix(chain_of(COINS), ["a:0"]).exposure is None
 
 
+def test_a_blend_adds_up_unknown_coins_and_its_own_roundings() -> None:
+    chain = chain_of(COINS)
+    one, two = (mix(chain, [coin], [1], others={"x:0": 1.0}) for coin in ("a:0", "b:0"))
+    both = blend([one, two], [0.5, 0.5])
+    assert both.others == {"x:0": 0.5}
+    assert both.top_probability == 0.5
+    # A weight and a sum at least were rounded besides what the parts bring with them.
+    assert both.error >= (one.error + two.error) / 2 + 4 * 2.0**-53
+
+
 def test_a_history_adds_what_a_pools_past_hides() -> None:
     pool: Ledger = [{"txid": "w", "pools": {"sapling": -8}, "outputs": [{"value": 8}]}]
     chain = chain_of([*COINS, *pool], history={"sapling": [1, 1, 2]})
@@ -100,6 +110,21 @@ def test_a_history_adds_what_a_pools_past_hides() -> None:
     assert exact == pytest.approx(1.5)
     both = mix(chain, ["w:0", "a:0"], [1, 1])
     assert both.bits == pytest.approx(1 + 0.75, abs=1e-12)
+
+
+def test_mass_may_end_in_part_and_is_never_lost() -> None:
+    graph = chain_of(COINS).graph
+    p = np.zeros((len(graph), len(graph) + 1))
+    p[:, -1] = 1
+    coin, maker = graph.names.node("a:0"), graph.names.node("tx:a")
+    p[coin, -1], p[coin, maker] = 0.25, 0.75
+    found = mix(coinhaze.absorbing_chain(graph, policy=p), ["a:0"], [1])
+    assert found.probability.tolist() == [0.75, 0.25]
+    poison = chain_of(COINS, policy="poison", listed=["p"])
+    with pytest.raises(coinhaze.CoinhazeError, match="no answer"):
+        mix(poison, ["a:0", "c:0"], [1, 1])
+    with pytest.raises(InputError, match="not below 0"):
+        mix(chain_of(COINS), ["a:0", "b:0"], [-1, 3])
 
 
 def test_what_cannot_be_mixed_is_refused() -> None:

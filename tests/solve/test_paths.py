@@ -59,6 +59,13 @@ def test_loops_are_paths_too_each_turn_one() -> None:
     assert [p.share for p in paths] == pytest.approx([0.5, 0.25, 0.125])
 
 
+def test_a_path_carries_what_began_at_its_source_not_what_passed_it() -> None:
+    ledger = coinhaze.AccountLedger.from_transfers([("a", "b", 1), ("b", "c", 4)])
+    chain = coinhaze.absorbing_chain(coinhaze.transaction_graph(ledger))
+    paths = largest_paths(coinhaze.origins(chain, "c"))
+    assert [(p.nodes[0], p.share) for p in paths] == [(1, 0.75), (0, 0.25)]
+
+
 def test_parcels_have_no_paths() -> None:
     ledger = coinhaze.AccountLedger.from_transfers([("a", "b", 1)])
     assert largest_paths(coinhaze.origins(ledger, "b", policy="fifo")) == []

@@ -37,6 +37,13 @@ def test_nodes_with_the_same_moves_are_one_state() -> None:
     assert scores.bits[2] == 1.0
 
 
+def test_sources_with_the_same_moves_stay_apart() -> None:
+    ledger = AccountLedger.from_transfers([("a", "x", 1), ("a", "y", 1)])
+    scores = coinhaze.score(ledger, nodes=["x", "y"], opening={"a": 2, "x": 3, "y": 3})
+    assert scores.to_arrow()["top_source"].to_pylist() == ["x", "y"]
+    assert scores.top_probability.tolist() == [0.75, 0.75]
+
+
 def test_equal_moves_by_ways_of_unequal_length_keep_their_steps() -> None:
     rows = [("a", "x", 1), ("b", "x", 1), ("a", "m", 1), ("m", "y", 1), ("b", "y", 1)]
     graph = transaction_graph(AccountLedger.from_transfers(rows))

@@ -169,6 +169,17 @@ def test_shares_are_whole_and_within_one_unit_of_proportion(
         assert abs(share.get(entry, 0) * total - amount * held) < total
 
 
+def test_what_rounding_leaves_goes_to_the_largest_remainder() -> None:
+    assert shared({0: 1, 1: 2}, 1) == {1: 1}
+    assert shared({0: 2, 1: 1}, 1) == {0: 1}
+    assert shared({0: 1, 1: 1}, 1) == {0: 1}
+
+
+def test_tiho_is_left_out_where_there_are_no_outputs() -> None:
+    accounts = coinhaze.AccountLedger.from_transfers([("a", "b", 1)])
+    assert coinhaze.taint(accounts, ["a"]).policies == ("haircut", "poison", "fifo", "lifo")
+
+
 def mixed() -> CoinLedger:
     """A theft of 6 meets 10 clean; outputs 3, 9 and 2, a fee of 2."""
     old = [
