@@ -9,6 +9,7 @@ CoinhazeError
 │   ├── UnknownName       a node, payment or account that is not in the ledger
 │   └── PolicyError       a user's policy whose rows are no probabilities
 ├── SourceUnreachable     a node or file server that does not answer             exit 4
+│   └── NotAnswering      one that may answer later: not running, starting, too busy
 ├── AccuracyError         the asked accuracy was not reached; has what was       exit 5
 └── ResourceError         a limit of time or memory was met                      exit 6
 ```
@@ -18,17 +19,47 @@ A message says what, where, the value seen, and what to do. Anything else that e
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from coinhaze.measure.scores import Scores
 
+# What no message may show: passwords and keys of the nodes this process talks to.
+_secrets: set[str] = set()
+
+
+def keep_secret(*secrets: str) -> None:
+    """Hide these in every message from now on; nodes and proxies echo what they were sent."""
+    import json
+    from urllib.parse import quote, unquote
+
+    for secret in filter(None, secrets):
+        forms = {secret, quote(secret, safe=""), quote(secret), unquote(secret)}
+        forms |= {json.dumps(form)[1:-1] for form in forms}
+        forms |= {repr(form)[1:-1] for form in forms} | {repr(f.encode())[2:-1] for f in forms}
+        _secrets.update(forms)
+
+
+def without_secrets(text: str) -> str:
+    """Replace what `keep_secret` was given, however it is capitalised (hosts are lowered).
+
+    Short ones are replaced where they stand alone: a password of one letter is in every word.
+    """
+    for secret in sorted(_secrets, key=len, reverse=True):
+        alone = ("", "") if len(secret) > 3 else (r"(?<!\w)", r"(?!\w)")
+        text = re.sub(re.escape(secret).join(alone), "***", text, flags=re.IGNORECASE)
+    return text
+
 
 class CoinhazeError(Exception):
     """Base of all errors a caller may want to catch."""
 
     exit_code = 1
+
+    def __str__(self) -> str:
+        return without_secrets(super().__str__())
 
 
 class UsageError(CoinhazeError):
@@ -72,6 +103,10 @@ class SourceUnreachable(CoinhazeError):
     exit_code = 4
 
 
+class NotAnswering(SourceUnreachable):
+    """A source that may answer later: not running, starting, or too busy."""
+
+
 class AccuracyError(CoinhazeError):
     """The requested accuracy was not reached; the message says what was.
 
@@ -107,5 +142,5 @@ def shorten(value: object, most: int = 120) -> str:
     >>> shorten("1.5")
     "'1.5'"
     """
-    text = repr(value)
+    text = without_secrets(repr(value))  # before it is cut: half a secret would stay
     return text if len(text) <= most else text[: most - 3] + "..."

@@ -5,7 +5,7 @@ from __future__ import annotations
 import glob
 import queue
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
@@ -111,7 +111,7 @@ class _Files:
 Thing = TypeVar("Thing")
 
 
-def ahead(things: Iterator[Thing]) -> Iterator[Thing]:
+def ahead(things: Iterator[Thing]) -> Generator[Thing]:
     """Read one thing ahead in a thread of its own, while the one before is being stored."""
     waiting: queue.Queue[Thing | BaseException | None] = queue.Queue(maxsize=1)
     stop = threading.Event()

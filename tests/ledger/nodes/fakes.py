@@ -101,6 +101,8 @@ class FakeNode:
         if method == "getblockchaininfo":
             tip = {"blocks": len(self.hashes) - 1, "bestblockhash": self.hashes[-1]}
             return self._result(call, json.dumps({"chain": "main", **tip, **self.info}))
+        if method == "getnetworkinfo":
+            return self._result(call, '{"version":220000,"subversion":"/fake/"}')
         if method == "getblockhash" and params[0] < len(self.hashes):
             return self._result(call, json.dumps(self.hashes[params[0]]))
         if method == "getblock" and params[0] in self.blocks:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import NamedTuple, TypeVar
 
 import msgspec
 
 from coinhaze.errors import InputError, LedgerError, SourceUnreachable, UsageError
 from coinhaze.ledger.nodes.connection import AnswerTooLarge
-from coinhaze.ledger.nodes.rpc import Call, JsonRpc
+from coinhaze.ledger.nodes.rpc import Call, JsonRpc, RpcError
 
 T = TypeVar("T")
 
@@ -20,6 +21,8 @@ IN_FLIGHT = 3  # requests; more would crowd out the node's other users
 MOST_BLOCKS = 256  # of one request
 WANTED = 4 << 20  # bytes of one answer
 HASHES = 500  # of one request
+# What it says of a hash it does not know, and of a height above its tip.
+NO_SUCH_BLOCK = (-5, -8)
 BLOCKS_AT_ONCE, BYTES_AT_ONCE = 2_000, 8 << 20  # of one batch
 
 # Blocks 0. Bitcoin Cash shares Bitcoin's.
@@ -42,6 +45,10 @@ NETWORKS = {
 
 class ChainChanged(LedgerError):
     """Answers that belong to different chains: a reorganisation while reading, so read again."""
+
+
+class BlockMissing(SourceUnreachable):
+    """A block that the node does not have: not yet, or no longer."""
 
 
 class WrongNetwork(InputError):
@@ -123,7 +130,9 @@ class BestChain:
         found: list[str] = []
         for start in range(0, len(heights), HASHES):
             calls: list[Call] = [("getblockhash", [h]) for h in heights[start : start + HASHES]]
-            found += [self.decode(raw, str, "getblockhash") for raw in self.rpc.batch(calls)]
+            with self.missing(heights):
+                answers = self.rpc.batch(calls)
+            found += [self.decode(raw, str, "getblockhash") for raw in answers]
         return found
 
     def common_ancestor(self, headers: Mapping[int, str]) -> int | None:
@@ -143,7 +152,7 @@ class BestChain:
             raise UsageError(f"blocks are counted from 0 to {HIGHEST}, not {first} to {last}")
         info = self.info()
         if last > info.blocks:
-            raise SourceUnreachable(
+            raise BlockMissing(
                 f"{self.rpc.node}: block {last} is not there yet: the last one is {info.blocks}"
             )
         if info.pruned and first < info.pruneheight:
@@ -156,14 +165,28 @@ class BestChain:
             "a node without -prune"
         )
 
+    @contextmanager
+    def missing(self, heights: Sequence[int]) -> Iterator[None]:
+        """Say of blocks that the node had a moment ago that it has them no longer."""
+        try:
+            yield
+        except RpcError as error:
+            if error.code not in NO_SUCH_BLOCK:
+                raise
+            raise BlockMissing(
+                f"{self.rpc.node}: one of blocks {min(heights)} to {max(heights)} is not there: "
+                f"{error.message[:200]} (the chain was reorganised, or the node is not in step)"
+            ) from None
+
     def getblocks(self, heights: range, verbosity: int) -> list[RawBlock]:
         """Ask for several blocks in JSON at once, or one by one where that is too much."""
         hashes = self.hashes_at(heights)
         calls: list[Call] = [("getblock", [name, verbosity]) for name in hashes]
-        try:
-            bodies = self.rpc.batch(calls)
-        except AnswerTooLarge:
-            bodies = [self.rpc.call("getblock", name, verbosity) for name in hashes]
+        with self.missing(heights):
+            try:
+                bodies = self.rpc.batch(calls)
+            except AnswerTooLarge:
+                bodies = [self.rpc.call("getblock", name, verbosity) for name in hashes]
         return [RawBlock(*b) for b in zip(heights, hashes, bodies, strict=True)]
 
     def decode(self, raw: bytes, kind: type[T], method: str) -> T:

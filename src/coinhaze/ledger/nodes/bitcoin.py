@@ -65,14 +65,14 @@ class BitcoinNode(ChainNode):
             raise WrongNetwork(f"{rpc.node}: a node of Zcash: read it as one, for its pools")
         self.way = way or self._best_way()
 
-    def batches(self, first: int, last: int) -> Iterator[Batch]:
-        """Read blocks, both ends included, in their order.
+    def batches(self, first: int, last: int, *, before: str = "") -> Iterator[Batch]:
+        """Read blocks, both ends included, in their order; the first follows the block `before`.
 
         A chain that is reorganised meanwhile raises ChainChanged: read on from the common ancestor.
         """
         ask = self._ask_rest if self.way == REST else self._ask_json
         tables_of = self._raw_tables if self.way == REST else self._json_tables
-        before, holder = "", Holder()
+        holder = Holder()
         for some, read in self.stretches(ask, first, last):
             tables, holder = tables_of(some, holder)
             before = self._check_links(tables["blocks"], some, before)

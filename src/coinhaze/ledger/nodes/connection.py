@@ -13,12 +13,20 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from ipaddress import ip_address
 from itertools import count
+from threading import Lock
 from typing import TYPE_CHECKING, Self
-from urllib.parse import SplitResult, urlsplit
+from urllib.parse import SplitResult, parse_qsl, urlsplit
 
 import msgspec
 
-from coinhaze.errors import SourceUnreachable, UsageError, shorten
+from coinhaze.errors import (
+    NotAnswering,
+    SourceUnreachable,
+    UsageError,
+    keep_secret,
+    shorten,
+    without_secrets,
+)
 from coinhaze.ledger.nodes.credentials import COOKIE, PASSWORD, USER, Credentials
 
 if TYPE_CHECKING:
@@ -29,12 +37,15 @@ BUSY = {429, 502, 503, 504}
 # Old nodes of Bitcoin's family say it with status 500.
 QUEUE_FULL = b"work queue depth exceeded"
 LONGEST_PAUSE = 60.0
+# The shortest part of a path that may be a key: shorter ones are versions and names.
+SHORTEST_KEY = 8
 
 
 class StatusError(SourceUnreachable):
     """An HTTP status that is no success: `status`, and what came with it as `text`."""
 
     def __init__(self, node: str, status: int, text: str, *, advice: str = "") -> None:
+        text = without_secrets(text)
         said = f": {shorten(text)}" if text else ""
         super().__init__(f"{node}: HTTP status {status}{said}" + (f" ({advice})" if advice else ""))
         self.status = status
@@ -76,12 +87,15 @@ class Connection:
         largest: int = LARGEST_ANSWER,
     ) -> None:
         parts = _checked_url(url)
+        _hide_keys(parts)
         # A key of a paid service stands in the path or query, so messages show the host alone.
         self.node = f"{parts.scheme}://{parts.netloc}"
         self._url = url
         self._timeout = timeout
         self.retries = retries
         self._largest = largest
+        self._credentials = credentials
+        self._renewing = Lock()
         self._client = _client(parts, credentials, timeout)
 
     def get(self, path: str) -> bytes:
@@ -113,14 +127,28 @@ class Connection:
     def _patiently(self, url: str, body: bytes | None) -> Answer:
         """Send a request until it is answered, or the tries are used up."""
         for attempt in count():
+            sent = self._credentials
             tried = self._once(url, body)
+            if isinstance(tried, Answer) and tried.status == 401 and self._renewed(sent):
+                tried = self._once(url, body)
             if isinstance(tried, Answer) and not _is_busy(tried):
                 return tried
             if attempt >= self.retries:
-                raise SourceUnreachable(_unanswered(self.node, tried, attempt + 1))
+                raise NotAnswering(_unanswered(self.node, tried, attempt + 1))
             asked = tried.pause if isinstance(tried, Answer) else None
             time.sleep(pause_after(attempt) if asked is None else min(asked, LONGEST_PAUSE))
         raise AssertionError
+
+    def _renewed(self, sent: Credentials | None) -> bool:
+        """Take up the cookie that a node wrote since, when it was started again."""
+        with self._renewing:
+            if sent is self._credentials:
+                now = sent.renewed() if sent else None
+                if now is None:
+                    return False
+                self._client.auth = _auth(now)
+                self._credentials = now
+            return True  # or another thread has
 
     def _once(self, url: str, body: bytes | None) -> Answer | str:
         """Send a request; text says why there was no answer."""
@@ -150,7 +178,7 @@ class Connection:
             if size > self._largest:
                 raise self._too_large()
             if time.monotonic() > end:
-                raise SourceUnreachable(f"{self.node}: an answer took {10 * self._timeout:g} s")
+                raise NotAnswering(f"{self.node}: an answer took {10 * self._timeout:g} s")
             parts.append(part)
         return self._unpack(b"".join(parts), response.headers.get("content-encoding", "identity"))
 
@@ -185,7 +213,7 @@ class Connection:
             advice = f"set {COOKIE}, or {USER} and {PASSWORD}; see the node's rpcallowip"
             return AccessRefused(self.node, reply.status, "", advice=advice)
         if 300 <= reply.status < 400:
-            to = urlsplit(reply.moved_to).hostname or "another path"
+            to = _host_of(reply.moved_to) or "another path"
             return StatusError(
                 self.node, reply.status, "", advice=f"sent on to {to}, not followed: give that URL"
             )
@@ -207,11 +235,42 @@ def _checked_url(url: str) -> SplitResult:
         )
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise UsageError(
-            f"a node's URL begins with http:// or https:// and a host, not {shorten(url[:12])}..."
+            f"a node's URL begins with http:// or https:// and a host, not {parts.scheme[:12]!r}"
         )
     if any(ord(letter) <= 32 or ord(letter) == 127 for letter in url):
         raise UsageError(f"the URL of node {parts.hostname!r} holds a space or control character")
     return parts
+
+
+def _hide_keys(parts: SplitResult) -> None:
+    """Keep what may be a key of a paid service out of messages: in the path, in the query."""
+    keys = [part for part in parts.path.split("/") if len(part) >= SHORTEST_KEY]
+    keys += [value for _, value in parse_qsl(parts.query) if len(value) > 3]
+    keep_secret(parts.query, *keys)
+
+
+def shown_url(url: str) -> str:
+    """Write a node's URL without what may be secret in it: user and password, path and query.
+
+    >>> shown_url("https://me:hunter2@example.org/v3/0123456789")
+    'https://***@example.org/***'
+    """
+    scheme, there, rest = url.partition("://")
+    rest, _, fragment = rest.partition("#")
+    rest, _, query = rest.partition("?")
+    host, _, path = rest.partition("/")
+    _, at, host = host.rpartition("@")
+    hidden = "/***" if path or query or fragment else ""
+    return f"{scheme}{there}{'***@' if at else ''}{host}{hidden}"
+
+
+def _auth(credentials: Credentials) -> httpx2.Auth:
+    import httpx2
+
+    kind: Callable[[str, str], httpx2.Auth] = (
+        httpx2.DigestAuth if credentials.digest else httpx2.BasicAuth
+    )
+    return kind(credentials.user, credentials.password)
 
 
 def _client(parts: SplitResult, credentials: Credentials | None, timeout: float) -> httpx2.Client:
@@ -219,21 +278,23 @@ def _client(parts: SplitResult, credentials: Credentials | None, timeout: float)
         import httpx2
     except ImportError:
         raise UsageError("nodes need httpx2: pip install 'coinhaze[nodes]'") from None
-    # It logs whole URLs, keys of paid services with them, at level INFO.
-    logging.getLogger("httpx2").setLevel(logging.WARNING)
-    auth: httpx2.Auth | None = None
-    if credentials:
-        kind: Callable[[str, str], httpx2.Auth] = (
-            httpx2.DigestAuth if credentials.digest else httpx2.BasicAuth
-        )
-        auth = kind(credentials.user, credentials.password)
+    # They log whole URLs, keys of paid services with them, and headers, which may echo a password.
+    for name in ("httpx2", "httpcore2"):
+        logging.getLogger(name).setLevel(logging.WARNING)
     return httpx2.Client(
-        auth=auth,
+        auth=_auth(credentials) if credentials else None,
         timeout=timeout,
         follow_redirects=False,
         headers={"accept-encoding": "gzip"},
         trust_env=not _is_loopback(parts.hostname or ""),  # no proxy to this very machine
     )
+
+
+def _host_of(url: str) -> str | None:
+    try:
+        return urlsplit(url).hostname
+    except ValueError:
+        return None
 
 
 def _is_loopback(host: str) -> bool:
@@ -266,4 +327,5 @@ def _seconds(text: str) -> float | None:
 
 def start_of(body: bytes) -> str:
     """Give the beginning of an answer as text, for errors."""
-    return body[:200].decode("utf-8", "replace").strip()
+    text = without_secrets(body[:4096].decode("utf-8", "replace"))  # before it is cut
+    return text[:200].strip()

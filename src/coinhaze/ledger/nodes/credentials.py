@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+from base64 import b64encode
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from coinhaze.errors import InputError, UsageError
+from coinhaze.errors import InputError, UsageError, keep_secret
 
 USER, PASSWORD, COOKIE = "COINHAZE_RPC_USER", "COINHAZE_RPC_PASSWORD", "COINHAZE_RPC_COOKIE"
 
@@ -19,6 +20,11 @@ class Credentials:
     user: str = field(repr=False)
     password: str = field(repr=False)
     digest: bool = False
+    cookie: Path | None = field(default=None, compare=False)  # where they were read
+
+    def __post_init__(self) -> None:
+        pair = f"{self.user}:{self.password}"
+        keep_secret(self.password, pair, b64encode(pair.encode()).decode())
 
     @classmethod
     def from_cookie(cls, path: Path) -> Credentials:
@@ -31,7 +37,20 @@ class Credentials:
             raise InputError(f"{path}: the node's cookie cannot be read: {reason}") from None
         if not (user and colon and password):
             raise InputError(f"{path}: not a node's cookie: it should read user:password")
-        return cls(user, password)
+        return cls(user, password, cookie=path)
+
+    def renewed(self) -> Credentials | None:
+        """Read the cookie file again: a node that restarts writes another. None if it is the same.
+
+        None as well where they came from elsewhere, or the file is gone.
+        """
+        if self.cookie is None:
+            return None
+        try:
+            now = replace(Credentials.from_cookie(self.cookie), digest=self.digest)
+        except InputError:
+            return None
+        return None if now == self else now
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] | None = None) -> Credentials | None:

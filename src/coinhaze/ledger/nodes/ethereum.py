@@ -68,8 +68,11 @@ class EthereumNode:
         if raw == b"null":
             latest = decode(_text, self.rpc.call("eth_blockNumber"), "the latest block")
             number = quantity(latest, "the latest block", field="number", most=HIGHEST)
-            raw = self.rpc.call("eth_getBlockByNumber", hex(max(0, number - self.lag)), False)
-        header = decode(_header, raw, "the last block")
+            number = max(0, number - self.lag)
+            raw = self.rpc.call("eth_getBlockByNumber", hex(number), False)
+            header = decode_block(_header, raw, number)
+        else:
+            header = decode(_header, raw, "the last block")
         height = quantity(header.number, "the last block", field="number", most=HIGHEST)
         return height, str(header_row(header, height)["hash"])
 
@@ -88,26 +91,28 @@ class EthereumNode:
         first: int,
         last: int,
         *,
+        before: str = "",
         token: str | None = None,
         internal: bool = True,
         rewards: bool = True,
     ) -> Iterator[Batch]:
         """Read blocks, both ends included: transfers of a token, or every movement of ether.
 
-        Without `internal` what contracts send is left out, without `rewards` what miners made by
-        proof of work; where a node cannot tell them and they are not, it is refused.
+        The first follows the block `before`. Without `internal` what contracts send is left out,
+        without `rewards` what miners made by proof of work; where a node cannot tell them and they
+        are not, it is refused.
         """
         if not (0 <= first <= HIGHEST and 0 <= last <= HIGHEST):
             raise UsageError(f"blocks are counted from 0 to {HIGHEST}, not {first} to {last}")
         if token is not None:
-            yield from token_batches(self.rpc, first, last, token)
+            yield from token_batches(self.rpc, first, last, token, before=before)
             return
         chain = quantity(
             decode(_text, self.rpc.call("eth_chainId"), "the chain"), "the chain", field="its id"
         )
         asker = _Asker(self.rpc, mainnet_rewards=rewards and chain == MAINNET)
         asker.find_methods(max(first, 1), last, internal)
-        blocks, transfers, read, before = Rows("blocks"), Rows("transfers"), 0, ""
+        blocks, transfers, read = Rows("blocks"), Rows("transfers"), 0
         for height, answers in _ahead(asker.ask, range(first, last + 1), self.at_once):
             read += sum(map(len, answers[:4]))
             add_block(answers, height, blocks, transfers, chain=chain, rewards=rewards)
@@ -168,6 +173,10 @@ class _Asker:
             answers = self.rpc.batch(calls)
         trace = answers.pop() if traced else b""
         block = decode_block(block_decoder, answers[0], height)
+        if self.tracer == NESTED:
+            self._check_still_there(
+                height, block
+            )  # these traces do not say of which block they are
         receipts = answers[1] if self.all_receipts else self._receipts_one_by_one(block)
         # Some nodes write null for the receipts of a block without transactions.
         if receipts == b"null" and not block.transactions:
@@ -177,16 +186,22 @@ class _Asker:
             receipts,
             flat=trace if self.tracer == FLAT else b"",
             nested=trace if self.tracer == NESTED else b"",
-            uncles=self._uncles(height, block) if self.mainnet_rewards else (),
+            uncles=self._uncles(block) if self.mainnet_rewards else (),
         )
+
+    def _check_still_there(self, height: int, block: Block) -> None:
+        raw = self.rpc.call("eth_getBlockByNumber", hex(height), False)
+        now = decode_block(_header, raw, height).hash
+        if now.lower() != block.hash.lower():
+            raise ChainChanged(f"block {height}", "changed while it was read", value=now)
 
     def _receipts_one_by_one(self, block: Block) -> bytes:
         calls: list[Call] = [("eth_getTransactionReceipt", [t.hash]) for t in block.transactions]
         return b"[" + b",".join(self.rpc.batch(calls)) + b"]"
 
-    def _uncles(self, height: int, block: Block) -> list[bytes]:
-        method, count = "eth_getUncleByBlockNumberAndIndex", len(block.uncles or ())
-        return self.rpc.batch([(method, [hex(height), hex(k)]) for k in range(count)])
+    def _uncles(self, block: Block) -> list[bytes]:
+        method, count = "eth_getUncleByBlockHashAndIndex", len(block.uncles or ())
+        return self.rpc.batch([(method, [block.hash, hex(k)]) for k in range(count)])
 
 
 def _trace_params(method: str, height: int) -> list[object]:

@@ -12,8 +12,9 @@ from typing import TypeVar
 import msgspec
 import pyarrow as pa
 
-from coinhaze.errors import LedgerError, SourceUnreachable
+from coinhaze.errors import LedgerError
 from coinhaze.ledger.batches import Where
+from coinhaze.ledger.nodes.best_chain import BlockMissing
 
 ZERO_ADDRESS = "0x" + "0" * 40
 HIGHEST = 2**31 - 1
@@ -40,7 +41,7 @@ def decode(decoder: msgspec.json.Decoder[T], raw: bytes, where: str) -> T:
         return decoder.decode(raw)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise LedgerError(
-            where, f"an answer of another shape: {error}", value=raw[:60], fix="is it Ethereum's?"
+            where, f"an answer of another shape: {error}", value=raw[:400], fix="is it Ethereum's?"
         ) from None
 
 
@@ -75,7 +76,7 @@ def word(text: str | None, where: str, *, field: str) -> str:
 def decode_block(decoder: msgspec.json.Decoder[T], raw: bytes, height: int) -> T:
     """Decode a block or its header, saying so where the node has none."""
     if raw == b"null":
-        raise SourceUnreachable(f"block {height} is not there yet: is the node in step?")
+        raise BlockMissing(f"block {height} is not there yet: is the node in step?")
     return decode(decoder, raw, f"block {height}")
 
 

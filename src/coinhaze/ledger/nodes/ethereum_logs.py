@@ -12,7 +12,7 @@ import msgspec
 
 from coinhaze.errors import LedgerError, SourceUnreachable, UsageError
 from coinhaze.ledger.batches import Batch, Rows, gather
-from coinhaze.ledger.nodes.best_chain import ChainChanged
+from coinhaze.ledger.nodes.best_chain import ChainChanged, check_follows
 from coinhaze.ledger.nodes.connection import AccessRefused
 from coinhaze.ledger.nodes.ethereum_fields import (
     HIGHEST,
@@ -63,18 +63,24 @@ def check_token(token: str) -> str:
     return token
 
 
-def token_batches(rpc: JsonRpc, first: int, last: int, token: str) -> Iterator[Batch]:
+def token_batches(
+    rpc: JsonRpc, first: int, last: int, token: str, *, before: str = ""
+) -> Iterator[Batch]:
     """Read a token's transfers, with headers of the blocks that hold some and of stretches' ends.
 
-    Transfers of nothing and to oneself are among them.
+    Transfers of nothing and to oneself are among them. A chain that changes would leave out the
+    logs of its other branch: so a stretch must begin above the end of the one before, and its end
+    be the same block before its logs were read and after.
     """
     token = check_token(token)
     read = 0
-    for start, end, raw in log_stretches(rpc, first, last, token):
+    for start, end, raw, end_hash in log_stretches(rpc, first, last, token):
         read += len(raw)
         transfers, hashes = read_transfers(raw, token, start, end)
-        blocks = _headers(rpc, sorted({*hashes, end}))
-        times = _check_hashes(blocks, hashes)
+        lowest, blocks = _headers(rpc, [start]), _headers(rpc, sorted({*hashes, end}))
+        check_follows(lowest.columns["previous"][0], before, f"block {start}")
+        times = _check_hashes(blocks, {end: end_hash} | hashes)
+        before = str(blocks.columns["hash"][-1])
         transfers.columns["time"] = [times[h] for h in transfers.columns["height"]]
         tables = gather([blocks, transfers])
         yield Batch(tables, block_places(tables), read)
@@ -82,11 +88,15 @@ def token_batches(rpc: JsonRpc, first: int, last: int, token: str) -> Iterator[B
 
 def log_stretches(
     rpc: JsonRpc, first: int, last: int, token: str
-) -> Iterator[tuple[int, int, bytes]]:
-    """Give raw logs of stretches of blocks that follow each other."""
+) -> Iterator[tuple[int, int, bytes, str]]:
+    """Give raw logs of stretches of blocks that follow each other.
+
+    The hash is that of the last block, read before the logs were.
+    """
     span, calm = FIRST_SPAN, CALM
     while first <= last:
         end = min(last, first + span - 1)
+        end_hash = str(_headers(rpc, [end]).columns["hash"][0])
         try:
             raw = _get_logs(rpc, first, end, token)
         except AccessRefused:
@@ -97,7 +107,7 @@ def log_stretches(
             rpc.call("eth_chainId")  # a node that is gone raises here, once
             span, calm = (end - first + 1) // 2, 0
             continue
-        yield first, end, raw
+        yield first, end, raw, end_hash
         first, calm = end + 1, calm + 1
         if calm > CALM:
             span = min(2 * span, LONGEST_SPAN)

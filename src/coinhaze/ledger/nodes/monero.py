@@ -13,10 +13,10 @@ from typing import TypeVar
 
 import msgspec
 
-from coinhaze.errors import LedgerError, SourceUnreachable, UsageError
+from coinhaze.errors import LedgerError, NotAnswering, SourceUnreachable, UsageError, shorten
 from coinhaze.ledger.batches import Batch, Rows, gather
 from coinhaze.ledger.checks import whole_number
-from coinhaze.ledger.nodes.best_chain import ChainChanged, check_follows
+from coinhaze.ledger.nodes.best_chain import BlockMissing, ChainChanged, check_follows
 from coinhaze.ledger.nodes.monero_answers import (
     HIGHEST,
     Answer,
@@ -34,7 +34,7 @@ from coinhaze.ledger.nodes.monero_answers import (
     hash_of,
     read_spending,
 )
-from coinhaze.ledger.nodes.rpc import JsonRpc, RpcError, refused
+from coinhaze.ledger.nodes.rpc import JsonRpc, refused
 
 NO_SUCH_BLOCK = -2
 # What a restricted node answers at once.
@@ -76,9 +76,7 @@ class MoneroNode:
         for height in sorted(headers, reverse=True):
             try:
                 row = self._header_row(height)
-            except RpcError as error:
-                if error.code != NO_SUCH_BLOCK:
-                    raise
+            except BlockMissing:
                 continue
             if row["hash"] == headers[height].lower():
                 return height
@@ -89,11 +87,10 @@ class MoneroNode:
         answer = self._ask("get_block_header_by_height", HeaderAnswer, where, height=height)
         return block_row(answer.block_header, height)
 
-    def batches(self, first: int, last: int) -> Iterator[Batch]:
-        """Read blocks, both ends included."""
+    def batches(self, first: int, last: int, *, before: str = "") -> Iterator[Batch]:
+        """Read blocks, both ends included; the first follows the block `before`."""
         if not (0 <= first <= HIGHEST and 0 <= last <= HIGHEST):
             raise UsageError(f"blocks are counted from 0 to {HIGHEST}, not {first} to {last}")
-        before = ""
         self._known.clear()  # a reorganisation since would have numbered coins anew
         self._read = 0
         with ThreadPoolExecutor(self.at_once, thread_name_prefix="coinhaze-node") as pool:
@@ -102,6 +99,7 @@ class MoneroNode:
                 blocks = list(pool.map(self._block, heights))
                 tables = [Rows(n) for n in ("blocks", "transactions", "outputs", "rings")]
                 before = self._add(blocks, heights, before, tables)
+                self._check_still_there(heights[-1], before)
                 given = gather(tables)
                 yield Batch(
                     given,
@@ -144,6 +142,12 @@ class MoneroNode:
                     member = coins[number]
                     rings.add(**made, vin=vin, member_txid=member.txid, member_vout=member.vout)
         return before
+
+    def _check_still_there(self, height: int, name: str) -> None:
+        """Refuse a batch whose coins may have been numbered by another branch than its blocks'."""
+        now = self._header_row(height)["hash"]
+        if now != name:
+            raise ChainChanged(f"block {height}", "changed while it was read", value=now)
 
     def _block(self, height: int) -> Block:
         return self._ask("get_block", Block, f"block {height}", height=height)
@@ -202,7 +206,10 @@ class MoneroNode:
         raw = self.rpc.post("/json_rpc", body)
         reply = decode(raw, _Reply, where)
         if bytes(reply.error) not in (b"", b"null"):
-            raise refused(self.rpc.node, method, bytes(reply.error))
+            error = refused(self.rpc.node, method, bytes(reply.error))
+            if error.code == NO_SUCH_BLOCK:
+                raise BlockMissing(f"{error} (is the node in step?)")
+            raise error
         return self._checked(bytes(reply.result), kind, where)
 
     def _post(self, path: str, body: object, kind: type[T], where: str) -> T:
@@ -219,7 +226,8 @@ class MoneroNode:
                 " false: wait until it is in step, or start it without --bootstrap-daemon-address"
             )
         if said.status != "OK":
-            raise SourceUnreachable(f"{self.rpc.node}: {where}: the node says {said.status!r}")
+            fault = NotAnswering if said.status == "BUSY" else SourceUnreachable
+            raise fault(f"{self.rpc.node}: {where}: the node says {shorten(said.status)}")
         return decode(raw, kind, where)
 
 

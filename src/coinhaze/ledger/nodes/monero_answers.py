@@ -201,5 +201,5 @@ def decode(raw: bytes, kind: type[T], where: str) -> T:
         return msgspec.json.decode(raw, type=kind)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise LedgerError(
-            where, f"an answer of another shape: {error}", value=raw[:60], fix="is it monerod's?"
+            where, f"an answer of another shape: {error}", value=raw[:400], fix="is it monerod's?"
         ) from None

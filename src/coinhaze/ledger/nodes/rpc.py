@@ -12,10 +12,11 @@ from itertools import count
 
 import msgspec
 
-from coinhaze.errors import SourceUnreachable, shorten
+from coinhaze.errors import NotAnswering, SourceUnreachable, shorten, without_secrets
 from coinhaze.ledger.nodes.connection import Answer, Connection, pause_after, start_of
 
-WARMING_UP = -28
+# Of Bitcoin's family, and of monerod.
+WARMING_UP, CORE_BUSY = -28, -9
 
 Call = tuple[str, Sequence[object] | Mapping[str, object]]
 
@@ -26,10 +27,15 @@ class RpcError(SourceUnreachable):
     """A node's own refusal of a call: `code` and `message` as it gave them."""
 
     def __init__(self, node: str, method: str, code: int, message: str) -> None:
+        message = without_secrets(message)
         super().__init__(f"{node}: {method} refused: {shorten(message, 300)} (code {code})")
         self.method = method
         self.code = code
         self.message = message
+
+
+class WarmingUp(RpcError, NotAnswering):
+    """A node that is starting: it loads or checks its blocks."""
 
 
 class _Result(msgspec.Struct):
@@ -68,8 +74,8 @@ class JsonRpc(Connection):
             reply = self.send(body)
             try:
                 return self._results(reply, ids, [method for method, _ in calls])
-            except RpcError as error:
-                if error.code != WARMING_UP or attempt >= self.retries:
+            except WarmingUp:
+                if attempt >= self.retries:
                     raise
                 time.sleep(pause_after(attempt))
         raise AssertionError
@@ -122,4 +128,5 @@ def refused(node: str, method: str, error: bytes) -> RpcError:
         fault = msgspec.json.decode(error, type=_Fault)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return RpcError(node, method, 0, start_of(error))  # some servers put bare text there
-    return RpcError(node, method, fault.code, fault.message)
+    kind = WarmingUp if fault.code in (WARMING_UP, CORE_BUSY) else RpcError
+    return kind(node, method, fault.code, fault.message)

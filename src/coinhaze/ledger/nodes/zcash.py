@@ -116,10 +116,9 @@ class ZcashNode(ChainNode):
         if not self.network.startswith(("zcash", "unknown")):
             raise WrongNetwork(f"{rpc.node}: a node of {self.network}, not of Zcash")
 
-    def batches(self, first: int, last: int) -> Iterator[Batch]:
-        """Read blocks, both ends included, in their order."""
+    def batches(self, first: int, last: int, *, before: str = "") -> Iterator[Batch]:
+        """Read blocks, both ends included, in their order; the first follows the block `before`."""
         network = NETWORKS.get(self.network)
-        before = ""
         for some, read in self.stretches(self._ask, first, last):
             place = self._place(some)
             blocks = [decode_block(raw.body, place(n)) for n, raw in enumerate(some)]
@@ -139,7 +138,7 @@ def decode_block(raw: bytes, where: str) -> ZcashBlock:
         return _decoder.decode(raw)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         fix = "ask getblock for verbosity 2"
-        raise LedgerError(where, f"no block of Zcash: {error}", value=raw[:60], fix=fix) from None
+        raise LedgerError(where, f"no block of Zcash: {error}", value=raw[:400], fix=fix) from None
 
 
 def zcash_batch(
