@@ -5,12 +5,15 @@ from __future__ import annotations
 import shlex
 import time
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import click
 
 from coinhaze.cli.waiting import wait_counting, wait_for
+
+LONGEST_WAIT = 60.0  # seconds between attempts to reach a node that does not answer
 
 
 @click.command("ingest")
@@ -50,16 +53,27 @@ def command(sources: tuple[str, ...], output: Path, format_: str | None, **optio
             else:
                 _from_files(sources, store, format_)
         except KeyboardInterrupt:
-            click.echo(f"to go on where it stopped: {_again(sources, output, options)}", err=True)
+            again = _again(sources, output, format_, options)
+            click.echo(f"to go on where it stopped: {again}", err=True)
             raise
 
 
-def _again(sources: tuple[str, ...], output: Path, options: dict[str, Any]) -> str:
-    """Give the command that goes on; a node's store knows where it stands."""
-    more = ["--follow"] if options["keep_up"] else []
-    more += ["--to", str(options["last"])] if options["last"] is not None else []
-    more += ["--token", options["token"]] if options["token"] else []
-    return shlex.join(["coinhaze", "ingest", *sources, "-o", str(output), *more])
+def _again(
+    sources: tuple[str, ...], output: Path, format_: str | None, options: dict[str, Any]
+) -> str:
+    """Give the command that goes on, without what may be secret in a node's address."""
+    from coinhaze.ledger.follow import is_node
+    from coinhaze.ledger.nodes.connection import shown_url
+
+    shown = [shown_url(s) if is_node(s) else s for s in sources]
+    more = ["--format", format_] if format_ else []
+    for name, value in (("--from", "first"), ("--to", "last"), ("--token", "token")):
+        more += [name, str(options[value])] if options[value] is not None else []
+    more += ["--follow"] if options["keep_up"] else []
+    command = shlex.join(["coinhaze", "ingest", *shown, "-o", str(output), *more])
+    if shown == list(sources):
+        return command
+    return f"{command}\n(*** stands for a part of the address that may be secret: write it again)"
 
 
 def _from_files(sources: tuple[str, ...], store: Any, format_: str | None) -> None:
@@ -84,25 +98,40 @@ def _from_node(
     token: str | None,
     keep_up: bool,
 ) -> None:
+    from coinhaze.errors import NotAnswering
     from coinhaze.ledger.follow import PATIENCE, Followed, catch_up, open_node
 
     name, node = open_node(source)
     asking = {"token": token} if token else {}
+    outage = 0  # attempts since the node last answered
 
     def look(note: Callable[[int, int], None]) -> Followed:
         return catch_up(store, node, name=name, first=first, last=last, progress=note, **asking)
 
-    while True:
-        done = wait_counting("reading blocks", "blocks", look)
-        if done.rows or done.left_behind or not keep_up:
-            left = f"; {done.left_behind} blocks the chain has left" if done.left_behind else ""
-            click.echo(
-                f"wrote {store.path}: {done.rows:,} new rows, up to block {done.last}{left}",
-                err=True,
-            )
-        if not keep_up:
-            return
-        time.sleep(PATIENCE)
+    with closing(node.rpc):
+        while True:
+            try:
+                done = wait_counting("reading blocks", "blocks", look)
+            except NotAnswering as error:
+                if not keep_up:
+                    raise
+                if not outage:
+                    click.echo(f"{error}; waiting until it answers again", err=True)
+                time.sleep(min(PATIENCE * 2**outage, LONGEST_WAIT))
+                outage += 1
+                continue
+            if outage:
+                click.echo(f"{name}: answers again", err=True)
+                outage = 0
+            if done.rows or done.left_behind or not keep_up:
+                left = f"; {done.left_behind} blocks the chain has left" if done.left_behind else ""
+                click.echo(
+                    f"wrote {store.path}: {done.rows:,} new rows, up to block {done.last}{left}",
+                    err=True,
+                )
+            if not keep_up:
+                return
+            time.sleep(PATIENCE)
 
 
 def _share(note: Callable[[float], None]) -> Callable[[int, int], None]:

@@ -118,12 +118,19 @@ def _report(
         suggestion=None if amount is None else suggest_coins(wallet, amount),
         made_by={
             "software": f"coinhaze {__version__}",
-            "command": " ".join(["coinhaze", *sys.argv[1:]]),
+            "command": _command(),
             "inputs": input_digests(inputs),
             "settings": wallet.chain.settings,
             "notes": list(notes),
         },
     )
+
+
+def _command() -> str:
+    """Give the command, without what may be secret in a node's address."""
+    from coinhaze.ledger.nodes.connection import shown_url
+
+    return " ".join(["coinhaze", *(shown_url(a) if _is_node(a) else a for a in sys.argv[1:])])
 
 
 def _is_node(source: str) -> bool:

@@ -97,16 +97,20 @@ class Daemon:
 @contextmanager
 def bitcoin_daemon(program: str, *options: str) -> Iterator[Daemon]:
     """Start a regtest node of Bitcoin's family and a wallet in it."""
-    path, port = find_program(program), free_port()
-    with quick_folder() as folder:
-        command = [path, "-regtest", f"-datadir={folder}", f"-rpcport={port}", "-server"]
-        command += ["-listen=0", "-dnsseed=0", "-fallbackfee=0.0001", "-printtoconsole=0"]
-        with running([*command, *options], folder) as process:
-            url = f"http://127.0.0.1:{port}"
-            with _when_ready(process, url, folder) as rpc:
-                daemon = Daemon(rpc, url, folder)
-                daemon.ask("createwallet", "purse")
-                yield daemon
+    with quick_folder() as folder, started(program, folder, free_port(), *options) as daemon:
+        daemon.ask("createwallet", "purse")
+        yield daemon
+
+
+@contextmanager
+def started(program: str, folder: Path, port: int, *options: str) -> Iterator[Daemon]:
+    """Start a regtest node of Bitcoin's family in a folder; another may have run there before."""
+    command = [find_program(program), "-regtest", f"-datadir={folder}", f"-rpcport={port}"]
+    command += ["-server", "-listen=0", "-dnsseed=0", "-fallbackfee=0.0001", "-printtoconsole=0"]
+    with running([*command, *options], folder) as process:
+        url = f"http://127.0.0.1:{port}"
+        with _when_ready(process, url, folder) as rpc:
+            yield Daemon(rpc, url, folder)
 
 
 def _when_ready(
