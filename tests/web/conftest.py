@@ -117,7 +117,7 @@ def browsing(chromium: Any) -> Iterator[Browsing]:
 def axe() -> str:
     """The script of axe-core, which judges a page's accessibility."""
     nodes = Path(os.environ.get("COINHAZE_NODES", Path.home() / ".cache" / "coinhaze-nodes"))
-    usual = nodes / "axe" / "node_modules" / "axe-core" / "axe.min.js"
+    usual = nodes / "npm" / "node_modules" / "axe-core" / "axe.min.js"
     path = Path(os.environ.get("COINHAZE_AXE", usual))
     if not path.is_file():
         pytest.skip(f"axe-core is not installed: {path} is not there")

@@ -1,13 +1,7 @@
-"""Anvil on loopback, a few lines of assembler for its contracts, and made-up answers of nodes.
-
-Anvil comes by `npm i --prefix "$COINHAZE_NODES" @foundry-rs/anvil`; COINHAZE_NODES is
-~/.cache/coinhaze-nodes unless set.
-"""
+"""Anvil on loopback, a few lines of assembler for its contracts, and made-up answers of nodes."""
 
 from __future__ import annotations
 
-import os
-import shutil
 import subprocess
 import time
 from collections.abc import Iterator
@@ -16,11 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-import pytest
 
 from coinhaze.errors import SourceUnreachable
 from coinhaze.ledger.nodes.rpc import JsonRpc
-from ledger.nodes.daemons import free_port, running
+from ledger.nodes.daemons import find_program, free_port, running
 
 MINER = "0x" + "c0" * 20
 OPCODES = {
@@ -134,20 +127,12 @@ class Anvil:
         return int(self("eth_getBalance", account, hex(height)), 16)
 
 
-def find_anvil() -> str:
-    folder = Path(os.environ.get("COINHAZE_NODES") or Path.home() / ".cache/coinhaze-nodes")
-    packed = folder / "node_modules/@foundry-rs/anvil-linux-amd64/bin"
-    found = shutil.which("anvil", path=f"{folder / 'bin'}{os.pathsep}{packed}")
-    if not found:
-        pytest.skip(f"no Anvil in {folder}: npm i --prefix {folder} @foundry-rs/anvil")
-    return found
-
-
 @contextmanager
 def running_anvil(folder: Path, *options: str) -> Iterator[Anvil]:
     """Start a chain, and stop it at the end of the block."""
     port = str(free_port())
-    command = [find_anvil(), "--host", "127.0.0.1", "--port", port, "--no-mining", *options]
+    command = [find_program("anvil"), "--host", "127.0.0.1", "--port", port, "--no-mining"]
+    command += options
     with running(command, folder) as process:
         anvil = _connect(f"http://127.0.0.1:{port}", process)
         with anvil.rpc:
