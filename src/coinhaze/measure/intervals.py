@@ -40,12 +40,26 @@ def slack_from_total(error: Floats, sources: Floats) -> Floats:
     return np.where(t < 0.5, slack, np.log2(n))
 
 
-def slack_from_each(error: float, bits: Floats) -> Floats:
+def slack_from_walks(expected: Floats, most: Floats, sources: Floats) -> Floats:
+    """Bound the change of entropy when the chances of walks change by relative errors.
+
+    `expected` is the error of a walk on average, `most` that of the worst one. Probabilities change
+    by at most `expected` in all, and where the walks end that bring it is not far from where all
+    walks end: see docs/accuracy.md.
+    """
+    some = np.where(expected > 0, expected, 1.0)
+    apart = np.log2(np.maximum(most / some, 1.0))
+    n = np.maximum(sources, 1)
+    slack = 1.01 * expected * (np.log2(n) + apart + LOG2_E + 0.02)
+    return np.where(most <= 0.01, slack, np.log2(np.maximum(n, 2)))
+
+
+def slack_from_each(error: Floats, bits: Floats) -> Floats:
     """Bound the change of entropy when each probability changes by at most this relative error.
 
     The derivative of -p log2 p is -(log2 p + log2 e), so p times it adds up to at most H + log2 e.
     """
-    grown = error / max(1.0 - error, 0.5)
+    grown = error / np.maximum(1.0 - error, 0.5)
     return grown * (bits + LOG2_E) * (1 + grown)
 
 

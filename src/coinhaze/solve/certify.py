@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 
@@ -12,13 +11,12 @@ from coinhaze.errors import AccuracyError, UsageError
 from coinhaze.ledger.amounts import Floats, Ints
 from coinhaze.measure import Scores
 from coinhaze.measure.entropy import conditional, renyi_from_power
-from coinhaze.measure.intervals import at_least, slack_from_each, slack_from_total, surprise
+from coinhaze.measure.intervals import at_least, surprise
 from coinhaze.measure.scores import not_reached
 from coinhaze.solve.asked import Asked
 from coinhaze.solve.columns import Columns
 from coinhaze.solve.factor import ROUNDING
-from coinhaze.solve.reduce import ENTRY_ERROR
-from coinhaze.solve.stream_kernels import WIDTH
+from coinhaze.solve.rounding import Rounding, summing, terms_of
 from coinhaze.solve.sums import Sums
 
 CERTIFICATE = 1e-9
@@ -34,6 +32,7 @@ def certified(
     *,
     counted: bool = True,
     by_fours: bool = False,
+    rounding: Rounding | None = None,
     method: str,
     width: float,
     renyi: Sequence[float],
@@ -44,19 +43,22 @@ def certified(
     A broken law leaves nothing to trust; the error of a wide interval carries the scores.
 
     `counts` are the sources of each scored state, or at least as many if they are not `counted`;
-    `by_fours` tells that rows were added up four at a time.
+    `by_fours` tells that rows were added up four at a time, in tiles; `rounding` how far the
+    solve can have rounded, if that is not what a factor's solve does.
     """
     chain = asked.chain
     found = sums.mass + sums.elsewhere
     check_mass(found + sums.missing)
     conservation = None if weights is None else check_conservation(asked, columns, weights)
     bits = sums.entropy + surprise(sums.elsewhere) + sums.prior
-    rounding = _rounding(asked, by_fours=by_fours)
-    low, high = intervals(columns, sums, bits, counts, rounding)
+    if rounding is None:
+        rounding = Rounding.of_factor(asked, by_fours=by_fours)
+    terms = terms_of(columns, counts, by_fours=by_fours)
+    low, high = intervals(sums, bits, counts, rounding, terms)
     spread = asked.spread
     exposure = low_exposure = high_exposure = None
     if chain.listed:
-        bounds = exposure_interval(columns, sums, counts, rounding)
+        bounds = exposure_interval(sums, rounding, terms)
         clean = False if chain.clean is None else chain.clean[asked.rows]
         exposure, low_exposure, high_exposure = (
             np.where(clean, 0.0, spread(v)) for v in (np.minimum(sums.mass, 1.0), *bounds)
@@ -151,56 +153,22 @@ def check_conservation(asked: Asked, columns: Columns, weights: Floats) -> float
     return error
 
 
-class _Rounding(NamedTuple):
-    """How far rounding can change rows of B."""
-
-    total: Floats  # each scored row, in total ...
-    each: float  # ... and each of its probabilities, relative to itself
-
-
-def _rounding(asked: Asked, *, by_fours: bool) -> _Rounding:
-    factor = asked.factor
-    walks = factor.roundings(by_fours=by_fours, walks=True) * ROUNDING
-    each = factor.roundings(by_fours=by_fours) * ROUNDING
-    return _Rounding(1.01 * factor.solve(walks)[asked.scored], 1.01 * float(each.sum()))
-
-
-def exposure_interval(
-    columns: Columns, sums: Sums, sources: Floats, rounding: _Rounding
-) -> tuple[Floats, Floats]:
+def exposure_interval(sums: Sums, rounding: Rounding, terms: Floats) -> tuple[Floats, Floats]:
     """Bound how much of each row ends in listed outcomes.
 
     Both proofs of `intervals` bound a sum of probabilities as they are: a row changes by so much
     in total, and each of its probabilities by so much of itself.
     """
-    by_each = rounding.each / max(1.0 - rounding.each, 0.5) * sums.mass
-    slack = np.minimum(rounding.total, by_each)
-    slack = slack + 4 * _terms(columns, sources) * ROUNDING * sums.mass
+    slack = rounding.of_share(sums.mass) + 4 * terms * ROUNDING * sums.mass
     low = np.clip(sums.mass - slack, 0.0, 1.0)
     return low, np.clip(sums.mass + sums.missing * (1 + 1e-9) + slack, 0.0, 1.0)
 
 
-def _terms(columns: Columns, sources: Floats) -> Floats:
-    # A tile's terms, then tile by tile, a few roundings each. Inner entropies of columns err by
-    # the moves behind their gates. Logarithms are right to 2e-14 each, 150 roundings.
-    terms: Floats = -(-sources // WIDTH) + WIDTH + ENTRY_ERROR + columns.inner_error + 40
-    return terms
-
-
 def intervals(
-    columns: Columns, sums: Sums, bits: Floats, sources: Floats, rounding: _Rounding
+    sums: Sums, bits: Floats, sources: Floats, rounding: Rounding, terms: Floats
 ) -> tuple[Floats, Floats]:
-    """Bound the entropy of each row: what was dropped, and rounding.
-
-    Two proofs bound rounding, and the narrower interval is taken. An error of relative size c in
-    one state's moves changes each probability by at most 2c (every spanning forest of the chain
-    uses one move of each state), and changes the row of a walk by at most 2c in total for each
-    time it visits that state. See docs/accuracy.md.
-    """
-    by_total = slack_from_total(rounding.total, sources)
-    by_each = slack_from_each(rounding.each, bits)
-    # Adding up -p log2 p.
-    slack = np.minimum(by_total, by_each) + 4 * _terms(columns, sources) * ROUNDING * (bits + 2)
+    """Bound the entropy of each row: what was dropped, and rounding."""
+    slack = rounding.of_bits(bits, sources) + summing(terms, bits)
     # What was dropped is itself known to a relative 1e-9 at least: it is a sum like any other.
     slack = slack + sums.slack + 1e-9 * (sums.missing + sums.above)
     missing = np.clip(sums.missing, 0.0, 1.0)

@@ -22,7 +22,7 @@ from coinhaze.measure import Scores
 from coinhaze.solve.asked import Asked
 from coinhaze.solve.certify import plain_orders
 from coinhaze.solve.eliminate import eliminate
-from coinhaze.solve.exact import exact_method, width_of
+from coinhaze.solve.exact import exact_method, foreseen, width_of
 from coinhaze.solve.fold import Folded, fold
 from coinhaze.solve.lists import ENTRY, MEMORY
 from coinhaze.solve.progress import Progress
@@ -41,11 +41,12 @@ TRIES = 1.5
 
 
 class Estimate(NamedTuple):
-    """Seconds a solve will take, and the bytes its workspaces need; NaN if nobody knows."""
+    """Seconds a solve will take, bytes its workspaces need, widest interval; NaN if unknown."""
 
     seconds: float
     memory: float
     method: str | None = None  # where the estimate shows that another one will be taken
+    width: float = math.nan  # bound on the widest interval, in bits, where it is known
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,6 +75,7 @@ class Plan:
     method: str
     seconds: float
     memory: float
+    width: float  # no interval will be wider, in bits; NaN if unknown
 
     def lines(self) -> list[str]:
         """Say it in a few lines."""
@@ -87,6 +89,9 @@ class Plan:
             f"memory    about {in_words(self.memory)} at its peak"
             if known
             else "memory    unknown",
+            "width     unknown"
+            if math.isnan(self.width)
+            else f"width     at most {self.width:.1e} bits",
         ]
 
 
@@ -103,6 +108,7 @@ def plan_of(chain: AbsorbingChain, rows: Ints, choice: Choice) -> Plan:
         method=estimate.method or choice.method,
         seconds=estimate.seconds,
         memory=max(memory_peak(), memory_now() + estimate.memory),
+        width=estimate.width,
     )
 
 
@@ -219,21 +225,21 @@ def _exact(folded: Folded, renyi: Sequence[float], budget: Budget) -> Estimate:
     if cost is not None:
         workers = workers_for(2, budget.threads)
         memory = min(cost.alive * ENTRY, budget.room(MEMORY))
-        return Estimate(cost.seconds / workers, memory)
+        return Estimate(cost.seconds / workers, memory, width=foreseen(folded))
     seconds = time_tiles(asked, columns, orders, budget=budget)
     workers = workers_for(-(-len(columns) // WIDTH), budget.threads)
     # A tile of every inner state, and the sums of a few tiles that wait to be added up.
     each = 8.0 * WIDTH * asked.factor.inner + 2 * 96 * len(asked.scored)
-    return Estimate(seconds, workers * each)
+    return Estimate(seconds, workers * each, width=foreseen(folded))
 
 
 def _dropping(folded: Folded, width: float, over: Over, budget: Budget) -> Estimate:
     """Foresee what dropping takes; or take exact scores, if cheaper."""
     asked = folded.asked
     most = folded.cost.seconds / (DROP_NS * 1e-9)
-    foreseen = Truncation.of(folded, over=over).foresee(width, over=over, most=most, budget=budget)
-    if foreseen is None:
+    coarse = Truncation.of(folded, over=over).foresee(width, over=over, most=most, budget=budget)
+    if coarse is None:
         return _exact(folded, (), budget)._replace(method=exact_method(asked))
     workers = workers_for(AT_ONCE, budget.threads)
-    seconds = TRIES * foreseen.entries * DROP_NS * 1e-9 / workers
-    return Estimate(seconds, AT_ONCE * foreseen.memory)
+    seconds = TRIES * coarse.entries * DROP_NS * 1e-9 / workers
+    return Estimate(seconds, AT_ONCE * coarse.memory, width=width if over == "worst" else math.nan)

@@ -19,11 +19,15 @@ from coinhaze.ledger.amounts import Bools, Floats, Ints
 from coinhaze.measure.intervals import surprise
 from coinhaze.solve.asked import Asked
 from coinhaze.solve.columns_kernels import exact_sums, fold_states, number_groups
+from coinhaze.solve.exact_moves import exact_moves
+from coinhaze.solve.fine_kernels import fold_visits
 from coinhaze.solve.priors import Priors
 from coinhaze.solve.reduce import Reduced
 
 # A source visited less often than this for each visit to its gate stays a column by itself.
 FAINT = 1e-280
+# Where roundings on the way from a gate may add up to more than this, visits are found to 106 bits.
+MOST_ERROR = 200.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,6 +57,13 @@ def columns_of(asked: Asked, orders: Floats, *, fold: bool = True) -> Columns:
         gate, visits, error = fold_states(
             reduced.indptr, reduced.indices, reduced.data, reduced.entry_error, begun, FAINT
         )
+        if error.max(initial=0.0) > MOST_ERROR:
+            exact = exact_moves(chain, reduced)
+            if exact is not None:
+                moves = reduced.indptr, reduced.indices, exact.value, exact.low
+                visits = fold_visits(*moves, begun, gate)
+                # Pairs err by nothing; moves of leaves that are none are made at most once.
+                error = np.full(n, float(exact.error.max(initial=0.0)) + 2.0)
         # A source that stands for many origins stays a column by itself.
         if chain.history:
             many = np.isin(outcome, list(chain.history))

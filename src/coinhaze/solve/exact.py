@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 
 import numpy as np
@@ -13,14 +14,20 @@ from coinhaze.measure import Scores
 from coinhaze.measure.intervals import surprise
 from coinhaze.solve.asked import Asked
 from coinhaze.solve.certify import certified, plain_orders
+from coinhaze.solve.fine import Fine, fine, plain_roundings
 from coinhaze.solve.fold import Folded, fold
 from coinhaze.solve.lists import MEMORY, list_sums
 from coinhaze.solve.progress import Progress, silent
+from coinhaze.solve.rounding import Rounding, foreseen_width
 from coinhaze.solve.stream import stream_sums
 from coinhaze.solve.sums import Sums
 from coinhaze.solve.workers import UNLIMITED, Budget
 
+LOG = logging.getLogger(__name__)
 EXACT_WIDTH = 1e-9
+# Where rounding alone could make intervals wider than this, more care is taken.
+NARROW = 9e-11
+CARE = (False, True)  # in units; and with long chains that carry along what their sums lose
 # Counting sources may take this many words of bit sets: a minute or so.
 MOST_WORDS = 1e11
 
@@ -54,6 +61,14 @@ def score_exactly(
     asked, columns = folded.asked, folded.columns
     counts, counted = folded.sources(most_words=MOST_WORDS)
     lists = folded.cost.lists
+    rounding, scaled = rounding_of(folded, counts)
+    expected = foreseen_width(rounding, columns, counts, by_fours=lists is None)
+    if expected > width:
+        LOG.warning(
+            "rounding may leave intervals up to %.1e bits wide, above the requested %.0e",
+            expected,
+            width,
+        )
     if lists is not None:
         memory = budget.room(MEMORY)
         sums, weights = list_sums(
@@ -66,8 +81,14 @@ def score_exactly(
             progress=progress,
         )
     else:
-        sums, weights = stream_sums(asked, columns, orders, budget=budget, progress=progress)
-        add_missing(asked, sums, counts)
+        if scaled is None:
+            sums, weights = stream_sums(asked, columns, orders, budget=budget, progress=progress)
+            add_missing(asked, sums, counts)
+        else:
+            sums, weights = stream_sums(
+                scaled.asked, columns, orders, budget=budget, progress=progress
+            )
+            scaled.restore(sums, orders)
     return certified(
         asked,
         columns,
@@ -75,11 +96,41 @@ def score_exactly(
         counts,
         counted=counted,
         by_fours=lists is None,
+        rounding=rounding,
         method=method or exact_method(asked),
         width=width,
         renyi=renyi,
         weights=weights if chain.conserves else None,
     )
+
+
+def foreseen(folded: Folded) -> float:
+    """Bound the widest interval of exact scores before they are solved for."""
+    counts, _ = folded.sources()
+    rounding, _ = rounding_of(folded, counts)
+    by_fours = folded.cost.lists is None
+    return foreseen_width(rounding, folded.columns, counts, by_fours=by_fours)
+
+
+def rounding_of(folded: Folded, counts: Floats) -> tuple[Rounding, Fine | None]:
+    """Bound the rounding of a solve; where tiles would be wide, with rows in units of their own.
+
+    Each way takes more care than the one before: as it is, scaled, and with long chains that
+    carry along what their sums lose.
+    """
+    asked, columns = folded.asked, folded.columns
+    by_fours = folded.cost.lists is None
+    if not (asked.reduced.acyclic and by_fours):
+        return Rounding.of_factor(asked, by_fours=by_fours), None
+    rounding, scaled = Rounding.of_walks(*plain_roundings(asked, columns)), None
+    for carry in CARE:
+        if foreseen_width(rounding, columns, counts, by_fours=True) <= NARROW:
+            break
+        finer = fine(asked, columns, carry=carry)
+        if finer is None:
+            break
+        rounding, scaled = Rounding.of_walks(finer.expected, finer.most), finer
+    return rounding, scaled
 
 
 def exact_method(asked: Asked) -> str:

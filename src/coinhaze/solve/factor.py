@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -65,6 +65,9 @@ class Factor:
     inner_blocks: int
     row_error: Floats  # bound on each row's relative rounding error, times 2^53
     cores: dict[int, Core]  # by block
+    # Of places in chains that carry what sums lose: the one before, and the chain's number.
+    before: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    chain: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
 
     def __len__(self) -> int:
         return len(self.pivot)
@@ -119,8 +122,10 @@ class Factor:
         values = [
             a if a.dtype.kind == "i" else a.astype(x.dtype, copy=False) for a in self.arrays()
         ]
+        lost = np.zeros((int(self.chain.max(initial=-1)) + 1, x.shape[1]), dtype=x.dtype)
+        carried = (self.before, self.chain, lost)
         for stretch in self._stretches(self.inner_blocks):
-            solve_tile(*values, *stretch.blocks, needed, x, live)
+            solve_tile(*values, *stretch.blocks, needed, x, live, *carried)
             core = stretch.core
             if core is not None and np.any(live[stretch.part]):
                 x[stretch.part][~live[stretch.part]] = 0.0
@@ -128,6 +133,11 @@ class Factor:
                 core.solve(x[stretch.part])
             if core is not None:
                 solve_tile_back(*values, stretch.blocks[1], needed, x, live)
+
+    def carrying(self, before: Ints, chain: Ints) -> Factor:
+        """Give the factors of an acyclic chain with chains of states that carry what sums lose."""
+        before, chain = before[self.back], chain[self.back]
+        return replace(self, before=np.where(before < 0, -1, self.place[before]), chain=chain)
 
     def visits(self, start: int) -> Floats:
         """Give the expected visits to every state of a walk from one state."""

@@ -41,15 +41,18 @@ def stream_sums(
     starts = range(0, len(columns), WIDTH)
     tiles = Tiles.of(asked, columns, orders, budget=budget)
     total, workers = tiles.total, len(tiles.workspaces)
+    lost = np.zeros((3, len(asked.scored)))
     with ThreadPoolExecutor(workers) as pool:
         # Tiles are handed out a few at a time: their sums wait in memory to be added in order.
         for batch in range(0, len(starts), 2 * workers):
             some = starts[batch : batch + 2 * workers]
             for first, (part, weighed) in zip(some, pool.map(tiles.solve, some), strict=True):
-                add_tile(*total.arrays()[:7], *part.arrays()[:7])
+                add_tile(*total.arrays()[:7], *part.arrays()[:7], lost)
                 tiles.parts.append(part)
                 tiles.weights[first : first + WIDTH] += weighed[: len(columns) - first]
             progress(min(1.0, (batch + 2 * workers) / max(len(starts), 1)))
+    for values, less in zip((total.entropy, total.mass, total.prior), lost, strict=True):
+        values += less
     return total, tiles.weights
 
 

@@ -12,6 +12,8 @@ from llvmlite import ir
 from numba import njit, types
 from numba.extending import intrinsic
 
+from coinhaze.solve.pairs_kernels import two_sum
+
 WIDTH = 64
 
 _LN2 = math.log(2.0)
@@ -191,6 +193,33 @@ def gather(rows, i, fresh, begin, end, at, values, x, live):
     return fresh and held == 0
 
 
+@njit(cache=True, nogil=True, error_model="numpy")
+def _gather_carrying(i, begin, end, at, values, x, live, before, lost):
+    """Add rows of x up as `gather` does, `lost` taking what the sums since its chain began lose.
+
+    The move to the state before is a power of two, so that its product loses nothing.
+    """
+    if not live[i]:
+        x[i, :] = 0.0
+    for e in range(begin, end):
+        if at[e] == before and live[before]:
+            for k in range(WIDTH):
+                total, less = two_sum(values[e] * x[before, k], x[i, k])
+                x[i, k] = total
+                lost[k] = values[e] * lost[k] + less
+    for e in range(begin, end):
+        j = at[e]
+        if j != before and live[j]:
+            for k in range(WIDTH):
+                total, less = two_sum(x[i, k], values[e] * x[j, k])
+                x[i, k] = total
+                lost[k] += less
+    for k in range(WIDTH):
+        total = x[i, k] + lost[k]
+        lost[k] += x[i, k] - total
+        x[i, k] = total
+
+
 @njit(cache=True, nogil=True, inline="always")
 def _any_live(begin, end, at, live):
     found = False
@@ -216,12 +245,13 @@ def _tile_back(upper, upper_at, upper_v, pivot, start, end, needed, x, live):
 @njit(cache=True, nogil=True, error_model="numpy")
 def solve_tile(
     lower, lower_at, lower_v, upper, upper_at, upper_v, pivot, block_start, first, last, needed,
-    x, live,
+    x, live, before, chain, lost,
 ):  # fmt: skip
     """Go forward and back through the blocks first .. last - 1, and forward through `last`.
 
     Rows that are not live are zero; those not needed are left out on the way back. Blocks end
-    where x does: leaves have no row.
+    where x does: leaves have no row. States of a `chain` carry along what their sums lose; without
+    any, `before` and `chain` are empty.
     """
     for b in range(first, min(last + 1, len(block_start) - 1)):
         start, end = block_start[b], block_start[b + 1]
@@ -229,7 +259,13 @@ def solve_tile(
             break
         for i in range(start, end):
             if _any_live(lower[i], lower[i + 1], lower_at, live):
-                gather(x, i, not live[i], lower[i], lower[i + 1], lower_at, lower_v, x, live)
+                if i < len(before) and before[i] >= 0:
+                    _gather_carrying(
+                        i, lower[i], lower[i + 1], lower_at, lower_v, x, live, before[i],
+                        lost[chain[i]],
+                    )  # fmt: skip
+                else:
+                    gather(x, i, not live[i], lower[i], lower[i + 1], lower_at, lower_v, x, live)
                 live[i] = True
         if b < last and (end - start > 1 or pivot[start] != 1.0):
             _tile_back(upper, upper_at, upper_v, pivot, start, end, needed, x, live)
@@ -362,13 +398,20 @@ def pass_leaves_on(lower, lower_at, lower_v, own, column, inner, excess, weights
 @njit(cache=True, nogil=True)
 def add_tile(
     entropy, mass, prior, top, top_column, powers, at_elsewhere,
-    e, m, q, t, c, w, a,
+    e, m, q, t, c, w, a, lost,
 ):  # fmt: skip
-    """Add one tile's sums to all; of equal largest entries the earlier tile's stays."""
+    """Add one tile's sums to all; of equal largest entries the earlier tile's stays.
+
+    `lost` takes what the sums of entropy, mass and prior lose.
+    """
     for r in range(len(entropy)):
-        entropy[r] += e[r]
-        mass[r] += m[r]
-        prior[r] += q[r]
+        if m[r] > 0.0:
+            entropy[r], less = two_sum(entropy[r], e[r])
+            lost[0, r] += less
+            mass[r], less = two_sum(mass[r], m[r])
+            lost[1, r] += less
+            prior[r], less = two_sum(prior[r], q[r])
+            lost[2, r] += less
         at_elsewhere[r] += a[r]
         if t[r] > top[r]:
             top[r] = t[r]

@@ -1,0 +1,56 @@
+"""Arithmetic with numbers of 106 bits: the unevaluated sum of two floats, the second far smaller.
+
+Each operation on numbers that are not negative errs by less than 2^-100 of its result.
+Slow twin in the tests: fractions (tests/solve/test_fine.py).
+"""
+
+from __future__ import annotations
+
+from numba import njit
+
+_SPLIT = 134217729.0  # 2^27 + 1
+
+
+@njit(cache=True, nogil=True, inline="always", error_model="numpy")
+def two_sum(a, b):
+    """Give a + b rounded, and what rounding lost: exact together."""
+    total = a + b
+    part = total - a
+    return total, (a - (total - part)) + (b - part)
+
+
+@njit(cache=True, nogil=True, inline="always", error_model="numpy")
+def two_product(a, b):
+    """Give a * b rounded, and what rounding lost: exact together within the range of floats."""
+    product = a * b
+    big = _SPLIT * a
+    a_high = big - (big - a)
+    a_low = a - a_high
+    big = _SPLIT * b
+    b_high = big - (big - b)
+    b_low = b - b_high
+    lost = ((a_high * b_high - product) + a_high * b_low + a_low * b_high) + a_low * b_low
+    return product, lost
+
+
+@njit(cache=True, nogil=True, inline="always", error_model="numpy")
+def add_pairs(a, a_low, b, b_low):
+    """Add two pairs."""
+    total, lost = two_sum(a, b)
+    return two_sum(total, lost + (a_low + b_low))
+
+
+@njit(cache=True, nogil=True, inline="always", error_model="numpy")
+def multiply_pairs(a, a_low, b, b_low):
+    """Multiply two pairs."""
+    product, lost = two_product(a, b)
+    return two_sum(product, lost + (a * b_low + a_low * b))
+
+
+@njit(cache=True, nogil=True, inline="always", error_model="numpy")
+def divide_pairs(a, a_low, b, b_low):
+    """Divide two pairs."""
+    first = a / b
+    product, lost = two_product(first, b)
+    rest = (((a - product) - lost) + a_low) - first * b_low
+    return two_sum(first, rest / b)
