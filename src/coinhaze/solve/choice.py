@@ -89,9 +89,7 @@ class Plan:
             f"memory    about {in_words(self.memory)} at its peak"
             if known
             else "memory    unknown",
-            "width     unknown"
-            if math.isnan(self.width)
-            else f"width     at most {self.width:.1e} bits",
+            *([] if math.isnan(self.width) else [f"width     at most {self.width:.1e} bits"]),
         ]
 
 
