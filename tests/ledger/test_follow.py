@@ -91,6 +91,15 @@ def test_a_store_goes_on_where_it_stands(tmp_path: Path) -> None:
         assert any("follow the one below" in line for line in verify(store))
 
 
+def test_a_store_says_how_far_a_node_is_in_and_leaves_no_gap() -> None:
+    with Store(None) as store:
+        catch_up(store, Chain(10), name="node", last=7)
+        assert [source.rows for source in store.sources()] == [8]
+        with pytest.raises(UsageError, match="from 9 on would leave a gap; begin with 8"):
+            catch_up(store, Chain(20), name="node", first=9)
+        assert catch_up(store, Chain(20), name="node", first=8).last == 19
+
+
 @pytest.mark.parametrize("depth", [1, 2, 6, 100, 999])
 def test_a_branch_left_behind_is_replaced(tmp_path: Path, depth: int) -> None:
     chain = Chain(1100)

@@ -21,8 +21,9 @@ import coinhaze
 from coinhaze.errors import InputError, LedgerError, UsageError
 from coinhaze.ledger import CoinLedger, read
 from coinhaze.ledger.batches import Batch, Rows, are_unique, gather
+from coinhaze.ledger.formats import digest_of
 from coinhaze.ledger.ingest import Ingested, ingest
-from coinhaze.ledger.store import Store
+from coinhaze.ledger.store import Source, Store
 from coinhaze.ledger.stored import read_store
 from coinhaze.ledger.verify import verify
 from coinhaze.ledger.window import Window
@@ -112,6 +113,17 @@ def test_a_row_that_says_something_else_is_refused(dump: Path, tmp_path: Path) -
     mixed.write_text("\n".join([lines[0], lines[1], "\t".join(fields)]))
     with Store(None) as store, pytest.raises(LedgerError, match="two rows of one key differ"):
         ingest([mixed], store)
+
+
+def test_a_file_that_was_broken_off_is_read_again(dump: Path) -> None:
+    file = sorted(dump.glob("*transactions*"))[0]
+    with Store(None) as store:
+        broken_off = Source(digest_of(file), file.name, "blockchair", 1, done=False)
+        store.note_source(broken_off)
+        done = ingest([file], store)
+        assert (done.files, done.known) == (1, 0)
+        assert [source.done for source in store.sources()] == [True]
+        assert ingest([file], store).known == 1
 
 
 def test_what_is_known_stays_where_other_rows_are_filled() -> None:

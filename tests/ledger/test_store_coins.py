@@ -182,6 +182,23 @@ def test_an_owner_that_inputs_tell_is_not_overwritten() -> None:
     assert told(ledger) == [("b", 2, [("a:0", 5, "bob,ann"), ("a:1", 6, "carol")], [])]
 
 
+@pytest.mark.parametrize(("maker", "spender"), [(None, 0), (1, None), (None, None)])
+def test_a_maker_comes_before_its_spender_whichever_place_is_told(
+    maker: int | None, spender: int | None
+) -> None:
+    of = {"height": 1}
+    records: Records = {
+        "transactions": [
+            of | {"txid": "m", "coinbase": True, "position": maker},
+            of | {"txid": "a", "coinbase": False, "position": spender},
+        ],
+        "outputs": [of | {"txid": "m", "vout": 0, "spendable": True, "value": 5}],
+        "inputs": [of | {"txid": "a", "vin": 0, "spent_txid": "m", "spent_vout": 0}],
+    }
+    with stored(records, seed=1) as store:
+        assert coins_of(store).txids.to_pylist() == ["m", "a"]
+
+
 def test_a_coin_spent_twice_is_refused_also_if_it_is_an_earlier_one() -> None:
     records = made_up(2, positions=True)
     (first, second, *_) = (r for r in records["inputs"] if r["spent_txid"].startswith("old"))
