@@ -7,20 +7,25 @@ from typing import Any
 
 import click
 
+from coinhaze.cli.options import settings_of, some_options, tell_notes
+
 
 @click.command("info")
 @click.argument("sources", nargs=-1, required=True, metavar="SOURCE...")
-@click.option("--format", "format_", help="Force the format: folder, transfers, bitcoin-etl.")
 @click.option("--complete", is_flag=True, help="The ledger begins with its chain.")
+@some_options("--format", "--from", "--to", "--token")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON on stdout.")
-def command(sources: tuple[str, ...], format_: str | None, complete: bool, as_json: bool) -> None:
-    """Say what a ledger holds, after checking every rule.
+def command(sources: tuple[str, ...], complete: bool, as_json: bool, **options: Any) -> None:
+    """Say what a ledger holds, after checking every rule, and what became of its columns.
 
     Example: coinhaze info transfers.csv
     """
     from coinhaze.ledger import read
 
-    facts = read(list(sources), format=format_, complete=complete).facts()
+    ledger = read(list(sources), complete=complete, **settings_of(options))
+    tell_notes(ledger.notes)
+    facts: dict[str, object] = ledger.facts()
+    facts |= {f"columns_{kind}": list(names) for kind, names in ledger.columns.items()}
     if as_json:
         click.echo(json.dumps(facts, indent=1))
         return
@@ -32,4 +37,6 @@ def command(sources: tuple[str, ...], format_: str | None, complete: bool, as_js
 def _words(value: Any) -> str:
     if isinstance(value, int) and not isinstance(value, bool):
         return f"{value:,}"
+    if isinstance(value, list):
+        return ", ".join(map(str, value)) or "-"
     return "-" if value is None else str(value)

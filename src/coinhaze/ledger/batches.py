@@ -118,6 +118,7 @@ class Batch:
     tables: Mapping[str, pa.Table]
     where: Where = somewhere
     read: int = 0
+    notes: tuple[str, ...] = ()  # what users should know of how rows were read
 
     def __post_init__(self) -> None:
         for name, table in self.tables.items():
@@ -214,7 +215,8 @@ def joined(batches: Sequence[Batch]) -> Batch:
             row -= rows
         return somewhere(table, row)
 
-    return Batch(tables, where, batches[-1].read)
+    notes = tuple(note for batch in batches for note in batch.notes)
+    return Batch(tables, where, batches[-1].read, notes)
 
 
 def gather(rows: Sequence[Rows]) -> dict[str, pa.Table]:

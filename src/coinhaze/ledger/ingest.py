@@ -25,6 +25,7 @@ class Ingested:
     rows: int  # new in the store
     files: int  # read
     known: int  # left out: their content was in the store already
+    notes: tuple[str, ...] = ()  # what was put in order or could not be told, file by file
 
 
 def ingest(
@@ -43,6 +44,7 @@ def ingest(
     whole = sum(path.stat().st_size for path in paths)
     in_store = {source.digest for source in store.sources() if source.done}
     rows = 0
+    notes: list[str] = []
     files, read = _Files(paths, in_store, format), 0
     for piece in ahead(files.pieces()):
         with store.transaction():
@@ -51,9 +53,10 @@ def ingest(
             source = Source(piece.digest, piece.path.name, piece.format, read, done=piece.ends)
             store.note_source(source)
         rows += added
+        notes += [f"{piece.path.name}: {note}" for note in piece.batch.notes]
         progress(piece.done, whole)
     progress(whole, whole)
-    return Ingested(rows, files.read, files.known)
+    return Ingested(rows, files.read, files.known, tuple(notes))
 
 
 @dataclass(frozen=True, eq=False)

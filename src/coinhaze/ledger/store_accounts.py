@@ -62,7 +62,8 @@ def _token(store: Store, token: str | None) -> str:
     if token is None:
         if len(tokens) > 1:
             raise UsageError(
-                f"the store holds {len(tokens)} tokens ({first_few(tokens)}): name one"
+                f"the store holds {len(tokens)} tokens ({first_few(tokens)}): name one (--token on "
+                "the command line)"
             )
         return tokens[0] if tokens else ""
     if token.lower() not in tokens:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Literal
@@ -12,14 +13,14 @@ from coinhaze.ledger import formats
 from coinhaze.ledger.accounts import AccountLedger
 from coinhaze.ledger.coins import CoinLedger
 from coinhaze.ledger.folder import is_folder, read_folder
-from coinhaze.ledger.readers import bitcoin_etl, plain, transfers
+from coinhaze.ledger.moving import refuse_unmoving
+from coinhaze.ledger.readers import bitcoin_etl, plain
 from coinhaze.ledger.readers.arrow_rows import ArrowStream
+from coinhaze.ledger.readers.column_use import column_notes, joined_use
 from coinhaze.ledger.window import ALL, Window
 
-FORMATS: dict[str, ModuleType] = {
-    "transfers": transfers,
-    "bitcoin-etl": bitcoin_etl,
-}
+FORMATS: dict[str, ModuleType] = {"bitcoin-etl": bitcoin_etl}
+TRANSFERS = {"transfers", "plain"}  # two names of plain columns, where they are of transfers
 FOLDER = "folder"
 UNCUT: dict[str, Any] = {"window": ALL, "token": None, "unknown": "error"}
 
@@ -36,21 +37,31 @@ def read(
     token: str | None = None,
     unknown: Literal["error", "leave-out"] = "error",
 ) -> Ledger:
-    """Read one ledger from a store, a ledger folder, or files of one format in the order given.
+    """Read one ledger from a store, a ledger folder, or files of one format.
 
-    Tables of Arrow, Polars, DuckDB or pandas with plain columns are read as files of them are.
+    Rows are put in order by whatever orders them: block, time, index. Tables of Arrow, Polars,
+    DuckDB or pandas with plain columns are read as files of them are.
 
     `complete` says that the ledger begins with its chain, so that an unknown coin is an error.
     `first` and `last` cut a window, by height or time, and `token` chooses one of several; both
     are for stores and the files that can be ingested into one. So is `unknown`: coins spent whose
     value nobody tells are an error, or what hangs on them is left out, which the ledger's notes
-    count.
+    count. A ledger in which nothing moves is an error.
     """
-    one = isinstance(sources, str | Path) or is_stream(sources)
-    things: list[Any] = [sources] if one else list(sources)  # type: ignore[arg-type]
+    things: list[Any] = [sources] if _is_one(sources) else list(sources)  # type: ignore[arg-type]
+    cut: dict[str, Any] = {"window": Window.of(first, last), "token": token, "unknown": unknown}
+    ledger = _read(things, format, complete, cut)
+    refuse_unmoving(ledger, things, cut["window"])
+    return ledger
+
+
+def _is_one(sources: object) -> bool:
+    return isinstance(sources, str | Path) or is_stream(sources)
+
+
+def _read(things: list[Any], format: str | None, complete: bool, cut: dict[str, Any]) -> Ledger:
     if not things:
         raise UsageError("no file given: name at least one")
-    cut: dict[str, Any] = {"window": Window.of(first, last), "token": token, "unknown": unknown}
     if any(is_stream(thing) for thing in things):
         _refuse_complete(complete)
         return _read_streams(things, format, **cut)
@@ -63,9 +74,12 @@ def read(
         _refuse_cut(**cut)
         return read_folder(paths[0], complete=complete)
     names = {format_of(path) for path in paths} if format is None else {format}
-    if names == {"plain"} and cut == UNCUT and all(plain.is_transfers(path) for path in paths):
+    if names == {"transfers"} or (
+        names <= TRANSFERS and all(plain.is_transfers(path) for path in paths)
+    ):
         _refuse_complete(complete)
-        return plain.read(paths)
+        _refuse_unknown(cut["unknown"])
+        return plain.read(paths, token=cut["token"], window=cut["window"])
     # A ledger of few transactions is made faster straight from bitcoin-etl's lines.
     lines = names <= FORMATS.keys() and not any(formats.is_parquet(path) for path in paths)
     if names <= formats.FORMATS.keys() and not lines:
@@ -74,10 +88,9 @@ def read(
         raise UsageError(f"files of several formats cannot be one ledger: {', '.join(names)}")
     name = names.pop()
     if name not in FORMATS:
-        known = ", ".join(dict.fromkeys([*FORMATS, *formats.FORMATS, FOLDER]))
+        known = ", ".join(dict.fromkeys(["transfers", *FORMATS, *formats.FORMATS, FOLDER]))
         raise UsageError(f"unknown format {name!r}: one of {known}")
     _refuse_cut(**cut)
-    _refuse_complete(complete and name == "transfers")
     ledger: Ledger = FORMATS[name].read(paths, complete=complete)
     return ledger
 
@@ -98,16 +111,19 @@ def _read_ingested(paths: Sequence[Path], format: str | None, **cut: Any) -> Led
     from coinhaze.ledger.stored import read_store
 
     with Store(None) as store:
-        ingest(paths, store, format=format)
-        return read_store(store, **cut)
+        notes = ingest(paths, store, format=format).notes
+        ledger = read_store(store, **cut)
+    use = joined_use(formats.columns_of(path, format) for path in paths)
+    return replace(ledger, notes=(*ledger.notes, *notes, *column_notes(use)), columns=use)
 
 
 def _read_streams(streams: Sequence[Any], format: str | None, **cut: Any) -> Ledger:
     if format not in (None, "plain") or not all(is_stream(stream) for stream in streams):
         raise UsageError("tables have plain columns and stand alone: no files beside, no format")
     given = plain.Given(streams)
-    if given.is_transfers() and cut == UNCUT:
-        return given.read()
+    if given.is_transfers():
+        _refuse_unknown(cut["unknown"])
+        return given.read(token=cut["token"], window=cut["window"])
     from coinhaze.ledger.store import Store
     from coinhaze.ledger.stored import read_store, refuse_orphans
 
@@ -116,7 +132,8 @@ def _read_streams(streams: Sequence[Any], format: str | None, **cut: Any) -> Led
             with store.transaction():
                 store.append(batch)
         refuse_orphans(store)
-        return read_store(store, **cut)
+        use = given.columns()
+        return replace(read_store(store, **cut), notes=column_notes(use), columns=use)
 
 
 def is_stream(thing: object) -> bool:
@@ -129,9 +146,13 @@ def _refuse_complete(complete: bool) -> None:
         raise UsageError("`complete` is for coins: transfers carry no list of known coins")
 
 
-def _refuse_cut(**cut: Any) -> None:
-    if cut["unknown"] != "error":
+def _refuse_unknown(unknown: str) -> None:
+    if unknown != "error":
         raise UsageError("`unknown` is for stores and raw blocks: here every coin has its value")
+
+
+def _refuse_cut(**cut: Any) -> None:
+    _refuse_unknown(cut["unknown"])
     if cut != UNCUT:
         raise UsageError("windows and tokens are cut out of a store: `coinhaze ingest` makes one")
 
@@ -141,9 +162,8 @@ def format_of(path: Path) -> str:
     if formats.is_parquet(path):
         return formats.format_of(path)
     head = formats.head_of(path).removeprefix(b"\xef\xbb\xbf")
-    if transfers.recognises(head):
-        # Columns that say more, such as ids or tokens, are not to be passed over.
-        return "plain" if plain.says_more(head) else "transfers"
+    if plain.is_transfers_head(head):
+        return "transfers"
     # ethereum-etl's JSON has names that bitcoin-etl's has too, and some more.
     found = formats.recognise(head)
     if found is not None:
@@ -153,7 +173,7 @@ def format_of(path: Path) -> str:
     start = head[:60].decode("utf-8", "replace").splitlines()
     raise InputError(
         f"{path}: no known format: it begins {start[0] if start else ''!r}; a transfers file "
-        "begins with a header that has from,to,amount (lower case, commas); a bitcoin-etl file has "
+        "begins with a header that has from,to,amount (with commas); a bitcoin-etl file has "
         'one object a line with "hash" and "block_number", not an array; also read: '
         f"{', '.join(formats.FORMATS)}"
     )

@@ -19,15 +19,21 @@ from coinhaze.ledger.coins import POOLS
 from coinhaze.ledger.readers.arrow_columns import Columns
 from coinhaze.ledger.readers.arrow_rows import ArrowStream, Opened, open_object
 from coinhaze.ledger.readers.coin_rows import HIGHEST, LAST_INDEX, LATEST, MOST, check_ids
-from coinhaze.ledger.readers.plain_transfers import NEEDED, Told, account_ledger, transfer_batches
+from coinhaze.ledger.readers.column_use import Use, joined_use
+from coinhaze.ledger.readers.csv_table import line_of, read_columns
+from coinhaze.ledger.readers.plain_transfers import Source, account_ledger
 from coinhaze.ledger.readers.table_rows import (
     Layout,
     Piece,
     column_names,
+    is_text,
     names_in,
     pieces,
     pieces_of,
 )
+from coinhaze.ledger.readers.transfer_batches import transfer_batches
+from coinhaze.ledger.readers.transfer_columns import NEEDED, Told
+from coinhaze.ledger.window import ALL, Window
 
 # The store's tables by the columns each is known by, the most telling first.
 LAYOUTS = tuple(
@@ -47,19 +53,22 @@ _IDS = ("txid", "spent_txid", "member_txid", "hash")
 
 def recognises(head: bytes) -> bool:
     """Tell by its first bytes whether a file is Arrow or CSV with plain columns."""
+    return recognises_columns(_names_in(head))
+
+
+def is_transfers_head(head: bytes) -> bool:
+    """Tell by its first bytes whether a file is one of transfers."""
+    return Told.by(_names_in(head)) is not None
+
+
+def _names_in(head: bytes) -> list[str]:
     # JSON of many kinds has these words; none of it is meant.
-    return not head.lstrip().startswith((b"{", b"[")) and recognises_columns(names_in(head))
+    return [] if head.lstrip().startswith((b"{", b"[")) else names_in(head)
 
 
 def recognises_columns(names: Sequence[str]) -> bool:
     """Tell by the names of its columns whether a file has the format."""
     return Told.by(names) is not None or any(layout.fits(names) for layout in LAYOUTS)
-
-
-def says_more(head: bytes) -> bool:
-    """Tell whether the header of a CSV file says more than who paid whom how much, and when."""
-    told = Told.by(names_in(head))
-    return told is not None and bool(told.columns.keys() - {*NEEDED, "time"})
 
 
 def batches(path: Path) -> Iterator[Batch]:
@@ -70,31 +79,44 @@ def batches(path: Path) -> Iterator[Batch]:
     told = Told.by(names)
     if told is not None:
         told.check(names, str(path))
-        rows = pieces(path, told.layout)
-        yield from transfer_batches(rows, told, str(path), lambda: digest_of(path))
+        yield from transfer_batches(
+            lambda layout: pieces(path, layout), told, lambda: digest_of(path)
+        )
         return
     layout = _layout(names, str(path))
     yield from _coin_batches(pieces(path, layout), layout.name)
 
 
+def columns(path: Path) -> Use:
+    """Say what becomes of the columns of a file."""
+    names = column_names(path)
+    told = Told.by(names)
+    return _layout(names, str(path)).use(names) if told is None else told.use(names)
+
+
 def is_transfers(path: Path) -> bool:
-    """Tell whether a file is one of transfers whose rows are the ledger's order."""
-    told = Told.by(column_names(path))
-    return told is not None and "position" not in told
+    """Tell whether a file is one of transfers."""
+    return Told.by(column_names(path)) is not None
 
 
-def read(paths: Sequence[Path]) -> AccountLedger:
-    """Read files of transfers, one after the other as one ledger."""
-    return account_ledger(_source(path) for path in paths)
+def read(paths: Sequence[Path], *, token: str | None = None, window: Window = ALL) -> AccountLedger:
+    """Read files of transfers as one ledger."""
+    return account_ledger((_source(path) for path in paths), token=token, window=window)
 
 
-def _source(path: Path) -> tuple[Iterable[Piece], Told, str]:
+def _source(path: Path) -> Source:
     names = column_names(path)
     told = Told.by(names)
     if told is None:
+        read_columns(path, NEEDED)  # says what is wrong with most
         raise InputError(f"{path}: no transfers beside transfers: one ledger is one kind of rows")
     told.check(names, str(path))
-    return pieces(path, told.layout), told, str(path)
+    layout = told.layout
+    if not is_text(path):
+        return Source(pieces(path, layout), told, told.use(names))
+    table = read_columns(path, layout.needed, optional=layout.optional)
+    columns = Columns(table, lambda row: f"{path}:{line_of(path, row)}")
+    return Source([Piece(columns, 0, 0)], told, told.use(names))
 
 
 class Given:
@@ -107,32 +129,32 @@ class Given:
         ]
 
     def is_transfers(self) -> bool:
-        """Tell whether all are transfers whose rows are the ledger's order."""
-        told = [Told.by(opened.names) for opened, _ in self.opened]
-        return all(t is not None and "position" not in t for t in told)
+        """Tell whether all are transfers."""
+        return all(Told.by(opened.names) is not None for opened, _ in self.opened)
 
-    def read(self) -> AccountLedger:
-        """Read transfers, one table after the other as one ledger."""
-        return account_ledger(self._sources())
+    def read(self, *, token: str | None = None, window: Window = ALL) -> AccountLedger:
+        """Read transfers as one ledger."""
+        return account_ledger(self._sources(), token=token, window=window)
 
-    def _sources(self) -> Iterator[tuple[Iterable[Piece], Told, str]]:
+    def _sources(self) -> Iterator[Source]:
         for opened, place in self.opened:
             told = Told.by(opened.names)
             assert told is not None
             told.check(opened.names, place)
-            yield pieces_of(opened, told.layout, place), told, place
+            yield Source(pieces_of(opened, told.layout, place), told, told.use(opened.names))
 
     def batches(self) -> Iterator[Batch]:
-        """Give batches for a store."""
+        """Give batches of coins for a store."""
         for opened, place in self.opened:
-            told = Told.by(opened.names)
-            if told is not None:
-                told.check(opened.names, place)
-                rows = pieces_of(opened, told.layout, place)
-                yield from transfer_batches(rows, told, place, lambda place=place: place)  # type: ignore[misc]
-            else:
-                layout = _layout(opened.names, place)
-                yield from _coin_batches(pieces_of(opened, layout, place), layout.name)
+            if Told.by(opened.names) is not None:
+                what = "transfers beside coins: one ledger is one kind of rows"
+                raise LedgerError(place, what)
+            layout = _layout(opened.names, place)
+            yield from _coin_batches(pieces_of(opened, layout, place), layout.name)
+
+    def columns(self) -> Use:
+        """Say what becomes of the columns of tables of coins."""
+        return joined_use(_layout(o.names, place).use(o.names) for o, place in self.opened)
 
 
 def _layout(names: Sequence[str], place: str) -> Layout:

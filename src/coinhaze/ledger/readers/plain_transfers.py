@@ -1,19 +1,18 @@
-"""Transfers in plain columns: who paid whom how much, one a row, in ledger order.
+"""Transfers in plain columns: who paid whom how much, one a row.
 
 `from`, `to` and `amount` must be there; what else a file may tell, and how it may spell it, is in
-`SPELT`. Amounts are whole numbers of the smallest unit: integers, decimals, digits, or 32 bytes
-with the highest first; never floating-point numbers, which lose digits.
+`transfer_columns.py`. Amounts are whole numbers of the smallest unit: integers, decimals, digits,
+or 32 bytes with the highest first; never floating-point numbers, which lose digits.
 
-In a store a transfer is known by transaction and step. They are `txid` and `log_index`, or both in
-an `id` such as `txid:3`; else the row in its file is the step, and a file without ids stands for
-the transaction. A file without heights is one block of its own, named by the file's digest, so that
-a store refuses a second one: nobody could tell which of them came first.
+Rows are put in the order of the ledger by whatever orders them (`row_order.py`). The same event,
+known by its transaction and index or by an `id`, counts once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pyarrow as pa
@@ -21,103 +20,47 @@ import pyarrow.compute as pc
 
 from coinhaze.errors import LedgerError, UsageError, first_few
 from coinhaze.ledger.accounts import AccountLedger
-from coinhaze.ledger.batches import NUMBER, TEXT, Batch, table_of
-from coinhaze.ledger.readers.arrow_columns import HIGHEST_BLOCK, Columns
-from coinhaze.ledger.readers.table_rows import Layout, Piece
-from coinhaze.ledger.readers.transfers import times_of
+from coinhaze.ledger.amounts import Ints
+from coinhaze.ledger.batches import NUMBER, TEXT
+from coinhaze.ledger.checks import Place
+from coinhaze.ledger.readers.arrow_columns import Columns
+from coinhaze.ledger.readers.column_use import Use, column_notes, joined_use
+from coinhaze.ledger.readers.repeats import identical_rows, without_repeats
+from coinhaze.ledger.readers.row_order import put_in_order
+from coinhaze.ledger.readers.table_rows import Piece
+from coinhaze.ledger.readers.transfer_columns import Told
+from coinhaze.ledger.readers.transfer_order import Gathering
+from coinhaze.ledger.window import ALL, Window
 
-SPELT: dict[str, tuple[str, ...]] = {
-    "from": ("from", "sender"),
-    "to": ("to", "recipient"),
-    "amount": ("amount", "value"),
-    "id": ("id",),
-    "txid": ("txid",),
-    "step": ("log_index", "step"),
-    "height": ("height",),
-    "position": ("position",),
-    "time": ("time",),
-    "token": ("token",),
-    "kind": ("kind",),
-    "fee": ("fee",),
-}
-NEEDED = ("from", "to", "amount")
 NUMBERED_ID = r"^(?P<txid>.+):(?P<step>0|[1-9][0-9]{0,9})$"
-_LAST = 2**31 - 1
 _EXACT = "store integers, decimals, digits as text, or 32 bytes with the highest first"
 
 
-@dataclass(frozen=True)
-class Told:
-    """Which columns tell what, and the layout to read them by."""
+@dataclass(frozen=True, eq=False)
+class Source:
+    """A table of transfers: its rows, what its columns tell and what becomes of them."""
 
-    columns: dict[str, str]
-
-    @classmethod
-    def by(cls, names: Sequence[str]) -> Told | None:
-        """Find out by the names of the columns; nothing if they tell of no transfers."""
-        found = {what: [n for n in spelt if n in names] for what, spelt in SPELT.items()}
-        told = {what: here[0] for what, here in found.items() if here}
-        return cls(told) if all(what in told for what in NEEDED) else None
-
-    def __contains__(self, what: str) -> bool:
-        return what in self.columns
-
-    @property
-    def layout(self) -> Layout:
-        """Say what to read."""
-        needed = tuple(self.columns[what] for what in NEEDED)
-        others = tuple(name for name in self.columns.values() if name not in needed)
-        return Layout("transfers", needed, others)
-
-    def check(self, names: Sequence[str], place: str) -> None:
-        """Refuse columns that say one thing twice, or half a thing."""
-        for what, spelt in SPELT.items():
-            here = [n for n in spelt if n in names]
-            if len(here) > 1:
-                what = f"columns {first_few(here)} for one thing"
-                raise LedgerError(place, what, fix="leave one of them out")
-        if "position" in self and "height" not in self:
-            raise LedgerError(place, "a position without a height", fix="add the block's height")
+    pieces: Iterable[Piece]
+    told: Told
+    use: Use = field(default_factory=dict)
 
 
 class Transfers:
-    """Reads the pieces of one source, one after the other, in ledger order."""
+    """Reads the pieces of one source, one after the other."""
 
-    def __init__(self, told: Told, place: str) -> None:
+    def __init__(self, told: Told) -> None:
         self.told = told
-        self.place = place
         self.numbered: bool | None = None  # whether ids are `txid:number`, as the first ones are
-        self.height = -1
 
-    def table(self, piece: Piece) -> pa.Table:
-        """Check a piece; columns that are not told are null."""
-        columns, told = piece.columns, self.told.columns
-        row = pa.array(np.arange(piece.first, piece.first + len(columns)))
-        txid, step = self._keys(columns, row)
-        return pa.table(
-            {
-                "sender": columns.names(told["from"]),
-                "recipient": columns.names(told["to"]),
-                "amount": _amounts(columns, told["amount"]),
-                "txid": txid,
-                "step": step,
-                "id": columns.names(told["id"]) if "id" in told else pa.nulls(len(columns), TEXT),
-                "height": self._heights(columns),
-                "position": columns.numbers(told["position"], _LAST) if "position" in told else row,
-                "time": _times(columns, told.get("time")),
-                "token": _words(columns, told.get("token")),
-                "kind": _words(columns, told.get("kind")),
-                "fee": _amounts(columns, told["fee"]) if "fee" in told else pa.nulls(len(row)),
-            }
-        )
-
-    def _keys(self, columns: Columns, row: pa.Array) -> tuple[pa.Array, pa.Array]:
+    def keys(self, columns: Columns) -> tuple[pa.Array | None, pa.Array | None]:
+        """Give the transaction and the index of rows, as far as they tell."""
         told = self.told.columns
-        if "txid" in told and ("step" in told or "id" not in told):
-            steps = columns.numbers(told["step"], 2**63 - 1) if "step" in told else row
-            return columns.names(told["txid"]), steps
         if "id" not in told:
-            return pa.nulls(len(row), TEXT), row
+            index = self.told.index
+            return (
+                columns.names(told["txid"]) if "txid" in told else None,
+                columns.numbers(index, 2**63 - 1) if index is not None else None,
+            )
         ids = columns.names(told["id"])
         parted = pc.extract_regex(ids, NUMBERED_ID)
         fits = pc.is_valid(parted)
@@ -128,101 +71,161 @@ class Transfers:
         columns.refuse(told["id"], pc.invert(fits), "does not end in a number as those before do")
         return pc.struct_field(parted, "txid"), pc.cast(pc.struct_field(parted, "step"), NUMBER)
 
-    def _heights(self, columns: Columns) -> pa.Array:
-        if "height" not in self.told:
-            return pa.nulls(len(columns), NUMBER)
-        name = self.told.columns["height"]
-        heights = columns.numbers(name, HIGHEST_BLOCK)
-        if "position" not in self.told and len(heights):
-            number = heights.to_numpy()
-            falls = pa.array(np.diff(number, prepend=self.height) < 0)
-            fix = "sort the file, or add a column `position`"
-            columns.refuse(name, falls, "is below that of the row before", fix)
-            self.height = int(number[-1])
-        return heights
-
-
-def transfer_batches(
-    pieces: Iterable[Piece], told: Told, place: str, digest: Callable[[], str]
-) -> Iterator[Batch]:
-    """Make batches for a store; `digest` names what the rows are from."""
-    reader = Transfers(told, place)
-    name = digest() if "height" not in told or not {"txid", "id"} & told.columns.keys() else ""
-    for piece in pieces:
-        table, columns = reader.table(piece), piece.columns
-        if "fee" in told:
-            paid = pc.not_equal(table["fee"].combine_chunks(), "0")
-            fix = "a store keeps no fees: score the file itself, or leave the column out"
-            columns.refuse(told.columns["fee"], paid, "is not 0", fix)
-        tables = {"transfers": _stored(table, name[:16])}
-        if "height" not in told:
-            tables["blocks"] = table_of("blocks", {"height": [0], "hash": [name]})
-        yield Batch(tables, lambda _, row, c=columns: c.where(row), piece.read)  # type: ignore[misc]
-
-
-def _stored(table: pa.Table, name: str) -> pa.Table:
-    token = pc.ascii_lower(pc.fill_null(table["token"], ""))
-    of_chain = pc.equal(token, "")
-    kind = pc.coalesce(table["kind"], pc.if_else(of_chain, "transaction", "token"))
-    columns = {c: table[c] for c in ("position", "step", "sender", "recipient", "amount", "time")}
-    filled = {"height": pc.fill_null(table["height"], 0), "txid": pc.fill_null(table["txid"], name)}
-    return table_of("transfers", columns | filled | {"token": token, "kind": kind})
-
-
-def account_ledger(sources: Iterable[tuple[Iterable[Piece], Told, str]]) -> AccountLedger:
-    """Make a ledger of sources one after the other: pieces, what they tell, and their place."""
-    tables, places, first, height = [], [], 0, -1
-    ids = times = fees = False
-    for pieces, told, place in sources:
-        reader = Transfers(told, place)
-        reader.height = height
-        for piece in pieces:
-            tables.append(reader.table(piece))
-            places.append((first, piece.columns.where))
-            first += len(tables[-1])
-        height = reader.height
-        ids, times, fees = (
-            before or bool(here & told.columns.keys())
-            for before, here in ((ids, {"id", "txid"}), (times, {"time"}), (fees, {"fee"}))
+    def table(self, columns: Columns) -> pa.Table:
+        """Give the columns of a piece; those that are not told are null."""
+        told, nothing = self.told.columns, pa.nulls(len(columns), TEXT)
+        txid, index = self.keys(columns)
+        if "id" in told:
+            name = columns.names(told["id"])
+        elif txid is not None and index is not None:
+            name = pc.binary_join_element_wise(txid, pc.cast(index, TEXT), ":")
+        else:
+            name = nothing
+        return pa.table(
+            {
+                "sender": _raw_names(columns, told["from"]),
+                "recipient": _raw_names(columns, told["to"]),
+                "amount": _raw_amounts(columns, told["amount"]),
+                "txid": nothing if txid is None else txid,
+                "id": name,
+                "token": words(columns, told.get("token")),
+                "fee": amounts(columns, told["fee"]) if "fee" in told else nothing,
+                "payer": words(columns, told.get("payer")),
+            }
         )
-    if not tables:
-        return AccountLedger.from_transfers([])
+
+
+def account_ledger(
+    sources: Iterable[Source], *, token: str | None = None, window: Window = ALL
+) -> AccountLedger:
+    """Make a ledger of sources, in whatever order they and their rows come."""
+    tables, where, gathering, uses = [], Places(), Gathering(), []
+    for source in sources:
+        reader = Transfers(source.told)
+        gathering.begin(source.told)
+        uses.append(source.use)
+        for piece in source.pieces:
+            tables.append(reader.table(piece.columns))
+            gathering.add(piece.columns)
+            where.add(piece.columns.where, len(piece.columns))
+    use, told = joined_use(uses), gathering.told
+    if not sum(map(len, tables)):
+        return replace(AccountLedger.from_transfers([]), columns=use, notes=column_notes(use))
+    order = gathering.all()
     table = pa.concat_tables(tables, promote_options="permissive").combine_chunks()
-    _check_one_token(table)
-    return AccountLedger.from_columns(
+    table = table.append_column("height", order.numbers["height"])
+    table = table.append_column("time", order.time.seconds)
+    rows = _of_token(table, token)
+    rows, repeats = without_repeats(table, rows, where)
+    if len(rows) < len(table):
+        order, table = order.only(rows), table.take(pa.array(rows))
+    place = _through(rows, where)
+    ordered = put_in_order(order.columns(lambda name: table[name].combine_chunks(), place), place)
+    if ordered.rows is not None:
+        table, rows = table.take(pa.array(ordered.rows)), rows[ordered.rows]
+    notes = (*ordered.notes, *repeats, *identical_rows(table), *column_notes(use))
+    if any("id" in t or "txid" in t for t in told):
+        table = table.set_column(table.column_names.index("id"), "id", _names(table, rows, where))
+    inside = _inside(table, window)
+    if inside is not None:
+        table, rows = table.take(pa.array(inside)), rows[inside]
+    return _ledger(table, told, _through(rows, where), notes, use)
+
+
+def _ledger(
+    table: pa.Table, told: Sequence[Told], place: Place, notes: tuple[str, ...], use: Use
+) -> AccountLedger:
+    def some(*what: str) -> bool:
+        return any(w in t for t in told for w in what)
+
+    ledger = AccountLedger.from_columns(
         table["sender"],
         table["recipient"],
         table["amount"],
-        ids=_ids(table) if ids else None,
-        times=table["time"].combine_chunks().cast(pa.timestamp("s", "UTC")) if times else None,
-        fees=pc.fill_null(table["fee"], "0") if fees else None,
-        place=_place_of(places),
+        times=table["time"].combine_chunks().cast(pa.timestamp("s", "UTC"))
+        if some("time")
+        else None,
+        fees=pc.fill_null(table["fee"], "0") if some("fee") else None,
+        place=place,
     )
+    ids = table["id"].combine_chunks() if some("id", "txid") else None
+    return replace(ledger, ids=ids, notes=notes, columns=use)
 
 
-def _ids(table: pa.Table) -> pa.Array:
-    """Name transfers as they are, `txid:step`, or by their rows counted from 0."""
+def _of_token(table: pa.Table, token: str | None) -> Ints:
+    """Give the rows of the token that is meant; of several one must be chosen."""
+    named = pc.fill_null(table["token"], "")
+    shown = {name.lower(): name or "the chain's own" for name in pc.unique(named).to_pylist()}
+    if token is None:
+        if len(shown) > 1:
+            raise UsageError(
+                f"the files hold {len(shown)} tokens ({first_few(sorted(shown.values()))}): name "
+                "one (--token on the command line)"
+            )
+        return np.arange(len(table))
+    if token.lower() not in shown:
+        has = first_few(sorted(shown.values()))
+        raise UsageError(f"the files hold no token {token!r}: they have {has}")
+    return np.flatnonzero(np.asarray(pc.equal(pc.ascii_lower(named), token.lower())))
+
+
+def _inside(table: pa.Table, window: Window) -> Ints | None:
+    """Give the rows of a window, None if it is all."""
+    if window == ALL:
+        return None
+    column = table[window.by].combine_chunks()
+    if column.null_count:
+        raise UsageError(
+            f"the window goes by {window.by}, and {column.null_count:,} rows do not tell theirs"
+        )
+    values = np.asarray(column)
+    kept = np.ones(len(values), np.bool_)
+    if window.first is not None:
+        kept &= values >= window.first
+    if window.last is not None:
+        kept &= values <= window.last
+    return np.flatnonzero(kept)
+
+
+def _names(table: pa.Table, rows: Ints, place: Place) -> pa.Array:
+    """Name transfers `txid:index`, or by their row in the ledger where they do not tell."""
     row = pc.cast(pa.array(np.arange(len(table))), TEXT)
-    made = pc.binary_join_element_wise(table["txid"], pc.cast(table["step"], TEXT), ":")
-    return pc.coalesce(table["id"], made, row)
+    made = pc.binary_join_element_wise(table["txid"], row, ":")
+    names = pc.coalesce(table["id"], made, row).combine_chunks()
+    if table["id"].null_count and pc.count_distinct(names).as_py() < len(names):
+        first: dict[str, int] = {}
+        for k, name in enumerate(names.to_pylist()):
+            if first.setdefault(name, k) != k:
+                other = place(int(rows[first[name]]))
+                what = f"without an index this row is called as {other} is"
+                raise LedgerError(place(int(rows[k])), what, value=name, fix="give all an index")
+    return names
 
 
-def _place_of(places: Sequence[tuple[int, Callable[[int], str]]]) -> Callable[[int], str]:
-    def place(row: int) -> str:
-        first, where = [p for p in places if p[0] <= row][-1]
-        return where(row - first)
+class Places:
+    """Says where rows stand, by their number through all pieces."""
 
-    return place
+    def __init__(self) -> None:
+        self.first = [0]
+        self.where: list[Place] = []
+
+    def add(self, where: Place, rows: int) -> None:
+        """Go on with another piece."""
+        self.where.append(where)
+        self.first.append(self.first[-1] + rows)
+
+    def __call__(self, row: int) -> str:
+        """Say where a row stands."""
+        k = bisect_right(self.first, row) - 1
+        return self.where[k](row - self.first[k])
 
 
-def _check_one_token(table: pa.Table) -> None:
-    tokens = pc.unique(pc.fill_null(table["token"], "")).to_pylist()
-    if len(tokens) > 1:
-        shown = first_few(sorted(t or "the chain's own" for t in tokens))
-        raise UsageError(f"the files hold {len(tokens)} tokens ({shown}): name one")
+def _through(rows: Ints, place: Place) -> Place:
+    return lambda row: place(int(rows[row]))
 
 
-def _amounts(columns: Columns, name: str) -> pa.Array:
+def amounts(columns: Columns, name: str) -> pa.Array:
+    """Give exact amounts as digits."""
     kind = columns.plain(name).type
     if pa.types.is_floating(kind):
         what = f"{name} is stored as {kind}, which loses digits"
@@ -230,14 +233,17 @@ def _amounts(columns: Columns, name: str) -> pa.Array:
     return columns.amounts(name)
 
 
-def _times(columns: Columns, name: str | None) -> pa.Array:
-    if name is None:
-        return pa.nulls(len(columns), NUMBER)
-    column = columns.plain(name)
-    if not pa.types.is_string(column.type):
-        return columns.moments(name)
-    return times_of(column, columns.where).cast(NUMBER)
-
-
-def _words(columns: Columns, name: str | None) -> pa.Array:
+def words(columns: Columns, name: str | None) -> pa.Array:
+    """Give names that may be missing."""
     return pa.nulls(len(columns), TEXT) if name is None else columns.names(name, optional=True)
+
+
+# Text is checked once, when the ledger is made of it.
+def _raw_amounts(columns: Columns, name: str) -> pa.Array:
+    column = columns.table[name].combine_chunks()
+    return column if pa.types.is_string(column.type) else amounts(columns, name)
+
+
+def _raw_names(columns: Columns, name: str) -> pa.Array:
+    column = columns.table[name].combine_chunks()
+    return column if pa.types.is_string(column.type) else columns.names(name)

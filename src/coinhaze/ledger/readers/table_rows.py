@@ -20,6 +20,7 @@ from coinhaze.ledger.readers.arrow_rows import (
     names_at_start,
     open_arrow,
 )
+from coinhaze.ledger.readers.column_use import Use, use_of
 from coinhaze.ledger.readers.delimited import stream_text
 from coinhaze.ledger.readers.packed import UNREADABLE, open_plain
 
@@ -34,6 +35,11 @@ class Layout:
     name: str
     needed: tuple[str, ...]
     optional: tuple[str, ...] = ()
+    unused: tuple[str, ...] = ()  # columns of such tables that are not needed
+
+    def use(self, names: Sequence[str]) -> Use:
+        """Say what becomes of the columns of a file of this layout."""
+        return use_of(names, (*self.needed, *self.optional), (), self.unused)
 
     def fits(self, names: Sequence[str]) -> bool:
         """Tell whether a file with these columns is of this layout."""
@@ -73,6 +79,12 @@ def names_in(head: bytes) -> list[str]:
             return []
     text = line.decode("utf-8", "replace").rstrip("\r")
     return [name.strip('"') for name in text.split(",")]
+
+
+def is_text(path: Path) -> bool:
+    """Tell whether a file is CSV, neither Arrow's nor JSON."""
+    start = _start(path)
+    return not is_arrow(start) and not start.removeprefix(BOM).lstrip().startswith(b"{")
 
 
 def pieces(path: Path, layout: Layout) -> Iterator[Piece]:
