@@ -11,6 +11,7 @@ from typing import Any
 
 import click
 
+from coinhaze.cli.options import tell_notes
 from coinhaze.cli.waiting import wait_counting, wait_for
 
 LONGEST_WAIT = 60.0  # seconds between attempts to reach a node that does not answer
@@ -83,6 +84,7 @@ def _from_files(sources: tuple[str, ...], store: Any, format_: str | None) -> No
         "ingesting",
         lambda note: ingest(sources, store, format=format_, progress=_share(note)),
     )
+    tell_notes(done.notes)
     known = f"; {done.known} files were in it already" if done.known else ""
     click.echo(
         f"wrote {store.path}: {done.rows:,} new rows from {done.files} files{known}", err=True

@@ -7,6 +7,7 @@ once: transfers name accounts by their row in accounts.parquet.
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +42,7 @@ def write_folder(ledger: CoinLedger | AccountLedger, path: str | Path) -> Path:
     check_folder(path)
     coins = isinstance(ledger, CoinLedger)
     about: dict[str, Any] = {"coinhaze_ledger": VERSION, "kind": "coins" if coins else "accounts"}
+    about |= {"notes": list(ledger.notes), "columns": dict(ledger.columns)}
     if isinstance(ledger, CoinLedger):
         # Digits as text: many readers of JSON would round large numbers.
         values = {pool: str(value) for pool, value in ledger.pool_values.items()}
@@ -70,14 +72,16 @@ def read_folder(path: str | Path, *, complete: bool = False) -> CoinLedger | Acc
     def place(table: str, row: int | None) -> str:
         return f"{path / table}.parquet" + ("" if row is None else f": row {row}")
 
+    told = {"notes": about["notes"], "columns": about["columns"]}
     if kind == "accounts":
-        return ledger_from_account_tables(tables, place=place)
-    return CoinLedger.from_columns(
+        return replace(ledger_from_account_tables(tables, place=place), **told)
+    ledger = CoinLedger.from_columns(
         tables,
         complete=complete or about["complete"],
         pool_values=about["pool_values"],
         place=place,
     )
+    return replace(ledger, **told)
 
 
 def is_folder(path: Path) -> bool:
@@ -132,7 +136,18 @@ def _about(path: Path) -> dict[str, Any]:
     if not isinstance(values, dict):
         raise LedgerError(where, "pool_values is no table of pool and value", value=values)
     pools = {p: exact_amount(v, f"{where}: pool {p}", field="value") for p, v in values.items()}
-    return {"kind": kind, "complete": complete, "pool_values": pools}
+    told: dict[str, Any] = {"notes": _texts(about.get("notes", []), where, "notes")}
+    columns = about.get("columns", {})
+    if not isinstance(columns, dict):
+        raise LedgerError(where, "columns is no table of kinds and names", value=columns)
+    told["columns"] = {k: _texts(names, where, "columns") for k, names in columns.items()}
+    return {"kind": kind, "complete": complete, "pool_values": pools, **told}
+
+
+def _texts(value: object, where: str, field: str) -> tuple[str, ...]:
+    if not isinstance(value, list) or not all(isinstance(text, str) for text in value):
+        raise LedgerError(where, f"{field} is not a list of texts", value=value)
+    return tuple(value)
 
 
 def _table(path: Path) -> pa.Table:

@@ -6,7 +6,6 @@ Light, since every command asks: no database, no compiled loops.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -56,12 +55,6 @@ def format_of(path: Path) -> str:
             f"{', '.join(FORMATS)}"
         )
     return name
-
-
-def columns_of(path: Path, format: str | None = None) -> Mapping[str, tuple[str, ...]]:
-    """Say which columns of a file are used, known and unused, or unknown; {} if it has none."""
-    read = getattr(reader_of(format or format_of(path)), "columns", None)
-    return {} if read is None else dict(read(path))
 
 
 def _recognise_columns(path: Path) -> str | None:

@@ -325,3 +325,21 @@ def test_damaged_gzip_is_refused(tmp_path: Path) -> None:
 def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no such file"):
         list(blockchair_ethereum.batches(tmp_path / "none.tsv"))
+
+
+def test_rows_without_an_index_are_turned_round_in_a_file_newest_first(tmp_path: Path) -> None:
+    rows = [erc20(block_id=100 + k // 3, value=str(k + 1)) for k in range(9)]
+    keep = ("height", "position", "step", "amount")
+    found = [
+        [[row[name] for name in keep] for row in of(tmp_path, given)]
+        for given in (rows, rows[::-1])
+    ]
+    assert sorted(found[0]) == sorted(found[1])
+
+
+def test_a_file_that_is_not_sorted_says_so(tmp_path: Path) -> None:
+    rows = [erc20(block_id=height, value="1") for height in (100, 102, 101)]
+    path = write(tmp_path / "rows.tsv", tsv_text(rows))
+    notes = [note for batch in blockchair_ethereum.batches(path) for note in batch.notes]
+    assert len(notes) == 1
+    assert "keep the order of the file" in notes[0]

@@ -169,3 +169,13 @@ def test_damaged_events_give_rows_that_obey_or_an_error(
 
     good = DEPOSITS if kind == "deposits" else WITHDRAWALS
     fuzz(read, tmp_path / f"{kind}_1_eth_0.1.json", json.dumps(good).encode(), count)
+
+
+def test_withdrawals_newest_first_are_turned_round_inside_their_block_too(tmp_path: Path) -> None:
+    paid = [withdrawal(0, 12, 0xAB), withdrawal(1, 13, 0xCD), withdrawal(2, 13, 0xEF)]
+    found = []
+    for events in (paid, paid[::-1]):
+        paths = [write(tmp_path, "deposits", DEPOSITS), write(tmp_path, "withdrawals", events)]
+        ledger = coinhaze.read(paths)
+        found.append([row["to"] for row in ledger.tables()["transfers"].to_pylist()])
+    assert found[0] == found[1]

@@ -13,7 +13,7 @@ from coinhaze.ledger import formats
 from coinhaze.ledger.accounts import AccountLedger
 from coinhaze.ledger.coins import CoinLedger
 from coinhaze.ledger.folder import is_folder, read_folder
-from coinhaze.ledger.moving import refuse_unmoving
+from coinhaze.ledger.moving import nothing_in, refuse_unmoving
 from coinhaze.ledger.readers import bitcoin_etl, plain
 from coinhaze.ledger.readers.arrow_rows import ArrowStream
 from coinhaze.ledger.readers.column_use import column_notes, joined_use
@@ -106,14 +106,17 @@ def _read_store(paths: Sequence[Path], format: str | None, **cut: Any) -> Ledger
 
 
 def _read_ingested(paths: Sequence[Path], format: str | None, **cut: Any) -> Ledger:
-    from coinhaze.ledger.ingest import ingest
+    from coinhaze.ledger.ingest import expand, ingest
+    from coinhaze.ledger.readers.file_columns import columns_of
     from coinhaze.ledger.store import Store
     from coinhaze.ledger.stored import read_store
 
     with Store(None) as store:
         notes = ingest(paths, store, format=format).notes
+        if store.kind is None:
+            raise nothing_in(paths)
         ledger = read_store(store, **cut)
-    use = joined_use(formats.columns_of(path, format) for path in paths)
+    use = joined_use(columns_of(path, format) for path in expand(paths))
     return replace(ledger, notes=(*ledger.notes, *notes, *column_notes(use)), columns=use)
 
 
@@ -132,6 +135,8 @@ def _read_streams(streams: Sequence[Any], format: str | None, **cut: Any) -> Led
             with store.transaction():
                 store.append(batch)
         refuse_orphans(store)
+        if store.kind is None:
+            raise nothing_in(streams)
         use = given.columns()
         return replace(read_store(store, **cut), notes=column_notes(use), columns=use)
 

@@ -6,6 +6,7 @@ which pool it was is not told, so they all go to the pool named `shielded`.
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -47,6 +48,8 @@ class _Transaction(msgspec.Struct):
     is_coinbase: bool | None = None
 
 
+_Row = tuple[tuple[int, int], Transaction]  # height and index, and what they order
+
 _decoder = msgspec.json.Decoder(_Transaction)
 
 
@@ -58,12 +61,20 @@ def recognises(head: bytes) -> bool:
 
 def read(paths: list[Path], *, complete: bool = False) -> CoinLedger:
     """Read transactions of all files, in the order of block and index."""
-    rows = [row for path in paths for row in _rows(path)]
+    rows = [row for path in paths for row in _oldest_first(list(_rows(path)))]
     rows.sort(key=lambda row: row[0])
     return CoinLedger.from_transactions((t for _, t in rows), complete=complete)
 
 
-def _rows(path: Path) -> Iterator[tuple[tuple[int, int], Transaction]]:
+def _oldest_first(rows: list[_Row]) -> list[_Row]:
+    """Turn a file round that runs newest first: lines without an index keep their order."""
+    heights = [height for (height, _), _ in rows]
+    rises = any(after > before for before, after in itertools.pairwise(heights))
+    falls = any(after < before for before, after in itertools.pairwise(heights))
+    return rows[::-1] if falls and not rises else rows
+
+
+def _rows(path: Path) -> Iterator[_Row]:
     try:
         with open_plain(path) as file:
             for number, line in enumerate(file, 1):
@@ -73,7 +84,7 @@ def _rows(path: Path) -> Iterator[tuple[tuple[int, int], Transaction]]:
         raise InputError(f"{path}: cannot be read: {error}") from None
 
 
-def _transaction(line: bytes, where: str) -> tuple[tuple[int, int], Transaction]:
+def _transaction(line: bytes, where: str) -> _Row:
     t = _decode(line, where)
     check_name(t.hash, where, field="hash")
     height = whole_number(t.block_number, where, field="block_number")

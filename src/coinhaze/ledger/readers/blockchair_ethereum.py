@@ -64,6 +64,11 @@ KINDS = {
 }
 TRANSACTION_TYPES = ("call", "create", "call_tree", "create_tree", COINBASE)
 _MOST = 2**31 - 1
+_ROWS = 2**62 - 1
+_MIXED = (
+    "blocks rise and fall through the file, and calls and ERC-20 transfers tell no index: in their "
+    "block they keep the order of the file"
+)
 
 
 def recognises(head: bytes) -> bool:
@@ -83,12 +88,43 @@ def batches(path: Path) -> Iterator[Batch]:
         CALLS: _calls, TRANSACTIONS: _transactions, TOKENS: _tokens,
     }[layout]  # fmt: skip
     pool, read = Pool(path), 0
-    for mined in stretches:
-        read = mined.read
+    direction = _Direction()
+    for given in stretches:
+        mined, read = direction.oldest_first(given), given.read
         table = pa.table(convert(mined) | {"row": mined.row})
         table = table.select(HELD_SCHEMA.names).cast(HELD_SCHEMA)
         yield from pool.add(telling(table), read)
     yield from pool.rest(read)
+    if direction.mixed and layout is not TRANSACTIONS:
+        yield Batch({}, read=read, notes=(_MIXED,))
+
+
+class _Direction:
+    """Whether a file runs oldest or newest first: nothing but the rows orders those of a block."""
+
+    def __init__(self) -> None:
+        self.height = -1
+        self.falls = self.rises = False
+        self.sign = 0
+
+    @property
+    def mixed(self) -> bool:
+        return self.falls and self.rises
+
+    def oldest_first(self, mined: Mined) -> Mined:
+        """Number rows so that they rise in time; the first blocks tell which way."""
+        heights = np.asarray(mined.columns.numbers("block_id", HIGHEST_BLOCK))
+        before = self.height if self.height >= 0 or not len(heights) else int(heights[0])
+        change = np.diff(heights, prepend=before)
+        self.falls |= bool((change < 0).any())
+        self.rises |= bool((change > 0).any())
+        self.height = int(heights[-1]) if len(heights) else self.height
+        if not self.sign:
+            self.sign = -1 if self.falls and not self.rises else 1 if self.rises else 0
+        if self.sign >= 0:
+            return mined
+        row = pa.array(_ROWS - np.asarray(mined.row))
+        return Mined(mined.columns, row, mined.read)
 
 
 def _calls(mined: Mined) -> dict[str, pa.Array]:

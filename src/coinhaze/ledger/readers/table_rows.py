@@ -35,11 +35,10 @@ class Layout:
     name: str
     needed: tuple[str, ...]
     optional: tuple[str, ...] = ()
-    unused: tuple[str, ...] = ()  # columns of such tables that are not needed
 
     def use(self, names: Sequence[str]) -> Use:
         """Say what becomes of the columns of a file of this layout."""
-        return use_of(names, (*self.needed, *self.optional), (), self.unused)
+        return use_of(names, (*self.needed, *self.optional), ())
 
     def fits(self, names: Sequence[str]) -> bool:
         """Tell whether a file with these columns is of this layout."""

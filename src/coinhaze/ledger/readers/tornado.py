@@ -11,7 +11,7 @@ short the pool pays out more than it took in, and its opening balance stands for
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from pathlib import Path
 from typing import NamedTuple
@@ -87,9 +87,23 @@ def batches(path: Path) -> Iterator[Batch]:
         for found in _deposits.records(path, lambda _: 1, EVENTS):
             yield _deposit_batch(found, pool)
     else:
+        last = _last_row(path)
         for paid in _withdrawals.records(path, lambda _: 1, EVENTS):
-            yield _withdrawal_batch(paid, pool, row)
+            rows = range(row, row + len(paid.records))
+            yield _withdrawal_batch(paid, pool, rows if last is None else [last - r for r in rows])
             row += len(paid.records)
+
+
+def _last_row(path: Path) -> int | None:
+    """Count the withdrawals of a file that runs newest first, None if it does not."""
+    count, before, falls, rises = 0, None, False, False
+    for paid in _withdrawals.records(path, lambda _: 1, EVENTS):
+        for event in paid.records:
+            falls |= before is not None and event.blockNumber < before
+            rises |= before is not None and event.blockNumber > before
+            before = event.blockNumber
+        count += len(paid.records)
+    return count - 1 if falls and not rises else None
 
 
 def _pool(path: Path, *, token: str, amount: str) -> _Pool:
@@ -122,7 +136,7 @@ def _deposit_batch(found: Records[_Deposit], pool: _Pool) -> Batch:
     return Batch(gather([rows]), lambda _, row: found.place(row), found.read)
 
 
-def _withdrawal_batch(found: Records[_Withdrawal], pool: _Pool, first: int) -> Batch:
+def _withdrawal_batch(found: Records[_Withdrawal], pool: _Pool, numbers: Sequence[int]) -> Batch:
     rows = Rows("transfers")
     events = []
     for number, event in enumerate(found.records):
@@ -137,7 +151,7 @@ def _withdrawal_batch(found: Records[_Withdrawal], pool: _Pool, first: int) -> B
         parts = ((1, to, pool.amount - fee), (2, RELAYERS + pool.name, fee))
         for move, recipient, amount in parts:
             if amount:
-                moment = _moment(event, pool, where, row=first + number, move=move)
+                moment = _moment(event, pool, where, row=numbers[number], move=move)
                 rows.add(
                     **moment,
                     sender=POOL + pool.name,
