@@ -246,7 +246,7 @@ def test_origins_of_nobody_say_so(run: Run, transfers: Path) -> None:
 def test_info_counts(run: Run, transfers: Path) -> None:
     code, out, _ = run("info", transfers)
     assert code == 0
-    assert "transfers       3" in out
+    assert "transfers        3" in out
     assert json.loads(run("info", transfers, "--json")[1])["total_moved"] == 14
 
 
