@@ -103,7 +103,9 @@ def test_json_carries_totals_nodes_and_paths(run: Run, payments: Path) -> None:
     )  # fmt: skip
     assert code == 0
     document = json.loads(out)
-    assert sorted(document) == ["nodes", "paths", "provenance", "totals"]
+    assert sorted(document) == [
+        "nodes", "paths", "policy", "provenance", "time", "totals", "view",
+    ]  # fmt: skip
     assert [row["policy"] for row in document["totals"]] == ["haircut", "lifo"]
     assert [row["node"] for row in document["nodes"]] == ["carol"]
     assert "fifo_share" not in document["nodes"][0]

@@ -99,7 +99,8 @@ def test_json_has_keys_that_stay() -> None:
     document = json.loads(told_json(hostile(), {"software": "s"}))
     assert sorted(document) == [
         "bits", "bits_high", "bits_low", "earlier", "flow", "hops", "label", "labels",
-        "lower_bound", "missing", "node", "other", "provenance", "sources", "steps",
+        "lower_bound", "missing", "node", "other", "policy", "provenance", "sources", "steps",
+        "time", "view",
     ]  # fmt: skip
     assert [sorted(row) for row in document["sources"]] == [
         ["label", "probability", "source", "way"]

@@ -38,17 +38,17 @@ def test_a_closed_loop_has_no_exposure(monkeypatch: pytest.MonkeyPatch, few: int
     ledger = coinhaze.AccountLedger.from_transfers(LOOP)
     desk = desk_of(ledger, lists={"x": ["s"], "none": ["nobody"], "in": ["lp0"]})
     for listed in ("x", "none"):
-        answer = desk.coin("lp1", CoinAsk(list=listed))
+        answer = desk.coin("lp1", CoinAsk(list=listed, time="stationary"))
         assert answer.bits is None
         exposure = answer.exposure
         assert exposure is not None
         assert (exposure.share, exposure.share_low, exposure.share_high) == (None, None, None)
         assert exposure.amount is None
         assert exposure.text.startswith("no answer")
-    rules = desk.comparators("lp1", Settings(list="x")).rules
+    rules = desk.comparators("lp1", Settings(list="x", time="stationary")).rules
     assert [r.exposure for r in rules if r.policy in ("haircut", "uniform")] == [None, None]
     # A listed account of the loop ends the walk: there all is told.
-    found = desk.coin("lp1", CoinAsk(list="in")).exposure
+    found = desk.coin("lp1", CoinAsk(list="in", time="stationary")).exposure
     assert found is not None
     assert (found.share, found.share_high) == (1.0, 1.0)
     assert 1.0 - 1e-12 <= (found.share_low or 0.0) <= 1.0

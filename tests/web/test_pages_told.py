@@ -178,7 +178,8 @@ def test_an_account_is_called_one(app: Guard) -> None:
 def test_exposure_says_that_passing_counts(app: Guard) -> None:
     words = seen(ask(app, "/l/pay/coin/carol").text)
     assert "60.0 % alice" in words
-    assert "50 was at 1 of 2 listed accounts, haircut" in words
+    read = "accounts, in order of time, haircut"
+    assert f"50 was at 1 of 2 listed accounts; {read}" in words
     assert "not only what began there" in words
     assert "not only what began there" not in ask(app, "/l/town/coin/mix:0").text
 

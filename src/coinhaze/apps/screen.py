@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,8 @@ from coinhaze.chain import absorbing_chain
 from coinhaze.chain.knowledge import source_set
 from coinhaze.errors import InputError, UsageError, first_few
 from coinhaze.graph import TransactionGraph
+from coinhaze.graph.assumed import assumed_openings
+from coinhaze.ledger import Amounts
 from coinhaze.ledger.amounts import Bools, Floats, Ints
 from coinhaze.measure import Taint
 from coinhaze.solve import score_or_reached, taint
@@ -54,6 +57,13 @@ class Screening:
         """The policies that have an answer."""
         return self.taint.policies
 
+    @cached_property
+    def assumed(self) -> Amounts:
+        """Of each row's balance what is only assumed: money from before the window."""
+        found = assumed_openings(self.graph, self.taint.nodes)
+        assert found is not None  # screening needs amounts
+        return found.where(self.taint.balance.positive())
+
     def amounts(self, policy: str, rows: Ints) -> list[int] | list[float]:
         """Give the listed money of some rows: whole units, but for haircut."""
         if policy == "haircut":
@@ -92,13 +102,17 @@ class Screening:
         return float(np.nanmax((high - low) / 2, initial=0.0))
 
     def to_arrow(self) -> pa.Table:
-        """Give a table, a row a node: share and amount by every policy, null where undefined."""
+        """Give a table, a row a node: share and amount by every policy, null where undefined.
+
+        `assumed` is the part of the balance that no payment shows: the opening by `surplus`.
+        """
         told = self.taint
         columns: dict[str, pa.Array] = {
             "node": told.graph.names.of(told.nodes),
             "kind": told.to_arrow()["kind"],
             "listed": pa.array(self.listed),
             "balance": told.balance.text(),
+            "assumed": self.assumed.text(),
         }
         for policy in self.asked:
             if policy in self.undefined:
@@ -201,7 +215,7 @@ def _with_routes(screening: Screening, known: Sequence[str], paths: int) -> Scre
         return screening
     chain = absorbing_chain(screening.graph, policy="proportional", listed=known)
     routes = tuple(find_routes(chain, nodes, most=paths))
-    return Screening(**(screening.__dict__ | {"routes": routes}))
+    return replace(screening, routes=routes)
 
 
 def _resolved(graph: TransactionGraph, names: Sequence[str]) -> tuple[list[str], list[str]]:

@@ -15,7 +15,9 @@ import pyarrow.compute as pc
 
 from coinhaze.apps.routes import Route
 from coinhaze.apps.screen import Screening
+from coinhaze.chain.belief import reading_of, reading_words
 from coinhaze.errors import first_few
+from coinhaze.graph.assumed import assumed_words
 from coinhaze.ledger import CoinLedger
 from coinhaze.ledger.amounts import Ints
 from coinhaze.measure.intervals import at_least
@@ -51,6 +53,12 @@ CHANGES = (
     "(--view, --time).",
 )
 
+ASSUMED = (
+    "Assumed: money taken to have been there before the window, the least that lets the node pay "
+    "what it paid; no payment shows it, and none of it counts as listed unless the node is. Give "
+    "a table of balances with --opening to know it."
+)
+
 MANY_DIGITS = 10**15
 MOST_NAMED = 3  # nodes told of in short
 
@@ -83,6 +91,8 @@ def screening_json(found: Screening, listing: ListFile, made_by: Mapping[str, ob
     """Give the statement as JSON text with keys that stay."""
     document = {
         "provenance": provenance_of(found, listing, made_by),
+        **reading_of(found.graph.settings),
+        "policy": list(found.policies),
         "totals": found.totals(),
         "nodes": found.to_arrow().to_pylist(),
         "paths": [route.__dict__ | {"names": list(route.names)} for route in found.routes],
@@ -127,14 +137,17 @@ def _short(found: Screening) -> Section:
     rows = found.order()[:MOST_NAMED]
     names = found.graph.names.of(found.taint.nodes[rows]).to_pylist()
     balance = found.taint.balance.take(rows).ints()
+    assumed = found.assumed.take(rows).ints()
     lines = []
     for k, row in enumerate(rows.tolist()):
         shares = [s for s in (found.shares[p][row] for p in found.policies) if not np.isnan(s)]
         if shares and max(shares) > 0:
             low, high = f"{min(shares):.2%}", f"{max(shares):.2%}"
             much = low if low == high else f"{low} to {high}, by rule"
-            lines.append(f"{names[k]}: {much}, of the {_amount(balance[k])} it holds.")
+            part = assumed_words(balance[k], assumed[k], _amount(assumed[k]))
+            lines.append(f"{names[k]}: {much}, of the {_amount(balance[k])} it holds{part}.")
     lines = lines or ["No money from the list was found."]
+    lines.append(f"All figures: {reading_words(found.graph.settings)}; rules as named.")
     there = f"{len(found.found):,} of {len(found.found) + len(found.missing):,}"
     not_found = f"; not found: {first_few(found.missing)}" if found.missing else ""
     return Section("In short", (*lines, f"Names listed and in the ledger: {there}{not_found}."))
@@ -154,7 +167,12 @@ def _found(found: Screening, most: int) -> Section:
     if found.listed[rows[:most]].any():
         lines.append("* is on the list itself.")
     lines.append(_in_all(found))
-    columns = [("node", LEFT), ("holds", RIGHT), *((p, RIGHT) for p in found.asked)]
+    columns = [("node", LEFT), ("holds", RIGHT)]
+    if found.assumed.take(rows[:most]).positive().any():
+        columns.append(("of it assumed", RIGHT))
+        lines.append(ASSUMED)
+    columns += [(p, RIGHT) for p in found.asked]
+    lines.append(f"Shares and amounts: {reading_words(found.graph.settings)}.")
     cells = _rows(found, rows[:most])
     return Section("What was found", tuple(lines), columns=tuple(columns), rows=tuple(cells))
 
@@ -166,13 +184,16 @@ def _in_all(found: Screening) -> str:
         + (f" ({row['screened'] / whole:.2%})" if whole else "")
         for row in found.totals()
     ]
-    return f"Of the {_amount(whole)} they hold in all, listed: {'; '.join(parts)}."
+    assumed = sum(found.assumed.ints())
+    part = assumed_words(whole, assumed, _amount(assumed))
+    return f"Of the {_amount(whole)} they hold in all{part}, listed: {'; '.join(parts)}."
 
 
 def _rows(found: Screening, rows: Ints) -> list[tuple[str, ...]]:
     amounts = {policy: found.amounts(policy, rows) for policy in found.policies}
     names = found.graph.names.of(found.taint.nodes[rows]).to_pylist()
     balance = found.taint.balance.take(rows).ints()
+    assumed = found.assumed.take(rows).ints()
     cells = []
     for k, row in enumerate(rows.tolist()):
         told = [
@@ -180,7 +201,8 @@ def _rows(found: Screening, rows: Ints) -> list[tuple[str, ...]]:
             for p in found.asked
         ]
         name = f"{names[k]} *" if found.listed[row] else names[k]
-        cells.append((name, _amount(balance[k]), *told))
+        held = [_amount(balance[k])] + ([_amount(assumed[k])] if any(assumed) else [])
+        cells.append((name, *held, *told))
     return cells
 
 

@@ -12,6 +12,7 @@ from coinhaze.apps.suggestion import Suggestion
 from coinhaze.apps.wallet import Holding, Wallet
 from coinhaze.apps.wallet_report import WalletReport
 from coinhaze.apps.wallet_words import IS_NOT, how_sure, would_change
+from coinhaze.chain.belief import reading_of
 
 
 def wallet_json(report: WalletReport) -> str:
@@ -25,7 +26,9 @@ def wallet_document(report: WalletReport) -> dict[str, object]:
     pairs = None if wallet.pairs is None else [_combination(wallet, p) for p in wallet.pairs]
     return {
         "provenance": None if report.made_by is None else dict(report.made_by),
+        **reading_of(wallet.chain.settings),
         "total_value": wallet.total,
+        "assumed_value": 0,  # coins are worth what the ledger says
         "exposure_limit": None if wallet.purse.exposed is None else wallet.limit,
         "coins": [_holding(wallet, holding) for holding in wallet.holdings],
         "groups": [{"group": kind} | _combination(wallet, c) for kind, c in wallet.groups],

@@ -17,6 +17,7 @@ from coinhaze.apps.wallet_words import (
     what_bits_are,
     would_change,
 )
+from coinhaze.chain.belief import reading_words
 from coinhaze.report.sections import LEFT, RIGHT, Section
 
 MOST_ROWS = 30  # of pairs; all of them are in the JSON
@@ -110,9 +111,19 @@ def _coins(wallet: Wallet) -> Section:
         "Proven: how far the bits can be off, or between which bounds they lie. As among: so many "
         "equally likely origins would leave the same doubt. Steps: moves back to an origin on "
         "average, the last one into the origin itself.",
+        _reading(wallet),
         *_exposed_through(wallet),
     )
     return Section("Your coins", lines, columns=tuple(columns), rows=tuple(rows))
+
+
+def _reading(wallet: Wallet) -> str:
+    """Say how all figures are read; a coin's value is the ledger's own, nothing is assumed."""
+    what = "Bits" if wallet.purse.exposed is None else "Bits and exposure"
+    return (
+        f"{what}: {reading_words(wallet.chain.settings)}, payments in the order of time. Values "
+        "are those of the coins; none of them is assumed."
+    )
 
 
 def _exposed_through(wallet: Wallet) -> list[str]:
@@ -173,6 +184,7 @@ def _groups(wallet: Wallet) -> list[Section]:
         "Bits before are each coin's, after are those of a payment made of them together."
         + (" Safe: no coin that is not exposed becomes so." if exposed else ""),
         "Any coins spent together are taken to be one person's; neither figure weighs that.",
+        _reading(wallet),
     ]
     if exposed:
         lines.append("More bits do not make up for exposure: a payment can have more of both.")

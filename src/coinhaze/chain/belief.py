@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Protocol
 
 from coinhaze.chain.chain import Outcomes
@@ -33,3 +34,25 @@ class Belief(Protocol):
     @property
     def lower_bounds(self) -> Bools | None:
         """Which nodes have bits that are lower bounds; None where none has."""
+
+
+def reading_of(settings: Mapping[str, object]) -> dict[str, str | None]:
+    """Give what a figure must not stand without: view, time and policy, as the options call them.
+
+    The coin view has no time to choose: it has its own.
+    """
+    return {
+        name: None if settings.get(name) is None else str(settings[name])
+        for name in ("view", "time", "policy")
+    }
+
+
+def reading_words(settings: Mapping[str, object]) -> str:
+    """Say view, time and policy in short.
+
+    >>> reading_words({"view": "account", "time": "temporal", "policy": "proportional"})
+    'account view, time temporal, policy proportional'
+    """
+    found = reading_of(settings)
+    parts = [f"{found['view']} view"] if found["view"] else []
+    return ", ".join(parts + [f"{k} {found[k]}" for k in ("time", "policy") if found[k]])

@@ -27,6 +27,24 @@ Time = Literal["stationary", "temporal"]
 Clustering = Literal["common-input", "common-input-no-coinjoins", "change"]
 
 
+def default_view(ledger: Ledger) -> View:
+    """What nodes stand for where nobody says."""
+    return "coin" if isinstance(ledger, CoinLedger) else "account"
+
+
+def default_time(view: View, *, exposure: bool = False) -> Time:
+    """Whether the order of payments counts where nobody says.
+
+    Coins have their own order. Bits of addresses and accounts are stationary; exposure, the share
+    that came from a list, is in the order of time everywhere: money cannot come from somebody who
+    was paid later.
+
+    >>> default_time("account"), default_time("account", exposure=True)
+    ('stationary', 'temporal')
+    """
+    return "temporal" if view == "coin" or exposure else "stationary"
+
+
 def transaction_graph(
     ledger: Ledger,
     *,
@@ -54,7 +72,7 @@ def transaction_graph(
     if not isinstance(ledger, AccountLedger | CoinLedger):
         raise UsageError(f"not a ledger: {type(ledger).__name__}")
     coins = isinstance(ledger, CoinLedger)
-    view = view or ("coin" if coins else "account")
+    view = view or default_view(ledger)
     _check_settings(ledger, view, time, opening, clusters)
     for name, value, known in (
         ("mint", mint, ("each", "one")),
@@ -63,7 +81,7 @@ def transaction_graph(
     ):
         if value not in known:
             raise UsageError(f"{name} is {' or '.join(known)}, not {value!r}")
-    time = time or ("temporal" if view == "coin" else "stationary")
+    time = time or default_time(view)
     table = _cluster_table(ledger, clusters)
     if isinstance(ledger, CoinLedger):
         flows = coin_flows(ledger, by_owner=view == "address", pools=pools, clusters=table)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from coinhaze.chain.belief import Belief
+from coinhaze.chain.belief import Belief, reading_of
 from coinhaze.ledger.amounts import Floats, Ints
 from coinhaze.ledger.shown import shown
 
@@ -88,6 +88,7 @@ class Origins:
         names = self.sources().slice(0, most).to_pylist()
         return {
             "node": self.name,
+            **reading_of(self.chain.settings),
             "bits": self.bits,
             "bits_low": self.bits_low,
             "bits_high": self.bits_high,

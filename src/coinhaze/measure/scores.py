@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from coinhaze.chain.belief import Belief
+from coinhaze.chain.belief import Belief, reading_of
 from coinhaze.errors import AccuracyError
 from coinhaze.graph.graph import Kind, kind_names
 from coinhaze.ledger.amounts import Bools, Floats, Ints
@@ -145,7 +145,7 @@ class Scores:
         """Give the row the paper's tables have: sizes, bits, steps."""
         graph = self.chain.graph
         weights = None if graph.closing is None else graph.closing.take(self.nodes).floats()
-        return summarise(
+        told = summarise(
             self.bits,
             self.steps,
             weights,
@@ -158,6 +158,7 @@ class Scores:
             lower_bound=self.lower_bound,
             method=self.method,
         )
+        return replace(told, **reading_of(self.chain.settings))
 
     def notes(self) -> tuple[str, ...]:
         """Say what a reader of these scores should know."""

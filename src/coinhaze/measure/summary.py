@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 
 import numpy as np
 
+from coinhaze.chain.belief import reading_words
 from coinhaze.ledger.amounts import Bools, Floats
 
 AT_LEAST = "\u2265"  # before bits that are a lower bound
@@ -39,21 +40,30 @@ class Summary:
     mean_error: float | None
     method: str
     lower_bounds: int = 0  # scored rows whose bits are lower bounds
+    view: str | None = None
+    time: str | None = None
+    policy: str | None = None
 
     def line(self) -> str:
         """Say it in one line."""
         if self.scored == 0:
-            return f"no scored node of {self.nodes}; {self.nulls} without an answer"
+            none = f"no scored node of {self.nodes}; {self.nulls} without an answer"
+            return none + self._reading()
         return (
             f"{self.scored} of {self.nodes} nodes scored: bits mean "
             f"{self.mark}{self.bits_mean:.4g}, median {self.mark}{self.bits_median:.4g}, "
             f"max {self.mark}{self.bits_max:.4g}; {self.certainty()}; {self.method}"
+            f"{self._reading()}"
         )
 
     @property
     def mark(self) -> str:
         """The sign that stands before mean, median, maximum and quantiles of lower bounds."""
         return AT_LEAST if self.lower_bounds else ""
+
+    def _reading(self) -> str:
+        words = reading_words(asdict(self))
+        return f"; {words}" if words else ""
 
     def certainty(self) -> str:
         """Say how far the values can be trusted."""

@@ -9,6 +9,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from coinhaze.chain.belief import reading_words
 from coinhaze.ledger.amounts import Ints
 from coinhaze.measure import Origins, Scores, Summary
 from coinhaze.measure.summary import AT_LEAST
@@ -33,7 +34,7 @@ def summary_table(summary: Summary) -> Table:
     burns = f", {s.burns} burns apart ({_number(s.burns_bits_mean)} bits)" if s.burns else ""
     table.caption = (
         f"{s.nodes:,} nodes, {s.edges:,} edges; {s.scored:,} scored, {s.nulls:,} without an "
-        f"answer{burns}; {s.certainty()} ({s.method})"
+        f"answer{burns}; {s.certainty()} ({s.method}); {reading_words(s.as_dict())}"
     )
     table.caption_justify = "left"
     return table
@@ -41,7 +42,8 @@ def summary_table(summary: Summary) -> Table:
 
 def rows_table(scores: Scores, rows: Ints, alike: list[int], title: str) -> Table:
     """Show some rows of scores, and how many more rows are like each of them."""
-    table = Table(title=title, title_justify="left")
+    table = Table(title=title, title_justify="left", caption_justify="left")
+    table.caption = reading_words(scores.chain.settings)
     table.add_column("node", overflow="fold")
     for column in ("alike", "bits", "steps", "sources"):
         table.add_column(column, justify="right")
@@ -109,16 +111,19 @@ def origins_sentence(origins: Origins) -> str:
     )
     between = f"between {origins.bits_low:.4f} and {origins.bits_high:.4f}"
     proven = f"proven to {half:.0e}" if half <= 1e-6 else f"proven {between}"
+    how = reading_words(origins.chain.settings)
     if origins.lower_bound:
         least = max(origins.bits_low, 0.0) if half > 1e-6 else origins.bits
         some = "at least one origin" if one else f"at least {among}"
-        return f"At least {least:.4f} bits, since coins of unknown value are lumped: {some}{steps}."
-    return f"{origins.bits:.4f} bits, {proven}: {among}{steps}."
+        why = "since coins of unknown value are lumped"
+        return f"At least {least:.4f} bits, {why}: {some}{steps} ({how})."
+    return f"{origins.bits:.4f} bits, {proven}: {among}{steps} ({how})."
 
 
 def origins_report(origins: Origins, *, most: int = 10, labels: Sequence[str | None] = ()) -> Group:
     """Show one coin's sources, largest first, the likeliest way from each, and their labels."""
-    table = Table(title="Origins", title_justify="left")
+    table = Table(title="Origins", title_justify="left", caption_justify="left")
+    table.caption = reading_words(origins.chain.settings)
     table.add_column("source", overflow="fold")
     table.add_column("share", justify="right")
     ways = bool(np.any(origins.way_end >= 0))

@@ -44,6 +44,7 @@ from coinhaze.solve.source import (
     CHAIN_SETTINGS,
     GRAPH_SETTINGS,
     READ_SETTINGS,
+    in_time,
     only,
     opening_before,
 )
@@ -99,7 +100,15 @@ class Keeper:
         self.keys: list[str] = []
         for what, names, _ in LADDER:
             below = self.keys[-1] if self.keys else self.digest
-            self.keys.append(key_of(what, below, only(settings, names)))
+            ours = only(settings, names)
+            if what == "graph" and self._in_time:
+                ours |= {"in_time": True}
+            self.keys.append(key_of(what, below, ours))
+
+    @property
+    def _in_time(self) -> bool:
+        """Whether the list asks for payments in the order of time, which nobody chose."""
+        return self.settings.get("listed") is not None and self.settings.get("time") is None
 
     def place(self) -> Path | None:
         """Say where the ledger is kept, None if it is not."""
@@ -190,7 +199,10 @@ class Keeper:
         settings = opening_before(source, self.settings)
         if settings is not self.settings:  # balances came out of the file, which was read again
             self._refuse_change()
-        return transaction_graph(ledger, **only(settings, GRAPH_SETTINGS))
+        settings = only(settings, GRAPH_SETTINGS)
+        return transaction_graph(
+            ledger, **(in_time(ledger, settings) if self._in_time else settings)
+        )
 
     def _refuse_change(self) -> None:
         if not self.is_current():

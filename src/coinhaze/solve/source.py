@@ -10,6 +10,7 @@ from coinhaze.chain import AbsorbingChain, absorbing_chain
 from coinhaze.chain.belief import Belief
 from coinhaze.errors import UsageError
 from coinhaze.graph import TransactionGraph, transaction_graph
+from coinhaze.graph.build import default_time, default_view
 from coinhaze.ledger import AccountLedger, CoinLedger, Ledger, read
 from coinhaze.ledger.formats import is_store
 from coinhaze.ledger.readers import is_stream, knowledge
@@ -74,7 +75,8 @@ def chain_of(source: Source, **settings: Any) -> AbsorbingChain:
     if isinstance(source, AbsorbingChain):
         _refuse(settings, "a chain is given")
         return source
-    graph = graph_of(source, **only(settings, READ_SETTINGS | GRAPH_SETTINGS))
+    exposure = settings.get("listed") is not None
+    graph = graph_of(source, in_order=exposure, **only(settings, READ_SETTINGS | GRAPH_SETTINGS))
     return absorbing_chain(graph, **only(settings, CHAIN_SETTINGS))
 
 
@@ -96,9 +98,15 @@ def graph_of(source: Source, *, in_order: bool = False, **settings: Any) -> Tran
     else:
         _refuse(only(settings, READ_SETTINGS), "a ledger is given")
     settings = only(settings, GRAPH_SETTINGS)
-    if in_order and isinstance(thing, AccountLedger):
-        settings = {"time": "temporal"} | settings
-    return transaction_graph(thing, **settings)
+    return transaction_graph(thing, **(in_time(thing, settings) if in_order else settings))
+
+
+def in_time(ledger: Ledger, settings: dict[str, Any]) -> dict[str, Any]:
+    """Put payments in the order of time, as exposure needs it, unless a time is chosen."""
+    view = settings.get("view") or default_view(ledger)
+    if settings.get("time") is not None or view == "coin":
+        return settings
+    return settings | {"time": default_time(view, exposure=True)}
 
 
 def _check_known(settings: dict[str, Any], known: frozenset[str]) -> None:

@@ -128,8 +128,9 @@ class Desk:
         look = self.views.look(asked)
         nodes = self._nodes(look)
         node, notes = node_named(self.views, nodes, look, name)
+        exposing = self.views.exposing(asked)
         question = self._questions.get(
-            (look, node), lambda: Question(self.views, nodes, look, node)
+            (look, exposing, node), lambda: Question(self.views, nodes, look, node, exposing)
         )
         return question, notes
 
@@ -192,7 +193,7 @@ class Desk:
     ) -> GroupAnswer:
         """Give an address, a transaction or a block."""
         look = self.views.look(asked)
-        grouping = Grouping(self.views, self._nodes(look), look)
+        grouping = Grouping(self.views, self._nodes(look), look, self.views.exposing(asked))
         found = grouping.find(kind, name)
         settings = self.settings(asked)
         return grouping.answer(found, settings, digest=self.digest, after=after, limit=limit)
@@ -201,12 +202,17 @@ class Desk:
         look = self.views.look(asked)
         scores, exposure = self.views.scores(look), None
         if look.list is not None and exposed:
-            exposure = Exposures.of(scores, self.views.listed_scores(look))
+            exposure = Exposures.of(scores, self.views.listed_scores(self.views.exposing(asked)))
         return Table(scores, self._nodes(look), exposure=exposure, bound=(self.digest, look))
 
     def table(self, asked: TableAsk) -> TablePage:
         """Give a page of the table."""
-        return self._table(asked).page(self.settings(asked))
+        page = self._table(asked).page(self.settings(asked))
+        return page.model_copy(update={"exposure_time": self._exposure_time(asked)})
+
+    def _exposure_time(self, asked: Settings) -> str | None:
+        look = self.views.exposing(asked)
+        return None if look.list is None or look.view == "coin" else look.time
 
     def table_batches(self, asked: TableAsk) -> Iterator[pa.RecordBatch]:
         """Give all rows the filter leaves, sorted, as columns."""
@@ -247,6 +253,7 @@ class Desk:
         return LedgerPage(
             card=self.card(),
             settings=self.settings(asked),
+            exposure_time=self._exposure_time(asked),
             summary=summary_of(scores),
             histogram=histogram_of(scores),
             most=table.rows(order[:ENDS]),
@@ -292,6 +299,9 @@ def summary_of(scores: Scores) -> LedgerSummary:
         certified=told.standard_error is None,
         method=told.method,
         lower_bounds=told.lower_bounds,
+        view=told.view,
+        time=told.time,
+        policy=told.policy,
         line=told.line(),
     )
 

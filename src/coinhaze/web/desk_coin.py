@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+import numpy as np
+
 from coinhaze.chain import AbsorbingChain
 from coinhaze.chain.outcomes import SourceNames
 from coinhaze.errors import AccuracyError
@@ -39,6 +41,10 @@ EXACTLY = 1e-9  # ... and where the whole past is at hand
 # Nodes of a past with loops that is solved exactly, and of a chain where that must be done.
 FEW, SMALL = 5_000, 200_000
 PARCELS = "An ordered rule follows parcels, not ways: origins are drawn straight to the coin."
+NO_THREAD = (
+    "Bits, origins and flow take all payments at once; exposure follows them in order of time. "
+    "With time=temporal all of it is in order of time, and the flow shows the listed money."
+)
 NO_TIME = "This ledger tells no times for these nodes: the flow is drawn by hop."
 
 
@@ -58,11 +64,15 @@ class Figures:
 class Question:
     """One coin under one look: what is needed to answer, found once."""
 
-    def __init__(self, views: Views, nodes: Nodes, look: Look, node: int) -> None:
+    def __init__(
+        self, views: Views, nodes: Nodes, look: Look, node: int, exposing: Look | None = None
+    ) -> None:
+        """Take a node under a look; `exposing` is the look that exposure is told by."""
         self.views = views
         self.nodes = nodes
         self.look = look
         self.node = node
+        self.exposing = exposing or look
         self.belief = views.belief(look)
         self.listed = views.listed(look)
         self.past: Past | None = None
@@ -88,25 +98,47 @@ class Question:
         """What of its money met the list; None where none is asked for."""
         if self.listed is None:
             return None
-        return met(self.views, self.look, self.listed, self.node, self.past)
+        if self.follows_list:
+            return met(self.views, self.look, self.listed, self.node, self.past)
+        listed, node = self.views.listed(self.exposing), self.exposed_node
+        assert listed is not None
+        past = past_of(self.views.walk(self.exposing), node)
+        return met(self.views, self.exposing, listed, node, past)
+
+    @property
+    def follows_list(self) -> bool:
+        """Whether flow and origins are read as exposure is, so that they can show its thread."""
+        return self.exposing.graph == self.look.graph
+
+    @property
+    def exposed_node(self) -> int:
+        """The node in the graph that exposure is told by."""
+        return int(self.views.nodes_in(self.exposing, self.look, np.array([self.node]))[0])
 
     @property
     def meets(self) -> float:
-        """The share that met the list, 0 where that is not told."""
-        return self.met.share if self.met is not None and self.met.known else 0.0
+        """The share that met the list, 0 where that is not told or the flow does not show it."""
+        known = self.met is not None and self.met.known and self.follows_list
+        return self.met.share if known and self.met is not None else 0.0
 
     @property
     def through(self) -> str:
         """What listed money came through, in words."""
         if self.met is None or self.listed is None or len(self.met.entries) != 1:
             return "listed addresses"
-        name = self.listed.names[next(iter(self.met.entries))]
+        listed = self.views.listed(self.exposing) or self.listed
+        name = listed.names[next(iter(self.met.entries))]
         return self.nodes.labels.get(name, short_id(name))
 
     def threads(self, ranks: Ints) -> list[float] | None:
         """Give of some origins the part that met the list; None where that is not told apart."""
         listed, past = self.listed_nodes, self.past
-        if listed is None or past is None or not isinstance(past.chain.outcomes, SourceNames):
+        if (
+            not self.follows_list
+            or listed is None
+            or past is None
+            or not isinstance(past.chain.outcomes, SourceNames)
+        ):
             return None
         found = threads(past, listed, self.row.outcomes[ranks], self.row.shares[ranks])
         return [float(part) for part in found]
@@ -200,6 +232,7 @@ def answer_coin(
         label=nodes.label(node),
         owner=nodes.owner(node),
         amount=nodes.amount(node),
+        assumed=nodes.assumed(node),
         time=nodes.time(node),
         height=nodes.height(node),
         made_by=None if coin < 0 else _txid(nodes, tx),
@@ -242,17 +275,21 @@ def _flow(
     by, notes = ask.by, tuple[str, ...]()
     if by == "time" and not _tells_time(nodes, question.node):
         by, notes = "hop", (NO_TIME,)
+    if question.listed is not None and not question.follows_list:
+        notes = (*notes, NO_THREAD)
     shown = question.told.origins(row, ranks) if opened.origins else first
     through = question.through
     boxes = origin_nodes(
         shown, row.other(ranks), question.threads(ranks), met=question.meets, through=through
     )
+    if not question.follows_list:
+        boxes = [box.model_copy(update={"listed": 0.0}) for box in boxes]
     if past is None or not len(row):
         meets = sum(node.listed for node in boxes)
         itself = coin_node(nodes, question.node, listed=meets)
         text = PARCELS if past is None else NOT_TOUCHED.capitalize() + "."
         return straight_flow(itself, boxes, by=by, text=text), notes
-    listed = question.listed_nodes
+    listed = question.listed_nodes if question.follows_list else None
     flow = draw_flow(
         past, nodes, row, ranks, boxes, by=by, opened=opened, met=listed, through=through
     )
@@ -300,9 +337,9 @@ def _place(question: Question) -> Place | None:
 
 def exposure_of(question: Question) -> Exposure | None:
     """Tell how much of the money came from the list; None where none was asked for."""
-    listed = question.listed
-    if listed is None:
+    views, nodes, found = question.views, question.nodes, question.met
+    listed = views.listed(question.exposing)
+    if listed is None or found is None:
         return None
-    nodes, found = question.nodes, question.met
-    assert found is not None
-    return tell_exposure(found, listed, question.look, nodes, nodes.balance(question.node))
+    nodes = nodes.of_graph(views.graph(question.exposing))
+    return tell_exposure(found, listed, question.exposing, nodes, np.array([question.exposed_node]))

@@ -130,26 +130,28 @@ def _in_parcels(views: Views, look: Look, node: int) -> Met:
     return Met(share, share, share, frozenset(parts), parts=parts)
 
 
-def tell_exposure(
-    found: Met, listed: Listed, look: Look, nodes: Nodes, balance: int | None
-) -> Exposure:
-    """Say it: a share and an amount, or under poison whether it was touched."""
+def tell_exposure(found: Met, listed: Listed, look: Look, nodes: Nodes, at: Ints) -> Exposure:
+    """Say it of some nodes: a share and an amount, or under poison whether it was touched."""
     noun = "accounts" if is_accounts(nodes.book.ledger) else "addresses"
     of = f"{len(found.entries):,} of {listed.total:,} listed {noun}"
+    how = {"view": look.view, "time": None if look.view == "coin" else look.time}
     if look.policy == "poison":
         text = f"{TOUCHED} by {of}" if found.touched else NOT_TOUCHED
         return Exposure(
             list=listed.id, policy=look.policy, listed=listed.total, entries=len(found.entries),
             share=None, share_low=None, share_high=None, touched=bool(found.touched),
             hops=found.hops if found.touched else None, largest=_largest(found, listed, nodes),
-            text=text,
+            text=text, **how,
         )  # fmt: skip
     if not found.known:
         return Exposure(
             list=listed.id, policy=look.policy, listed=listed.total, entries=0, share=None,
-            share_low=None, share_high=None, text=NO_ANSWER,
+            share_low=None, share_high=None, text=NO_ANSWER, **how,
         )  # fmt: skip
+    balances = [nodes.balance(node) for node in at.tolist()]
+    balance = None if None in balances else sum(value or 0 for value in balances)
     amount = None if balance is None else nodes.book.part(balance, found.share)
+    assumed = nodes.assumed_in(at)
     worth = "" if amount is None else f" ({amount.shown})"
     text = f"{share_words(found.share)}{worth} from {of}"
     if found.share <= 0:
@@ -157,7 +159,9 @@ def tell_exposure(
     return Exposure(
         list=listed.id, policy=look.policy, listed=listed.total, entries=len(found.entries),
         share=found.share, share_low=found.low, share_high=found.high, amount=amount,
-        hops=found.hops, largest=_largest(found, listed, nodes), text=text,
+        hops=found.hops, largest=_largest(found, listed, nodes), text=text, **how,
+        holds=None if balance is None else nodes.book.amount(balance),
+        assumed=None if not assumed else nodes.book.amount(assumed),
     )  # fmt: skip
 
 

@@ -76,10 +76,14 @@ class _Figures:
 class Grouping:
     """Groups of one look at a ledger."""
 
-    def __init__(self, views: Views, nodes: Nodes, look: Look) -> None:
+    def __init__(
+        self, views: Views, nodes: Nodes, look: Look, exposing: Look | None = None
+    ) -> None:
+        """Take a look; `exposing` is the one that exposure is told by."""
         self.views = views
         self.nodes = nodes
         self.look = look
+        self.exposing = exposing or look
 
     @cached_property
     def _bounds(self) -> Bools:
@@ -246,25 +250,30 @@ class Grouping:
 
     def _met(self, group: Group) -> list[Met] | None:
         """Find the listed money of a group's coins; None where no list, or too much, is asked."""
-        listed = self.views.listed(self.look)
+        look = self.exposing
+        listed = self.views.listed(look)
         if listed is None or len(group.nodes) > MOST_ASKED:
             return None
-        belief = self.views.belief(self.look)
+        belief = self.views.belief(look)
         found = []
-        for node in group.nodes.tolist():
+        for node in self._exposed_nodes(group).tolist():
             past = past_of(belief, node) if isinstance(belief, AbsorbingChain) else None
-            found.append(met(self.views, self.look, listed, node, past))
+            found.append(met(self.views, look, listed, node, past))
         return found
+
+    def _exposed_nodes(self, group: Group) -> Ints:
+        return self.views.nodes_in(self.exposing, self.look, group.nodes)
 
     def _exposure(self, group: Group, exposed: Sequence[Met]) -> Exposure:
         """Put the listed money of a group's coins together."""
-        listed = self.views.listed(self.look)
+        listed = self.views.listed(self.exposing)
         assert listed is not None
-        worth = [self.nodes.balance(node) for node in group.nodes.tolist()]
+        nodes = self.nodes.of_graph(self.views.graph(self.exposing))
+        at = self._exposed_nodes(group)
+        worth = [nodes.balance(node) for node in at.tolist()]
         weights = [1 if value is None else value for value in worth]
         together = met_together(list(zip(exposed, weights, strict=True)))
-        total = None if self.nodes.book.hides_amounts else sum(weights)
-        return tell_exposure(together, listed, self.look, self.nodes, total)
+        return tell_exposure(together, listed, self.exposing, nodes, at)
 
     def _spends(self, group: Group) -> tuple[Spent, ...]:
         if group.tx is None:

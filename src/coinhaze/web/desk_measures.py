@@ -13,10 +13,11 @@ from coinhaze.graph.graph import Kind
 from coinhaze.measure import Scores
 from coinhaze.measure.comparators import COMPARATORS, compare_measures
 from coinhaze.solve import score_or_reached
+from coinhaze.web.asks import Settings, Time
 from coinhaze.web.desk_coin import Question, exposure_of
 from coinhaze.web.desk_coinjoins import MOST_COINS, only
 from coinhaze.web.desk_nodes import Nodes
-from coinhaze.web.desk_views import ORDERED, Views
+from coinhaze.web.desk_views import ORDERED, Look, Views
 from coinhaze.web.models import Comparators, Measure, Rule
 
 STEPS = 2_000_000  # of Boltzmann's count: about a fifth of a second
@@ -52,16 +53,31 @@ def compare(question: Question) -> Comparators:
     return Comparators(
         ledger=nodes.ledger,
         name=nodes.name(node),
+        settings=Settings(
+            policy=question.look.policy,
+            view=question.look.view,  # type: ignore[arg-type]
+            time=_time_of(question.look),
+            list=question.look.list,
+        ),
+        exposure_time=None if question.listed is None else _time_of(question.exposing),
         rules=tuple(rules),
         measures=tuple(sorted(measures, key=lambda m: m.name)),
     )
 
 
+def _time_of(look: Look) -> Time | None:
+    return None if look.view == "coin" else look.time  # type: ignore[return-value]
+
+
 def rule(views: Views, nodes: Nodes, question: Question, policy: str) -> Rule:
     """Tell a coin's bits by one rule, or why there are none."""
     look = question.look._replace(policy=policy)  # type: ignore[arg-type]
+    exposing = question.exposing._replace(policy=policy)  # type: ignore[arg-type]
+    node = question.node
     if look == question.look:
         return _rule(question)
+    if policy == "poison":  # all it tells is of the list
+        look, node = exposing, question.exposed_node
     if policy == "poison" and look.list is None:
         return _refused(policy, "needs a list")
     same_time = not look.ordered or look.time == "temporal"
@@ -70,7 +86,8 @@ def rule(views: Views, nodes: Nodes, question: Question, policy: str) -> Rule:
     if not views.is_quick(look):
         return _refused(policy, LATER)
     try:
-        return _rule(Question(views, nodes, look, question.node))
+        nodes = nodes.of_graph(views.graph(look))
+        return _rule(Question(views, nodes, look, node, exposing))
     except CoinhazeError as error:
         return _refused(policy, str(error))
 

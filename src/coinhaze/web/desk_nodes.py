@@ -9,6 +9,7 @@ import numpy as np
 
 from coinhaze.chain.chain import ELSEWHERE
 from coinhaze.graph import TransactionGraph
+from coinhaze.graph.assumed import assumed_openings
 from coinhaze.graph.graph import Kind
 from coinhaze.ledger.amounts import Ints
 from coinhaze.ledger.coins import UNKNOWN
@@ -43,6 +44,12 @@ class Nodes:
         self.labels = labels
         self._kinds = graph.kinds
         self._parties: dict[int, str] = {}
+
+    def of_graph(self, graph: TransactionGraph) -> Nodes:
+        """Give the nodes of another graph of the same ledger."""
+        if graph is self.graph:
+            return self
+        return Nodes(graph, self.book, ledger=self.ledger, labels=self.labels)
 
     def fetch(self, nodes: Ints) -> None:
         """Make the names of nodes that will be asked about, all at once."""
@@ -101,6 +108,19 @@ class Nodes:
         """Show what a node holds; None where hidden."""
         balance = self.balance(node)
         return None if balance is None else self.book.amount(balance)
+
+    def assumed_in(self, nodes: Ints) -> int:
+        """Add up what of some nodes' balances is assumed: openings that nobody tells."""
+        closing = self.graph.closing
+        if closing is None or self.coin_view:
+            return 0  # what coins are worth is known
+        found = assumed_openings(self.graph, nodes)
+        return 0 if found is None else sum(found.where(closing.take(nodes).positive()).ints())
+
+    def assumed(self, node: int) -> Amount | None:
+        """Show what of a node's balance is assumed; None where nothing is."""
+        found = self.assumed_in(np.array([node]))
+        return self.book.amount(found) if found else None
 
     def owner(self, node: int) -> str | None:
         """Give a coin's address; None where it has none, and for what is no coin."""

@@ -37,10 +37,16 @@ class Exposures(NamedTuple):
             none = np.where(np.isnan(scores.bits), np.nan, 0.0)
             return cls(none, none, none)
         assert listed.exposure is not None
-        at = np.minimum(np.searchsorted(listed.nodes, scores.nodes), max(len(listed) - 1, 0))
+        theirs, ours = listed.nodes, scores.nodes
+        if listed.chain.graph is not scores.chain.graph:  # of another time: by whose node it is
+            theirs = listed.chain.graph.names.party[theirs]
+            ours = scores.chain.graph.names.party[ours]
+        order = np.argsort(theirs, kind="stable")
+        at = np.minimum(np.searchsorted(theirs[order], ours), max(len(listed) - 1, 0))
+        at = order[at] if len(order) else at
         low = listed.exposure if listed.exposure_low is None else listed.exposure_low
         high = listed.exposure if listed.exposure_high is None else listed.exposure_high
-        there = listed.nodes[at] == scores.nodes if len(listed) else np.zeros(0, dtype=np.bool_)
+        there = theirs[at] == ours if len(listed) else np.zeros(0, dtype=np.bool_)
         return cls(*(np.where(there, each[at], np.nan) for each in (listed.exposure, low, high)))
 
 

@@ -16,8 +16,10 @@ from coinhaze.chain import AbsorbingChain, absorbing_chain
 from coinhaze.chain.knowledge import SourceSet, source_set
 from coinhaze.errors import UsageError, shorten
 from coinhaze.graph import TransactionGraph, transaction_graph
+from coinhaze.graph.build import default_time
 from coinhaze.graph.graph import Kind
 from coinhaze.ledger import AccountLedger, CoinLedger
+from coinhaze.ledger.amounts import Ints
 from coinhaze.measure import Scores
 from coinhaze.solve import Parcels, parcels, score, score_or_reached
 from coinhaze.solve.local import LocalSolver
@@ -172,8 +174,27 @@ class Views:
             if view == "address":
                 raise UsageError(f"{policy} follows coins, not addresses: view=coin")
             time = "temporal"
-        own = self.default.time if view == self.default.view else "stationary"
+        if time is None and policy == "poison":  # all it tells is of the list
+            return self._in_time(Look(policy, view, "stationary", asked.list))
+        own = self.default.time if view == self.default.view else default_time("address")
         return Look(policy, view, time or own, asked.list)
+
+    def exposing(self, asked: Settings) -> Look:
+        """Resolve settings for exposure: in the order of time, unless another is chosen."""
+        look = self.look(asked)
+        return look if asked.time is not None else self._in_time(look)
+
+    def _in_time(self, look: Look) -> Look:
+        if self.no_snapshots is not None:
+            return look
+        return look._replace(time=default_time(look.view, exposure=True))  # type: ignore[arg-type]
+
+    def nodes_in(self, other: Look, look: Look, nodes: Ints) -> Ints:
+        """Find the nodes of a look's graph in that of another time: those of the same parties."""
+        if other.graph == look.graph:
+            return nodes
+        parties = self.graph(look).names.party[nodes]
+        return self.graph(other).names.newest[parties].astype(np.int64)
 
     def graph(self, look: Look) -> TransactionGraph:
         """Give the graph of a look."""

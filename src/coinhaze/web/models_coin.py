@@ -68,12 +68,17 @@ class Exposure(Model):
 
     list: str
     policy: str
+    view: str | None = None
+    time: str | None = None  # None for coins, which have their own; else in the order of time,
+    # unless another was chosen
     listed: Count  # names of the list
     entries: Count  # of them, how many money came from
     share: MaybeShare  # None under poison, and where there is no answer
     share_low: MaybeShare
     share_high: MaybeShare
     amount: Amount | None = None
+    holds: Amount | None = None  # what the share is of, by the same view and time ...
+    assumed: Amount | None = None  # ... and what of that is assumed: an opening nobody tells
     touched: bool | None = None  # under poison
     hops: Count | None = None  # back to the nearest, where seen
     largest: tuple[ListedEntry, ...] = ()  # the few that most came from, each as it was met first
@@ -140,6 +145,7 @@ class CoinAnswer(Bits):
     label: str | None = None
     owner: str | None = None  # the address of a coin
     amount: Amount | None
+    assumed: Amount | None = None  # of it: an opening balance that nobody tells
     time: int | None = None
     height: int | None = None
     made_by: str | None = None  # transaction
@@ -196,6 +202,8 @@ class Comparators(Model):
 
     ledger: Id
     name: str
+    settings: Settings | None = None  # those of bits; poison is read as exposure is
+    exposure_time: str | None = None
     rules: tuple[Rule, ...]
     measures: tuple[Measure, ...]
 

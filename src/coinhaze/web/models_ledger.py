@@ -85,6 +85,9 @@ class LedgerSummary(Model):
     certified: bool
     method: str
     lower_bounds: Count = 0  # of the scored, those whose bits are lower bounds
+    view: str | None = None
+    time: str | None = None  # None for coins, which have their own
+    policy: str | None = None
     line: str
 
 
@@ -125,6 +128,7 @@ class LedgerPage(Model):
 
     card: LedgerCard
     settings: Settings = Settings()
+    exposure_time: str | None = None  # how exposure is read; None for coins, and without a list
     summary: LedgerSummary | None = None
     histogram: Histogram | None = None
     most: tuple[TableRow, ...] = ()
@@ -158,6 +162,7 @@ class TablePage(Model):
 
     ledger: Id
     asked: TableAsk
+    exposure_time: str | None = None  # how exposure is read; None for coins, and without a list
     total: Count
     rows: tuple[TableRow, ...]
     after: str | None

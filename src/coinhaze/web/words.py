@@ -219,3 +219,19 @@ def short_id(name: str, keep: int = 6) -> str:
 
 def _unsigned(value: float) -> float:
     return value + 0.0 if value > 0 else 0.0
+
+
+VIEWS = {"coin": "coins", "address": "addresses", "account": "accounts"}
+TIMES = {"stationary": "all at once", "temporal": "in order of time"}
+
+
+def reading_words(view: str | None, time: str | None, policy: str | None = None) -> str:
+    """Say how figures are read: what nodes are, whether order counts, the rule.
+
+    >>> reading_words("account", "stationary", "haircut"), reading_words("coin", None)
+    ('accounts, all at once, haircut', 'coins, in order of time')
+    """
+    time = "temporal" if view == "coin" else time
+    policy = "haircut" if policy == "proportional" else policy
+    parts = (VIEWS.get(view or "", view), TIMES.get(time or "", time), policy)
+    return ", ".join(part for part in parts if part)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from coinhaze.graph.assumed import assumed_words
 from coinhaze.report.page import Html, escape
 from coinhaze.web.asks import CoinAsk
 from coinhaze.web.links import api_link, ledger_link, thing_link
@@ -26,7 +27,7 @@ from coinhaze.web.pages.flow import Picture, draw_flow, flow_table, legend
 from coinhaze.web.pages.say import amount, moment, noun_of, tag, together
 from coinhaze.web.pages.switches import switches
 from coinhaze.web.pages.what_if import what_if_section
-from coinhaze.web.words import short_id
+from coinhaze.web.words import reading_words, short_id
 
 RULES = {
     "haircut": "Shares of this {noun}, split in proportion (haircut).",
@@ -124,9 +125,18 @@ def _identity(view: CoinView) -> Html:
     return Html(
         f'<div class="id"><h1>{kind} {name}</h1>'
         f'<button class="btn js" type="button" data-copy="{escape(answer.name)}">Copy id</button>'
-        f'<span class="meta"><b>{amount(answer.amount)}</b>'
+        f'<span class="meta"><b>{amount(answer.amount)}</b>{_assumed(answer)}'
         f"{' · ' if meta else ''}{meta}</span></div>"
     )
+
+
+def _assumed(answer: CoinAnswer) -> Html:
+    """Say what of the amount is assumed."""
+    if answer.amount is None or answer.assumed is None:
+        return Html("")
+    holds, assumed = answer.amount, answer.assumed
+    part = assumed_words(int(holds.smallest), int(assumed.smallest), assumed.shown)
+    return tag("span", part, id="assumed")
 
 
 def _spent(view: CoinView) -> Html:
@@ -171,7 +181,9 @@ def _flow(view: CoinView) -> Html:
 
     noun = noun_of(answer.kind)
     picture = Picture(letters_of(answer), link, shares, noun)
-    rule = RULES[answer.settings.policy].format(noun=noun)
+    used = answer.settings
+    read = reading_words(used.view, used.time, used.policy)
+    rule = f"{RULES[used.policy].format(noun=noun)} Read by {read}."
     by = "".join(
         tag(
             "a",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from coinhaze.graph.assumed import assumed_words
 from coinhaze.report.page import Html, escape
 from coinhaze.web.asks import Settings
 from coinhaze.web.models import CoinAnswer, Exposure, LedgerCard, ListCard
@@ -13,6 +14,7 @@ from coinhaze.web.words import (
     TOUCHED,
     at_most_words,
     count_words,
+    reading_words,
     share_words,
     short_id,
     steps_words,
@@ -93,9 +95,10 @@ def whose_view(answer: CoinAnswer, card: LedgerCard, ask: Settings) -> str:
     turned = used.time == "temporal" and ask.time is None and card.times[:1] == ("stationary",)
     if turned and used.policy in ("fifo", "lifo"):
         ordered = f" {used.policy.upper()} needs payments in order of time, so they are taken so."
+    read = reading_words(used.view, used.time, used.policy)
     return (
-        f"For someone who {_OBSERVER[used.policy]}.{ordered} Exchange records, network logs or "
-        "your own address list tell more. This is not a promise of privacy."
+        f"Read by {read}: for someone who {_OBSERVER[used.policy]}.{ordered} Exchange records, "
+        "network logs or your own address list tell more. This is not a promise of privacy."
     )
 
 
@@ -125,7 +128,8 @@ def _exposed(exposure: Exposure | None, lists: Sequence[ListCard], answer: CoinA
         return fact(title, DASH, words, name="fact-exposure")
     one = "listed account" if answer.kind == "account" else "listed address"
     many = "listed accounts" if answer.kind == "account" else "listed addresses"
-    of = f"of {count_words(exposure.listed, one, many)}"
+    read = reading_words(exposure.view, exposure.time, exposure.policy)
+    of = f"of {count_words(exposure.listed, one, many)}; {read}"
     if exposure.touched is not None:
         words = f"by {exposure.entries:,} {of}" if exposure.touched else of
         said = TOUCHED if exposure.touched else NOT_TOUCHED
@@ -138,11 +142,20 @@ def _exposed(exposure: Exposure | None, lists: Sequence[ListCard], answer: CoinA
         return fact(title, "none", f"{said} {of}" if not high else said, name="fact-exposure")
     amount = "" if exposure.amount is None else exposure.amount.shown
     lead = tag("span", amount, kind="amt inline") if amount else ""
-    words = Html(f"{lead} was at {exposure.entries:,} {escape(of)}, {escape(exposure.policy)}")
+    words = Html(f"{lead}{_held(exposure)} was at {exposure.entries:,} {escape(of)}")
     if exposure.largest:
         first = exposure.largest[0]
         words = Html(f"{words}; most at {escape(short_id(first.label or first.name))}")
     return fact(title, share_words(exposure.share), words, name="fact-exposure", warn=True)
+
+
+def _held(exposure: Exposure) -> str:
+    """Say what an exposed amount is a part of, where some of that is assumed."""
+    if exposure.holds is None or exposure.assumed is None:
+        return ""
+    holds, assumed = exposure.holds, exposure.assumed
+    part = assumed_words(int(holds.smallest), int(assumed.smallest), assumed.shown)
+    return escape(f" of {holds.shown} held{part},")
 
 
 def _possible(answer: CoinAnswer, poison: bool) -> str:

@@ -9,7 +9,7 @@ from coinhaze.web.asks import CoinAsk, Settings
 from coinhaze.web.links import api_link, thing_link
 from coinhaze.web.models import CoinAnswer, LedgerCard, Origin
 from coinhaze.web.pages.say import moment, noun_of, share_bar, tag
-from coinhaze.web.words import count_words, share_words, short_id
+from coinhaze.web.words import count_words, reading_words, share_words, short_id
 
 MORE = 8  # origins that "show more" adds
 PASSED = (
@@ -50,7 +50,10 @@ def origins_section(answer: CoinAnswer, card: LedgerCard, ask: CoinAsk) -> Html:
         folded = next((n.id for n in answer.flow.nodes if n.folded and n.kind == "other"), None)
         rows.append(_other_row(answer, card, ask, most, folded, shares))
     total = "" if answer.sources is None else f" of {answer.sources:,}"
+    used = answer.settings
+    read = reading_words(used.view, used.time, used.policy)
     head = f"{len(answer.origins)} largest{total}" if answer.other.count else "all of them"
+    head = f"{head}; {read}"
     tail = thing_link("x", "coin", answer.name).rpartition("/")[2]
     settings = Settings(**{k: getattr(ask, k) for k in Settings.model_fields})
     base = f"/ledgers/{card.id}/coins/{tail}/origins"

@@ -6,7 +6,7 @@ from coinhaze.report.page import Html, escape
 from coinhaze.web.models import Comparators, Measure, Rule
 from coinhaze.web.pages.say import DASH, bits_text, tag
 from coinhaze.web.pages.switches import RULES
-from coinhaze.web.words import NOT_TOUCHED, TOUCHED, equal_words, share_words
+from coinhaze.web.words import NOT_TOUCHED, TOUCHED, equal_words, reading_words, share_words
 
 IN_ORDER = "needs payments in order of time: choose this rule above, and they are taken so"
 
@@ -23,8 +23,9 @@ def comparators_part(found: Comparators) -> Html:
         tag("p", f"No {', '.join(names)}: {reason}.", kind="sub") for reason, names in why.items()
     )
     table = (
-        '<table id="rules"><thead><tr><th>Rule</th><th class="num">Bits</th><th class="num">Equal '
-        f'origins</th><th class="num">Exposure</th></tr></thead><tbody>{rules}</tbody></table>'
+        f'<table id="rules"><caption>{escape(_read(found))}</caption><thead><tr><th>Rule</th>'
+        '<th class="num">Bits</th><th class="num">Equal origins</th><th class="num">Exposure</th>'
+        f"</tr></thead><tbody>{rules}</tbody></table>"
     )
     other = (
         f'<h3>Other measures</h3><table id="measures"><tbody>{measures}</tbody></table>{refused}'
@@ -32,6 +33,16 @@ def comparators_part(found: Comparators) -> Html:
         else ""
     )
     return Html(f'<div class="others">{table}{other}</div>')
+
+
+def _read(found: Comparators) -> str:
+    """Say how the figures are read; their rules are in the first column."""
+    used = found.settings
+    if used is None:
+        return ""
+    bits, time = reading_words(used.view, used.time), found.exposure_time
+    listed = f" Exposure: {reading_words(used.view, time)}." if used.list else ""
+    return f"Bits: {bits}.{listed}"
 
 
 def _rule(rule: Rule) -> str:

@@ -11,7 +11,7 @@ from coinhaze.web.links import ledger_link
 from coinhaze.web.models import Comparison, Curve, LedgerCard
 from coinhaze.web.pages.charts import curves_chart, spark_key
 from coinhaze.web.pages.say import DASH, bits_of_many, tag, window_words
-from coinhaze.web.words import LUMPED, share_words
+from coinhaze.web.words import LUMPED, reading_words, share_words
 
 
 def compare_page(comparison: Comparison | None, cards: Sequence[LedgerCard]) -> Html:
@@ -71,7 +71,10 @@ def _row(curve: Curve, k: int | None) -> str:
     numbers = [f"{summary.scored:,}", some(summary.bits_median), some(summary.bits_mean), zero]
     numbers.append(_two(summary.steps_median))
     cells = "".join(tag("td", number, kind="num") for number in numbers)
-    return f"<tr><td>{key} {name}</td><td>{escape(window_words(card.window))}</td>{cells}</tr>"
+    read = tag("span", reading_words(summary.view, summary.time, summary.policy), kind="sub")
+    return (
+        f"<tr><td>{key} {name}{read}</td><td>{escape(window_words(card.window))}</td>{cells}</tr>"
+    )
 
 
 def _two(value: float | None) -> str:

@@ -10,7 +10,7 @@ from coinhaze.web.links import api_link, thing_link
 from coinhaze.web.models import GroupAnswer, LedgerCard, ListCard
 from coinhaze.web.pages.asked import look_link
 from coinhaze.web.pages.charts import scale_chart
-from coinhaze.web.pages.rows import coins_table
+from coinhaze.web.pages.rows import coins_table, table_caption
 from coinhaze.web.pages.say import DASH, amount, bits_of_many, fact, moment, panel, tag, together
 from coinhaze.web.pages.switches import switches
 from coinhaze.web.words import (
@@ -18,6 +18,7 @@ from coinhaze.web.words import (
     TOUCHED,
     at_most_words,
     count_words,
+    reading_words,
     share_words,
     short_id,
 )
@@ -52,13 +53,15 @@ def group_page(
         on = ask.model_copy(update={"after": answer.after})
         link = thing_link(card.id, PATHS[answer.kind], answer.name, on)
         turn = Html(f'<p class="turning">{tag("a", "Next", kind="btn", href=link)}</p>')
+    time = None if answer.exposure is None else answer.exposure.time
+    table = coins_table(answer.rows, caption=table_caption(answer.settings, time))
     return together(
         [
             _identity(answer, card),
             *(tag("p", note, kind="note") for note in answer.notes),
             tag("section", together([_facts(answer), chart]), kind="card verdict group"),
             switches(card, ask, answer.settings, lists, look),
-            panel("Coins", tag("div", coins_table(answer.rows), kind="wide"), nothing, turn),
+            panel("Coins", tag("div", table, kind="wide"), nothing, turn),
             _spends(answer, card),
             _transactions(answer, card),
         ]
@@ -108,7 +111,8 @@ def _exposure(answer: GroupAnswer) -> tuple[str, str]:
     if exposure is None:
         return DASH, "no list asked for"
     listed = count_words(exposure.listed, "listed address", "listed addresses")
-    of = f"{exposure.entries:,} of {listed}"
+    read = reading_words(exposure.view, exposure.time, exposure.policy)
+    of = f"{exposure.entries:,} of {listed}; {read}"
     if exposure.touched is not None:
         return (TOUCHED if exposure.touched else NOT_TOUCHED), of
     if exposure.share is None:
@@ -116,7 +120,7 @@ def _exposure(answer: GroupAnswer) -> tuple[str, str]:
     if not exposure.share:
         return "none", f"none found, {at_most_words(exposure.share_high or 0.0)}"
     amount = "" if exposure.amount is None else f"{exposure.amount.shown} "
-    return share_words(exposure.share), f"{amount}from {of}, {exposure.policy}"
+    return share_words(exposure.share), f"{amount}from {of}"
 
 
 def _spends(answer: GroupAnswer, card: LedgerCard) -> Html:

@@ -10,7 +10,7 @@ from coinhaze.web.links import api_link, ledger_link, table_link
 from coinhaze.web.models import Density, LedgerCard, LedgerPage, LedgerSummary, TablePage
 from coinhaze.web.pages.charts import DOTS_ONLY, log_switch, scale_chart
 from coinhaze.web.pages.density import density_chart
-from coinhaze.web.pages.rows import coins_table
+from coinhaze.web.pages.rows import coins_table, table_caption
 from coinhaze.web.pages.say import (
     DASH,
     bits_of_many,
@@ -22,7 +22,7 @@ from coinhaze.web.pages.say import (
     window_words,
 )
 from coinhaze.web.pages.start import STATES
-from coinhaze.web.words import count_words, share_words, steps_words
+from coinhaze.web.words import count_words, reading_words, share_words, steps_words
 
 FIELDS = (
     ("bits_low", "Bits from"),
@@ -90,7 +90,12 @@ def _summary(summary: LedgerSummary, picture: Html, noun: str) -> Html:
     some = partial(bits_of_many, lower_bound=summary.lower_bounds > 0)
     facts = (
         ("Scored", f"{summary.scored:,}", f"{summary.nodes:,} nodes, {summary.edges:,} edges"),
-        ("Median bits", some(summary.bits_median), f"mean {some(summary.bits_mean)}"),
+        (
+            "Median bits",
+            some(summary.bits_median),
+            f"mean {some(summary.bits_mean)}; "
+            + reading_words(summary.view, summary.time, summary.policy),
+        ),
         (
             "One possible origin",
             DASH if summary.at_zero_bits is None else share_words(summary.at_zero_bits),
@@ -140,6 +145,7 @@ def table_page(page: TablePage, card: LedgerCard) -> Html:
         page.rows,
         sort=ask.sort,
         first=_noun(card),
+        caption=table_caption(ask, page.exposure_time),
         link=lambda sort: table_link(ask.model_copy(update={"sort": sort, "after": None}), card.id),
     )
     csv = api_link(
@@ -179,7 +185,8 @@ def _ends(page: LedgerPage) -> Html:
     for words, rows, sort in both:
         link = table_link(TableAsk(sort=sort), page.card.id)
         beside = Html(f'<span class="grow"></span>{tag("a", "All", kind="btn", href=link)}')
-        table = tag("div", coins_table(rows, first=_noun(page.card)), kind="wide")
+        caption = table_caption(page.settings, page.exposure_time)
+        table = tag("div", coins_table(rows, first=_noun(page.card), caption=caption), kind="wide")
         parts.append(panel(words, table, beside=beside))
     return together(parts)
 

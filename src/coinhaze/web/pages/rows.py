@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from coinhaze.report.page import Html, escape
+from coinhaze.web.asks import Settings
 from coinhaze.web.models import TableRow
 from coinhaze.web.pages.say import DASH, amount, bits_text, bits_title, share_bar, tag
-from coinhaze.web.words import share_words, short_id, steps_words
+from coinhaze.web.words import reading_words, share_words, short_id, steps_words
 
 # What a column is called, the name it is sorted by, and whether it holds numbers.
 COLUMNS = (
@@ -23,9 +24,14 @@ Sorter = Callable[[str], str]
 
 
 def coins_table(
-    rows: Sequence[TableRow], *, sort: str = "", link: Sorter | None = None, first: str = "Coin"
+    rows: Sequence[TableRow],
+    *,
+    sort: str = "",
+    link: Sorter | None = None,
+    first: str = "Coin",
+    caption: str = "",
 ) -> Html:
-    """Draw rows; with `link` the heads sort."""
+    """Draw rows; with `link` the heads sort. The caption says how the figures are read."""
     exposed = any(row.exposure is not None for row in rows)
     heads = [_head(words, key, number, sort, link, first) for words, key, number in COLUMNS]
     if exposed:
@@ -33,9 +39,22 @@ def coins_table(
     most = max([row.bits or 0.0 for row in rows] + [1e-9])
     lines = "".join(_row(row, exposed, most) for row in rows)
     return Html(
-        f'<table class="coins"><thead><tr>{"".join(heads)}</tr></thead>'
+        f'<table class="coins">{tag("caption", caption) if caption else ""}'
+        f"<thead><tr>{''.join(heads)}</tr></thead>"
         f"<tbody>{lines}</tbody></table>"
     )
+
+
+def table_caption(used: Settings, exposure: str | None = None) -> str:
+    """Say how a table's bits are read, and its exposure; `exposure` is the time of that.
+
+    >>> table_caption(Settings(view="account", time="stationary"), "temporal")
+    'Bits: accounts, all at once, haircut. Exposure: accounts, in order of time, haircut.'
+    """
+    words = f"Bits: {reading_words(used.view, used.time, used.policy)}."
+    if used.list is None or (exposure is None and used.view != "coin"):
+        return words
+    return f"{words} Exposure: {reading_words(used.view, exposure, used.policy)}."
 
 
 def _head(words: str, key: str, number: bool, sort: str, link: Sorter | None, first: str) -> str:

@@ -8,6 +8,7 @@ from coinhaze.report.page import Html, escape
 from coinhaze.web.asks import Settings
 from coinhaze.web.models import LedgerCard, ListCard
 from coinhaze.web.pages.say import tag
+from coinhaze.web.words import TIMES, VIEWS
 
 RULES = {
     "haircut": "Haircut",
@@ -16,8 +17,6 @@ RULES = {
     "uniform": "Uniform",
     "poison": "Poison",
 }
-VIEWS = {"coin": "coins", "address": "addresses", "account": "accounts"}
-TIMES = {"stationary": "all at once", "temporal": "in order of time"}
 Linker = Callable[..., str]
 
 

@@ -10,7 +10,7 @@ from coinhaze.web.links import ledger_link
 from coinhaze.web.models import LedgerCard, Problem, Together, WalletAnswer
 from coinhaze.web.pages.say import amount, bits_text, panel, tag, together
 from coinhaze.web.pages.wallet_groups import coin_names, groups_section, share_or_dash
-from coinhaze.web.words import count_words, share_words, short_id
+from coinhaze.web.words import count_words, reading_words, share_words, short_id
 
 OF_COINS = "Wallets are of coins, and this ledger is of accounts: look up an account instead."
 
@@ -67,6 +67,13 @@ def _area(name: str, words: str, value: str, example: str, required: bool) -> st
     )
 
 
+def _read(answer: WalletAnswer) -> str:
+    """Say how all figures of a wallet are read."""
+    used = answer.settings
+    read = reading_words(used.view, used.time, used.policy)
+    return f"Bits and exposure: {read}. Amounts are those of the coins, none is assumed."
+
+
 def _answer(answer: WalletAnswer) -> Html:
     parts = [
         _coins(answer),
@@ -89,7 +96,8 @@ def _coins(answer: WalletAnswer) -> Html:
     return Html(
         '<section class="card sec"><div class="hd"><h2>Your coins</h2><span class="sub">'
         f"{count_words(len(answer.coins), 'coin')}, {amount(answer.total)}</span></div>"
-        '<div class="wide"><table><thead><tr><th>Coin</th><th class="num">Amount</th><th '
+        f'<div class="wide"><table><caption>{escape(_read(answer))}</caption><thead><tr>'
+        '<th>Coin</th><th class="num">Amount</th><th '
         'class="num">Bits</th><th class="num">Exposure</th></tr></thead>'
         f"<tbody>{rows}</tbody></table></div></section>"
     )

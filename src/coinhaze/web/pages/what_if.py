@@ -7,6 +7,7 @@ from urllib.parse import parse_qsl
 
 from coinhaze.report.page import Html, escape
 from coinhaze.web.models import Before, CoinAnswer, Problem, TableRow, Together, WhatIfAnswer
+from coinhaze.web.pages.rows import table_caption
 from coinhaze.web.pages.say import amount, bits_text, tag
 from coinhaze.web.pages.wallet_groups import exposed_by, share_or_dash
 from coinhaze.web.words import count_words, share_words, short_id
@@ -82,7 +83,8 @@ def _result(what_if: WhatIfAnswer | Problem | None) -> Html:
         f'<div class="{"warnbox" if warning or rises else "res"}">{warning}<p id="what-if-bits" '
         f'data-bits="{after.bits!r}"><b>Together</b> {bits_text(after)} bits{exposure}</p>'
         f'<p class="sub" id="ownership">{escape(what_if.ownership)}</p>{notes}</div>'
-        '<table class="small"><thead><tr><th>Coin</th><th class="num">Bits, then</th>'
+        f'<table class="small"><caption>{escape(table_caption(what_if.settings))}</caption>'
+        '<thead><tr><th>Coin</th><th class="num">Bits, then</th>'
         '<th class="num">Exposure, then</th></tr></thead>'
         f"<tbody>{each}</tbody></table>"
     )
