@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -11,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import urlsplit
 
 from coinhaze.web.client import Client
 
@@ -20,10 +21,11 @@ STARTED_WITHIN = 60.0
 
 @dataclass(frozen=True)
 class Served:
-    """A running server: its address, its token, and what it wrote."""
+    """A running server: its address, its token, the address it printed, and what it wrote."""
 
     address: str
     token: str
+    first: str
     process: subprocess.Popen[bytes]
     output: Path
     errors: Path
@@ -57,11 +59,21 @@ def serving(
         try:
             address = _address(process, output, errors)
             parts = urlsplit(address)
-            token = parse_qs(parts.query).get("token", [""])[0]
-            yield Served(f"http://{parts.netloc}", token, process, output, errors)
+            token = "" if "--token-file" in whole else _token(process, errors)
+            yield Served(f"http://{parts.netloc}", token, address, process, output, errors)
         finally:
             process.terminate()
             process.wait(10)
+
+
+def _token(process: subprocess.Popen[bytes], errors: Path) -> str:
+    until = time.monotonic() + STARTED_WITHIN
+    while time.monotonic() < until and process.poll() is None:
+        found = re.search(r"the token, .*: (\S+)\n", errors.read_text())
+        if found:
+            return found[1]
+        time.sleep(0.05)
+    raise AssertionError(f"no token: {errors.read_text()}")
 
 
 def _address(process: subprocess.Popen[bytes], output: Path, errors: Path) -> str:

@@ -144,6 +144,16 @@ def test_a_job_that_is_cancelled_or_takes_too_long_is_an_error() -> None:
             client.wait(job)
 
 
+def test_a_client_gives_the_code_of_a_printed_address_for_the_token() -> None:
+    app = made_app()
+    address = f"{BASE}/?code={app.codes.new()}"
+    with Client(address, transport=Bridge(app)) as client:
+        assert client.ledgers()
+        assert client.lists() is not None
+    with Client(address, transport=Bridge(app)) as late, pytest.raises(InputError, match="used"):
+        late.ledgers()
+
+
 def test_a_client_never_shows_its_token_and_cannot_be_without() -> None:
     with Client(f"{BASE}/?token={TOKEN}") as found:
         assert TOKEN not in repr(found)

@@ -4,13 +4,16 @@ import asyncio
 import re
 from collections.abc import AsyncIterator
 
+import httpx2
 import pytest
 
+from coinhaze.web.entry import Codes
 from coinhaze.web.guard import Guard
 from coinhaze.web.headers import CSP
 from coinhaze.web.hosts import Hosts
 from coinhaze.web.limits import Limits
 from web.asking import BASE, BEARER, TOKEN, ask, client_of, made_app, run
+from web.browsing import login_of
 
 LEDGERS = "/api/v1/ledgers"
 WHAT_IF = "/api/v1/ledgers/town/what-if"
@@ -73,42 +76,95 @@ def test_only_the_whole_token_is_the_token(app: Guard, given: str) -> None:
     assert ask(app, LEDGERS, token=False, headers={"authorization": given}).status_code == 401
 
 
-def test_the_first_address_leaves_a_cookie_and_leads_on_without_the_token(app: Guard) -> None:
-    found = ask(app, f"/l/town?policy=fifo&token={TOKEN}", token=False)
-    assert found.status_code == 200
-    assert 'url=/l/town?policy=fifo"' in found.text
-    assert TOKEN not in found.text
-    cookie = found.headers["set-cookie"]
-    assert "HttpOnly" in cookie
-    assert "SameSite=Strict" in cookie
+def code_for_token(app: Guard, code: str, **headers: str) -> httpx2.Response:
+    return ask(app, "/enter", method="POST", token=False, json={"code": code}, headers=headers)
+
+
+def login(token: str) -> dict[str, str]:
+    return {"authorization": login_of(token)}
+
+
+def test_a_code_opens_once_and_gives_the_token(app: Guard) -> None:
+    code = app.codes.new()
+    page = ask(app, f"/l/town?policy=fifo&code={code}", token=False)
+    assert page.status_code == 401  # to look at the address uses nothing up, and tells nothing
+    assert TOKEN not in page.text
+    assert code not in page.text
+    assert "set-cookie" not in page.headers
+    found = code_for_token(app, code)
+    assert (found.status_code, found.json()) == (200, {"token": TOKEN})
     assert found.headers["cache-control"] == "no-store"
-    name, _, value = cookie.partition(";")[0].partition("=")
-    assert value == TOKEN
-    assert ask(app, LEDGERS, token=False, headers={"cookie": f"{name}={TOKEN}"}).status_code == 200
-    assert ask(app, LEDGERS, token=False, headers={"cookie": f"{name}=x"}).status_code == 401
-    assert ask(app, LEDGERS, token=False, headers={"cookie": f"other={TOKEN}"}).status_code == 401
+    assert code_for_token(app, code).status_code == 401
+    assert code_for_token(app, "guessed").status_code == 401
 
 
-def test_a_first_address_never_leads_to_another_site(app: Guard) -> None:
-    found = ask(app, f"{BASE}//evil.example/x?token={TOKEN}", token=False)
-    assert 'url=/evil.example/x"' in found.text
+def test_a_code_dies_by_time() -> None:
+    now = [0.0]
+    codes = Codes(within=600.0, clock=lambda: now[0])
+    early, late = codes.new(), codes.new()
+    now[0] = 599.0
+    assert codes.take(early)
+    now[0] = 601.0
+    assert not codes.take(late)
 
 
-def test_a_wrong_token_in_the_address_is_never_kept(app: Guard) -> None:
-    name = app.cookie
-    found = ask(app, "/?token=wrong", token=False, headers={"cookie": f"{name}={TOKEN}"})
-    assert "set-cookie" not in found.headers
-    assert ask(app, "/?token=wrong", token=False).status_code == 401
+def test_codes_that_are_guessed_soon_come_too_often(app: Guard) -> None:
+    assert 429 in [code_for_token(app, "guessed").status_code for _ in range(30)]
+
+
+@pytest.mark.parametrize("body", [b"", b"{", b"[]", b'{"code": 1}', b'{"kode": "x"}', b"[" * 999])
+def test_what_is_no_code_is_refused(app: Guard, body: bytes) -> None:
+    found = ask(app, "/enter", method="POST", token=False, content=body)
+    assert found.status_code == 400
+    large = ask(app, "/enter", method="POST", token=False, content=b" " * 1100)
+    assert large.status_code == 413
+
+
+def test_another_site_cannot_bring_a_code(app: Guard) -> None:
+    code = app.codes.new()
+    for headers in ({"sec-fetch-site": "cross-site"}, {"origin": "http://127.0.0.1:9"}):
+        assert code_for_token(app, code, **headers).status_code == 403
+    assert code_for_token(app, code, origin=BASE).status_code == 200
+
+
+def test_a_browser_is_asked_for_its_login_in_one_place(app: Guard) -> None:
+    found = ask(app, "/enter", token=False)
+    assert found.status_code == 401
+    assert found.headers["www-authenticate"].startswith("Basic")
+    for path in ("/", "/l/town", LEDGERS):  # everywhere else the page itself says what to do
+        assert ask(app, path, token=False).headers["www-authenticate"].startswith("Bearer")
+    wrong = ask(app, "/enter", token=False, headers=login("wrong"))
+    assert wrong.headers["www-authenticate"].startswith("Bearer")
+    assert ask(app, "/enter", token=False, headers=login(TOKEN)).status_code == 200
+    there = {**login(TOKEN), "sec-fetch-mode": "navigate"}
+    led = ask(app, "/enter", token=False, headers=there)
+    assert (led.status_code, led.headers["location"]) == (303, "/")
+    assert ask(app, "/enter", method="DELETE").status_code == 405
+
+
+def test_a_login_opens_pages_and_api_and_a_cookie_opens_nothing(app: Guard) -> None:
+    for path in ("/", "/l/town", LEDGERS):
+        assert ask(app, path, token=False, headers=login(TOKEN)).status_code == 200
+        assert ask(app, path, token=False, headers=login("wrong")).status_code == 401
+        for cookie in (f"coinhaze={TOKEN}", f"token={TOKEN}"):
+            assert ask(app, path, token=False, headers={"cookie": cookie}).status_code == 401
+
+
+@pytest.mark.parametrize("path", ["/", "/l/town"])
+def test_no_address_holds_what_opens_it(app: Guard, path: str) -> None:
+    for name in ("token", "code"):
+        assert ask(app, f"{path}?{name}={TOKEN}", token=False).status_code == 401
+
+
+def test_somebody_who_is_in_is_led_to_the_address_without_its_code(app: Guard) -> None:
+    code = app.codes.new()
+    found = ask(app, f"{BASE}//evil.example/x?a=1&code={code}")
+    assert (found.status_code, found.headers["location"]) == (303, "/evil.example/x?a=1")
+    assert code_for_token(app, code).status_code == 401  # and the code is used up
 
 
 def test_the_api_takes_no_token_from_an_address(app: Guard) -> None:
     assert ask(app, f"{LEDGERS}?token={TOKEN}", token=False).status_code == 401
-
-
-def test_two_servers_have_cookies_of_two_names() -> None:
-    assert made_app().cookie == made_app().cookie
-    other = Guard(made_app(), token="another", hosts=Hosts())
-    assert other.cookie != made_app().cookie
 
 
 def test_wrong_tokens_soon_come_too_often(app: Guard) -> None:
@@ -137,14 +193,15 @@ def test_another_site_may_lead_to_a_page_but_not_frame_or_fetch_it(app: Guard) -
     assert ask(app, "/", headers={**link, "sec-fetch-mode": "no-cors"}).status_code == 403
 
 
-def test_a_link_on_another_site_leads_on_to_itself_once(app: Guard) -> None:
-    link = {"sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate"}
-    found = ask(app, "/l/town?policy=fifo", token=False, headers=link)
-    assert found.status_code == 401
-    assert 'content="0; url=/l/town?policy=fifo"' in found.text
-    again = ask(app, "/l/town?policy=fifo", token=False, headers={"sec-fetch-site": "same-origin"})
-    assert again.status_code == 401
-    assert "refresh" not in again.text
+@pytest.mark.parametrize("origin", ["https://evil.example", "null", "http://127.0.0.1:9", "x"])
+@pytest.mark.parametrize("how", ["bearer", "login"])
+def test_the_api_gives_nothing_to_another_origin(app: Guard, origin: str, how: str) -> None:
+    headers = {"origin": origin, **(BEARER if how == "bearer" else login(TOKEN))}
+    found = ask(app, LEDGERS, token=False, headers=headers)
+    assert (found.status_code, found.json()["error"]["code"]) == (403, "other-site")
+    assert "town" not in found.text
+    own = ask(app, LEDGERS, token=False, headers={**headers, "origin": BASE})
+    assert own.status_code == 200
 
 
 @pytest.mark.parametrize("origin", ["https://evil.example", "null", "http://127.0.0.1:9", "x", ""])
@@ -153,14 +210,15 @@ def test_a_change_from_another_origin_is_refused(app: Guard, origin: str) -> Non
     assert found.status_code == 403
 
 
-def test_a_change_by_cookie_must_say_where_it_comes_from(app: Guard) -> None:
-    cookie = {"cookie": f"{app.cookie}={TOKEN}"}
+def test_a_change_by_login_must_say_where_it_comes_from(app: Guard) -> None:
+    own_login = login(TOKEN)
     own = [{"origin": BASE}, {"sec-fetch-site": "same-origin"}]
     assert (
-        ask(app, WHAT_IF, method="POST", token=False, json=COINS, headers=cookie).status_code == 403
+        ask(app, WHAT_IF, method="POST", token=False, json=COINS, headers=own_login).status_code
+        == 403
     )
     for more in own:
-        headers = {**cookie, **more}
+        headers = {**own_login, **more}
         found = ask(app, WHAT_IF, method="POST", token=False, json=COINS, headers=headers)
         assert found.status_code == 200
 

@@ -66,7 +66,7 @@ def case(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     ledger = coinhaze.read(path)
     shares = []
     for time in ("temporal", "stationary"):
-        graph = coinhaze.transaction_graph(ledger, time=time)  # type: ignore[arg-type]
+        graph = coinhaze.transaction_graph(ledger, time=time)
         exposure = coinhaze.score(graph, listed=[name], nodes=[account]).exposure
         assert exposure is not None
         shares.append(float(exposure[0]))
@@ -301,9 +301,10 @@ def test_addresses_are_in_order_of_time_too() -> None:
             },
         ]
     )
+    times: list[dict[str, Any]] = [{}, {"time": "temporal"}, {"time": "stationary"}]
     shares = [
         coinhaze.score(ledger, view="address", listed=["thief"], nodes=["b"], **more).exposure
-        for more in ({}, {"time": "temporal"}, {"time": "stationary"})
+        for more in times
     ]
     assert [float(share[0]) for share in shares if share is not None] == [0.0, 0.0, 0.5]
     told = screen(ledger, ["thief"], view="address", nodes=["b"], paths=0)

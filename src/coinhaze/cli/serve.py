@@ -49,13 +49,19 @@ def command(
     app = _app(shelf, token, host, score)
     with server.listen(host, port) as sock:
         address = server.address_of(sock, host)
-        first = address if token_file is not None else f"{address}?token={token}"
-        click.echo(first)
+        click.echo(address if token_file is not None else f"{address}?code={app.codes.new()}")
         kept_in = "" if token_file is None else f"; its token is in {token_file}"
         click.echo(f"serving {len(ledgers)} ledger(s){kept_in}; Ctrl-C stops it", err=True)
+        if token_file is None:
+            minutes = f"{app.limits.code_within / 60:g} minutes"
+            click.echo(
+                f"this address opens once, within {minutes}; the token, for other browsers and "
+                f"programs: {token}",
+                err=True,
+            )
         sys.stdout.flush()
         if open_:
-            with way_in(f"{address}?token={token}") as page:
+            with way_in(f"{address}?code={app.codes.new()}") as page:
                 click.launch(page)
                 server.server_of(app).run(sockets=[sock])
         else:
@@ -101,8 +107,8 @@ def _app(shelf: Any, token: str, host: str, score: bool) -> Any:
 def way_in(address: str) -> Iterator[str]:
     """Give a file only this user can read that leads to an address.
 
-    The token must not stand in the browser's command line, which everybody on the machine can
-    read.
+    A code that opens must not stand in the browser's command line, which everybody on the machine
+    can read.
     """
     import html
     import tempfile

@@ -158,7 +158,8 @@ class Scores:
             lower_bound=self.lower_bound,
             method=self.method,
         )
-        return replace(told, **reading_of(self.chain.settings))
+        read = reading_of(self.chain.settings)
+        return replace(told, view=read["view"], time=read["time"], policy=read["policy"])
 
     def notes(self) -> tuple[str, ...]:
         """Say what a reader of these scores should know."""

@@ -36,6 +36,7 @@ from coinhaze.web.asks import (
     WhatIfAsk,
     name_for_path,
 )
+from coinhaze.web.entry import ENTER
 
 ROOT = "/api/v1"
 BETWEEN_LOOKS = 0.2  # seconds, at a job
@@ -49,10 +50,11 @@ _KINDS: dict[int, type[CoinhazeError]] = {
 class Client:
     """A server's answers. What it refuses is raised as the library would; jobs are waited for.
 
-    `address` is the server's, or the one `coinhaze serve` printed, with its token. `timeout` is
-    for one answer on the wire, in seconds; `patience` for a job, None without end.
+    `address` is the server's, or the one `coinhaze serve` printed: its code opens once, and is
+    given for the token when something is first asked. `timeout` is for one answer on the wire, in
+    seconds; `patience` for a job, None without end.
 
-    >>> Client("http://127.0.0.1:8000/?token=abc")
+    >>> Client("http://127.0.0.1:8000/?code=abc")
     Client('http://127.0.0.1:8000')
     """
 
@@ -66,14 +68,18 @@ class Client:
         transport: httpx2.BaseTransport | None = None,
     ) -> None:
         parts = urlsplit(address)
-        token = token or dict(parse_qsl(parts.query)).get("token")
-        if token is None:
-            raise UsageError("a client needs the server's token: token=, or in the address")
+        given = dict(parse_qsl(parts.query))
+        token = token or given.get("token")
+        self._code = None if token else given.get("code")
+        if token is None and self._code is None:
+            raise UsageError(
+                "a client needs the server's token: token=, or the address the server printed"
+            )
         self.server = f"{parts.scheme}://{parts.netloc}"
         self.patience = patience
         self._http = httpx2.Client(
             base_url=self.server + ROOT,
-            headers={"authorization": f"Bearer {token}"},
+            headers={"authorization": f"Bearer {token}"} if token else {},
             timeout=timeout,
             follow_redirects=False,  # the token goes to this address and no other
             trust_env=False,
@@ -232,6 +238,17 @@ class Client:
         elif ask is not None:
             given["content"] = ask.model_dump_json()
             given["headers"] = {"content-type": "application/json"}
+        if self._code is not None:
+            self._enter(self._code)
+        return self._request(method, path, given)
+
+    def _enter(self, code: str) -> None:
+        """Give the code of an address for the token."""
+        found = self._request("POST", self.server + ENTER, {"json": {"code": code}})
+        self._http.headers["authorization"] = f"Bearer {found.json()['token']}"
+        self._code = None
+
+    def _request(self, method: str, path: str, given: dict[str, Any]) -> httpx2.Response:
         try:
             response = self._http.request(method, path, **given)
         except httpx2.HTTPError as error:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
@@ -134,7 +135,7 @@ def tell_exposure(found: Met, listed: Listed, look: Look, nodes: Nodes, at: Ints
     """Say it of some nodes: a share and an amount, or under poison whether it was touched."""
     noun = "accounts" if is_accounts(nodes.book.ledger) else "addresses"
     of = f"{len(found.entries):,} of {listed.total:,} listed {noun}"
-    how = {"view": look.view, "time": None if look.view == "coin" else look.time}
+    how: dict[str, Any] = {"view": look.view, "time": None if look.view == "coin" else look.time}
     if look.policy == "poison":
         text = f"{TOUCHED} by {of}" if found.touched else NOT_TOUCHED
         return Exposure(

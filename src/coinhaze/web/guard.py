@@ -7,14 +7,15 @@ token, and where the browser says the request comes from. Against too much: size
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import hmac
 import html
+import json
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
 from coinhaze.web.asks import SLASH
+from coinhaze.web.entry import CHALLENGE, ENTER, Codes, digest, given_token
 from coinhaze.web.headers import ALWAYS, NO_STORE, Asked
 from coinhaze.web.hosts import Hosts
 from coinhaze.web.limits import Limits, Pace
@@ -27,6 +28,7 @@ App = Callable[[MutableMapping[str, Any], Receive, Send], Awaitable[None]]
 Show = Callable[[Refused], bytes]
 
 OWN = ("same-origin", "none")  # our pages, or what a person typed
+CODE_BODY = 1 << 10  # bytes of a request that brings a code
 OPEN = "/static/"  # styles and scripts: the same for everybody, no secret in them
 
 
@@ -44,8 +46,9 @@ class Guard:
     ) -> None:
         self.app = app
         self.limits = limits or Limits()
-        self.cookie = f"coinhaze_{_hash(token).hex()[:8]}"  # servers on other ports have others
-        self._token = _hash(token)
+        self.codes = Codes(within=self.limits.code_within)
+        self.trusted: set[tuple[str, int]] = set()  # ends of connections that brought the token
+        self._token = token
         self._hosts = hosts
         self._show = show or plain_page
         limit = self.limits
@@ -69,8 +72,11 @@ class Guard:
         send = self._sending(send)
         try:
             self._check(asked)
-            if self._first(asked) is not None:
-                await self._welcome(asked, send)
+            if asked.path == ENTER:
+                await self._enter(asked, receive, send)
+                return
+            if self._used_up(asked):
+                await _redirect(send, without_code(asked))
                 return
             body = await self._body(asked, receive)
             async with _Slot(self):
@@ -87,6 +93,8 @@ class Guard:
         if asked.path.startswith(OPEN):
             _check_no_body(asked)
             pace = self._strangers
+        elif asked.path == ENTER:
+            pace = self._strangers
         else:
             self._check_token(asked)
             pace = self._requests
@@ -101,74 +109,96 @@ class Guard:
             if not length.isdigit() or len(length) > 18:
                 raise Refused("bad-request", "a length that is no number", fix="send a length")
             if int(length) > self.limits.body:
-                raise self._too_large()
+                raise _too_large(self.limits.body)
 
     def _check_token(self, asked: Asked) -> None:
-        bearer = asked.one("authorization") or ""
-        kind, _, word = bearer.partition(" ")
-        given = [
-            word.strip() if kind.lower() == "bearer" else None,
-            asked.cookie(self.cookie),
-            self._first(asked),
-        ]
-        known = [text for text in given if text]
-        if any(self._is_token(text) for text in known):
-            if asked.changes and not bearer and not _says_where_from(asked):
+        given, by_program = given_token(asked)
+        if given is not None and self._is_token(given):
+            if asked.changes and not by_program and not _says_where_from(asked):
                 raise _other_site("nothing says where it comes from")
+            if asked.client is not None:
+                self.trusted.add(asked.client)
             return
-        if known and not self._bad_tokens.allows(asked.who):
+        if given is not None and not self._bad_tokens.allows(asked.who):
             raise Refused("too-many", "too many wrong tokens", fix="wait, then use the right one")
         if not self._strangers.allows(asked.who):
             raise _too_many()
         raise Refused(
             "no-token",
-            "this server answers only with its token" if not known else "that is not the token",
-            fix="open the address that `coinhaze serve` printed, or send Authorization: Bearer",
+            "this server answers only with its token" if not given else "that is not the token",
+            fix="paste the token that `coinhaze serve` printed, or send Authorization: Bearer",
         )
 
     def _is_token(self, text: str) -> bool:
-        return hmac.compare_digest(_hash(text), self._token)
+        return hmac.compare_digest(digest(text), digest(self._token))
 
-    def _first(self, asked: Asked) -> str | None:
-        """Give the token of a first address; nowhere else is it taken from there."""
+    def _used_up(self, asked: Asked) -> bool:
+        """Use up the code of an address that somebody who is in already opens."""
         if asked.method != "GET" or asked.wants_json or asked.path.startswith(OPEN):
-            return None
-        return asked.query("token")
+            return False
+        code = asked.query("code")
+        if code is not None:
+            self.codes.take(code)
+        return code is not None
 
-    async def _welcome(self, asked: Asked, send: Send) -> None:
-        """Keep the token in a cookie, and lead to the same page without it.
+    async def _enter(self, asked: Asked, receive: Receive, send: Send) -> None:
+        """Give the token for a code; let a browser keep it as its login for this address."""
+        if asked.method == "POST":
+            body = await self._body(
+                asked, receive, most=CODE_BODY, within=self.limits.headers_within
+            )
+            if not self.codes.take(_code_in(body)):
+                if not self._bad_tokens.allows(asked.who):
+                    raise _too_many()
+                raise Refused(
+                    "no-token", "that code was used already, or is too old",
+                    fix="paste the token that `coinhaze serve` printed",
+                )  # fmt: skip
+            answer = json.dumps({"token": self._token}).encode()
+            await _respond(send, 200, answer, "application/json", {})
+            return
+        if asked.method not in ("GET", "HEAD"):
+            raise Refused("wrong-method", f"not {asked.method} here", fix="GET it, or POST a code")
+        _check_no_body(asked)
+        try:
+            self._check_token(asked)
+        except Refused as refused:
+            if refused.status != 401 or asked.all("authorization"):
+                raise
+            page = self._show(refused)
+            await _respond(send, 401, page, "text/html; charset=utf-8", CHALLENGE)
+            return
+        if asked.one("sec-fetch-mode") == "navigate":
+            await _redirect(send, "/")
+        else:
+            await _respond(send, 200, b"{}", "application/json", {})
 
-        A page of our own that leads on, not a redirect: after a redirect a browser still takes
-        the request for the other site's that linked here, and would hold the cookie back.
-        """
-        token = self._first(asked) or ""
-        cookie = f"{self.cookie}={token}; Path=/; HttpOnly; SameSite=Strict; Max-Age=2592000"
-        headers = {"set-cookie": cookie} if self._is_token(token) else {}
-        headers |= _closing(asked)
-        await _respond(send, 200, leading_on(asked), "text/html; charset=utf-8", headers)
-
-    async def _body(self, asked: Asked, receive: Receive) -> bytes:
+    async def _body(
+        self,
+        asked: Asked,
+        receive: Receive,
+        *,
+        most: int | None = None,
+        within: float | None = None,
+    ) -> bytes:
         if not asked.changes and not asked.has_body:
             return b""
         found = bytearray()
+        most, within = most or self.limits.body, within or self.limits.body_within
         try:
-            async with asyncio.timeout(self.limits.body_within):
+            async with asyncio.timeout(within):
                 while True:
                     message = await receive()
                     if message["type"] != "http.request":
                         raise Refused("too-slow", "the request broke off", fix="send all of it")
                     found += message.get("body", b"")
-                    if len(found) > self.limits.body:
-                        raise self._too_large()
+                    if len(found) > most:
+                        raise _too_large(most)
                     if not message.get("more_body"):
                         return bytes(found)
         except TimeoutError:
-            within = f"{self.limits.body_within:g} s"
-            raise Refused("too-slow", f"no whole request within {within}", fix="send it") from None
-
-    def _too_large(self) -> Refused:
-        limit = f"{self.limits.body:,} bytes"
-        return Refused("too-large", f"a body above {limit}", fix="send less at once")
+            words = f"no whole request within {within:g} s"
+            raise Refused("too-slow", words, fix="send it") from None
 
     def _sending(self, send: Send) -> Send:
         async def guarded(message: Message) -> None:
@@ -187,9 +217,7 @@ class Guard:
         if asked.wants_json:
             await _respond(send, refused.status, refused.body, "application/json", headers)
         else:
-            # A link on another site: the browser held our cookie back, and sends it from here.
-            linked = refused.status == 401 and _is_link(asked)
-            page = leading_on(asked) if linked else self._show(refused)
+            page = self._show(refused)
             await _respond(send, refused.status, page, "text/html; charset=utf-8", headers)
 
 
@@ -223,23 +251,33 @@ def plain_page(refused: Refused) -> bytes:
     ).encode()
 
 
-def leading_on(asked: Asked) -> bytes:
-    """Draw a page that leads on to the same address without its token."""
+def without_code(asked: Asked) -> str:
+    """Give the same address without its code."""
     query = asked.scope.get("query_string", b"").decode("latin-1")
-    rest = [(k, v) for k, v in parse_qsl(query, keep_blank_values=True) if k != "token"]
+    rest = [(k, v) for k, v in parse_qsl(query, keep_blank_values=True) if k != "code"]
     path = asked.raw.decode("ascii", "replace")
     # Two slashes at the beginning, of either kind, would name another site.
-    clean = html.escape("/" + path.lstrip("/\\") + (f"?{urlencode(rest)}" if rest else ""))
-    return (
-        '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>coinhaze</title>'
-        f'<meta http-equiv="refresh" content="0; url={clean}"></head>'
-        f'<body><a href="{clean}">Go on</a></body></html>'
-    ).encode()
+    return "/" + path.lstrip("/\\") + (f"?{urlencode(rest)}" if rest else "")
+
+
+def _code_in(body: bytes) -> str:
+    """Read the code somebody comes in by."""
+    try:
+        code = json.loads(body)["code"]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        code = None
+    if not isinstance(code, str):
+        raise Refused("bad-request", "no code is there", fix='send {"code": "..."}')
+    return code
 
 
 def _closing(asked: Asked) -> dict[str, str]:
     """Close a connection whose request is answered before its body is read: the rest may dawdle."""
     return {"connection": "close"} if asked.has_body else {}
+
+
+def _too_large(most: int) -> Refused:
+    return Refused("too-large", f"a body above {most:,} bytes", fix="send less at once")
 
 
 def _too_many() -> Refused:
@@ -331,6 +369,10 @@ def _all_headers(headers: list[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]
     ]
 
 
+async def _redirect(send: Send, to: str) -> None:
+    await _respond(send, 303, b"", "text/plain", {"location": to})
+
+
 async def _respond(
     send: Send, status: int, body: bytes, media: str, headers: dict[str, str]
 ) -> None:
@@ -338,7 +380,3 @@ async def _respond(
     lines = [(key.encode("latin-1"), value.encode("latin-1")) for key, value in sent.items()]
     await send({"type": "http.response.start", "status": status, "headers": lines})
     await send({"type": "http.response.body", "body": body})
-
-
-def _hash(text: str) -> bytes:
-    return hashlib.sha256(text.encode("utf-8", "surrogateescape")).digest()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from http.cookies import CookieError, SimpleCookie
 from typing import Any
 from urllib.parse import parse_qs, unquote_to_bytes
 
@@ -37,6 +36,7 @@ class Asked:
         self._headers: list[tuple[bytes, bytes]] = list(scope["headers"])
         client = scope.get("client")
         self.who: str = client[0] if client else "local"
+        self.client: tuple[str, int] | None = (client[0], client[1]) if client else None
 
     def all(self, name: str) -> list[str]:
         """Give every value of a header."""
@@ -75,14 +75,6 @@ class Asked:
         text = self.scope.get("query_string", b"").decode("latin-1")
         found = parse_qs(text, keep_blank_values=True).get(name, []) if name in text else []
         return found[0] if len(found) == 1 else None
-
-    def cookie(self, name: str) -> str | None:
-        """Give a cookie's value."""
-        try:
-            found = SimpleCookie("; ".join(self.all("cookie"))).get(name)
-        except CookieError:
-            return None
-        return None if found is None else found.value
 
     def parts(self) -> list[bytes] | None:
         """Give the path's parts, unescaped once each; None where it does not begin with /."""

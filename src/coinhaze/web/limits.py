@@ -17,7 +17,9 @@ class Limits:
     headers: int = 8 << 10
     concurrent: int = 16
     waiting: int = 64
+    # Open at once. One more closes the one that has been open for longest without the token.
     connections: int = 200
+    code_within: float = 600.0  # a printed address can be opened, once
     headers_within: float = 10.0  # a request's head, or else the connection is closed
     body_within: float = 30.0
     sent_within: float = 30.0  # each piece of an answer that its reader must take

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from coinhaze.web.models import Job
 from coinhaze.web.pages import search
+from coinhaze.web.pages.enter import enter_page
 from coinhaze.web.pages.frame import whole_page
 from coinhaze.web.pages.jobs import waiting_page
 from coinhaze.web.pages.routes import routes
@@ -17,6 +18,8 @@ TITLES = {401: "This page needs its key", 404: "Nothing found", 429: "Too much a
 def problem_page(refused: Refused) -> bytes:
     """Draw a refusal; the search stays."""
     title = TITLES.get(refused.status, "That did not work")
+    if refused.status == 401:
+        return whole_page(title, enter_page(refused.problem, title=title)).encode()
     return whole_page(title, search.problem_page(refused.problem, title=title)).encode()
 
 

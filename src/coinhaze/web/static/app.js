@@ -42,7 +42,7 @@ function copying() {
   if (link) {
     link.onclick = async () => {
       const here = new URL(location.href);
-      here.searchParams.delete("token");
+      here.searchParams.delete("code");
       link.dataset.copied = here.href;
       await copy(here.href, "Link copied");
       link.textContent = "Copied";
