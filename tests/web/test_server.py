@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import httpx2
@@ -18,6 +19,7 @@ from coinhaze.errors import InputError, UsageError
 from coinhaze.ledger.folder import write_folder
 from coinhaze.simulate.weeks import simulate_week
 from coinhaze.web import server
+from web.browsing import login_of
 
 HOSTILE = "<script>alert(1)</script>"
 
@@ -141,6 +143,59 @@ def test_a_request_that_dribbles_in_is_dropped(folder: Path) -> None:
             one.close()
 
 
+STRANGERS = {
+    "half-open": b"",
+    "slow head": b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Slow: ",
+    "slow body": b"POST /enter HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 900\r\n\r\n{",
+    "kept alive": b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n",
+}
+
+
+@pytest.mark.parametrize("says", STRANGERS.values(), ids=STRANGERS.keys())
+def test_strangers_do_not_use_up_the_owner_s_connections(served: Served, says: bytes) -> None:
+    at = "127.0.0.1", served.port
+    waits = []
+    with ExitStack() as all_open, httpx2.Client(headers=served.bearer) as owner:
+        assert owner.get(f"{served.address}/").status_code == 200
+        for _ in range(250):
+            stranger = all_open.enter_context(socket.create_connection(at, timeout=5))
+            stranger.sendall(says)
+        for fresh in (False, True, True, True):
+            for _ in range(5):  # and more of them come all the time
+                more = all_open.enter_context(socket.create_connection(at, timeout=5))
+                more.sendall(says)
+            began = time.monotonic()
+            if fresh:
+                found = httpx2.get(f"{served.address}/", headers=served.bearer, timeout=5)
+            else:
+                found = owner.get(f"{served.address}/", timeout=5)
+            waits.append(time.monotonic() - began)
+            assert found.status_code == 200
+            assert "town.csv" in found.text
+    assert min(waits) < 1.0, waits
+
+
+def test_connections_stay_within_their_limit(served: Served) -> None:
+    at = "127.0.0.1", served.port
+    with ExitStack() as all_open:
+        some = [all_open.enter_context(socket.create_connection(at)) for _ in range(250)]
+        httpx2.get(f"{served.address}/", headers=served.bearer, timeout=5)
+        # The oldest were closed for the newest, and no more of them than that.
+        closed = [is_closed(one) for one in some]
+        assert 50 <= sum(closed) <= 60
+        assert all(closed[:50])
+
+
+def is_closed(one: socket.socket) -> bool:
+    one.setblocking(False)
+    try:
+        return one.recv(1) == b""
+    except BlockingIOError:
+        return False
+    except OSError:
+        return True
+
+
 @pytest.mark.parametrize("body", [b"Transfer-Encoding: chunked", b"Content-Length: 100000"])
 @pytest.mark.parametrize("path", [b"/x", b"/static/app.css"])
 def test_a_body_that_is_not_wanted_holds_no_connection(
@@ -157,12 +212,14 @@ def test_a_body_that_is_not_wanted_holds_no_connection(
 
 def test_the_token_is_written_once_and_nowhere_else(served: Served) -> None:
     headers = served.bearer
-    httpx2.get(f"{served.address}/?token={served.token}")
+    httpx2.get(served.first)
     httpx2.get(f"{served.address}/nowhere?token={served.token}")
+    httpx2.get(f"{served.address}/enter", headers={"authorization": login_of(served.token)})
     httpx2.get(f"{served.address}/api/v1/ledgers/town/coins/none", headers=headers)
     httpx2.post(f"{served.address}/api/v1/jobs", headers=headers, content=served.token)
     raw(served, f"BAD {served.token}\r\n\r\n".encode())
     assert served.written().count(served.token) == 1
+    assert served.token not in served.first
     command = Path(f"/proc/{served.process.pid}/cmdline")
     assert not command.exists() or served.token not in command.read_text()
 
@@ -176,6 +233,7 @@ def test_a_token_from_a_file_is_never_written(folder: Path) -> None:
         answer = httpx2.get(f"{found.address}/api/v1/ledgers", headers=bearer)
         assert answer.status_code == 200
         assert path.read_text() not in found.written()
+        assert "code=" not in found.written()
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "example.org"])

@@ -20,7 +20,6 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from coinhaze.errors import InputError, UsageError
 from coinhaze.web.guard import Guard
 from coinhaze.web.headers import ALWAYS
-from coinhaze.web.limits import Limits
 from coinhaze.web.problems import Refused
 
 SHORTEST = 22  # letters of a token: 128 bits, if they are random
@@ -115,7 +114,7 @@ def server_of(app: Guard) -> uvicorn.Server:
     """Make the server of an app; nothing it logs holds a query or a header."""
     config = uvicorn.Config(
         app,
-        http=_protocol(app.limits),
+        http=_protocol(app),
         ws="none",
         log_config=None,
         log_level="warning",
@@ -128,7 +127,23 @@ def server_of(app: Guard) -> uvicorn.Server:
     return uvicorn.Server(config)
 
 
-def _protocol(limits: Limits) -> type[asyncio.Protocol]:
+def _protocol(app: Guard) -> type[asyncio.Protocol]:
+    limits = app.limits
+    open_now: dict[Prompt, None] = {}  # in the order they came
+
+    def make_room() -> bool:
+        """Close the oldest connection that has not brought the token; tell whether there is one.
+
+        Nobody can tell an owner from a stranger before a request is read, and a request of the
+        owner's is read at once: who has said nothing for longest is not waiting for us.
+        """
+        oldest = next((c for c in open_now if c.client not in app.trusted), None)
+        if oldest is None:
+            return False
+        del open_now[oldest]
+        oldest.transport.abort()
+        return True
+
     class Prompt(H11Protocol):
         """A connection that is closed when a request's head takes too long to come."""
 
@@ -136,13 +151,17 @@ def _protocol(limits: Limits) -> type[asyncio.Protocol]:
 
         def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
             super().connection_made(transport)
-            if len(self.connections) > limits.connections:
+            if len(open_now) >= limits.connections and not make_room():
                 transport.abort()
                 return
+            open_now[self] = None
             self._expect_head()
 
         def connection_lost(self, exc: Exception | None) -> None:
             self._stop_waiting()
+            open_now.pop(self, None)
+            if self.client is not None:
+                app.trusted.discard(self.client)
             super().connection_lost(exc)
 
         def data_received(self, data: bytes) -> None:
