@@ -276,7 +276,7 @@ def _flow(
     if by == "time" and not _tells_time(nodes, question.node):
         by, notes = "hop", (NO_TIME,)
     if question.listed is not None and not question.follows_list:
-        notes = (*notes, NO_THREAD)
+        notes = (*notes, NO_THREAD + _held_in_time(question))
     shown = question.told.origins(row, ranks) if opened.origins else first
     through = question.through
     boxes = origin_nodes(
@@ -294,6 +294,15 @@ def _flow(
         past, nodes, row, ranks, boxes, by=by, opened=opened, met=listed, through=through
     )
     return flow, notes
+
+
+def _held_in_time(question: Question) -> str:
+    """Say what is held in order of time, where that differs: more may have to be assumed."""
+    in_time = question.nodes.of_graph(question.views.graph(question.exposing))
+    amount = in_time.amount(question.exposed_node)
+    if amount is None or amount == question.nodes.amount(question.node):
+        return ""
+    return f" In order of time it holds {amount.shown}, with more of it assumed."
 
 
 def _tells_time(nodes: Nodes, node: int) -> bool:
