@@ -214,7 +214,8 @@ class Guard:
         headers = {**refused.headers, **_closing(asked)}
         if refused.status in (408, 413, 431):
             headers["connection"] = "close"
-        if asked.wants_json:
+        by_program = asked.wants_json or (asked.path == ENTER and asked.changes)
+        if by_program:
             await _respond(send, refused.status, refused.body, "application/json", headers)
         else:
             page = self._show(refused)
