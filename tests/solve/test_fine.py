@@ -136,10 +136,7 @@ def careful(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
     if way != "plain":
         monkeypatch.setattr(exact, "NARROW", -1.0)
     if way == "scaled":
-        finer = fine.fine
-        monkeypatch.setattr(
-            exact, "fine", lambda a, c, *, carry: None if carry else finer(a, c, carry=False)
-        )
+        monkeypatch.setattr(exact, "CARE", (False,))
     monkeypatch.setattr(fine, "LONG", 3)
     return way
 

@@ -39,7 +39,7 @@ def test_without_time_for_it_cycles_are_left_to_draws() -> None:
 
 def test_what_cannot_be_proven_exactly_is_left_to_draws(monkeypatch: pytest.MonkeyPatch) -> None:
     chain = chain_of("dai-week", 0.005)
-    monkeypatch.setattr("coinhaze.solve.certify.ROUNDING", 1e-3)
+    monkeypatch.setattr("coinhaze.solve.rounding.ROUNDING", 1e-3)
     assert score_for_mean(chain, sinks(chain)).method.startswith("sketch")
 
 
@@ -47,7 +47,7 @@ def test_an_interval_as_narrow_as_the_mean_may_err_is_taken(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     chain = chain_of("dai-week", 0.005)
-    monkeypatch.setattr("coinhaze.solve.certify.ROUNDING", 1e-6)
+    monkeypatch.setattr("coinhaze.solve.rounding.ROUNDING", 1e-6)
     found = score_for_mean(chain, sinks(chain))
     assert (found.method, found.shortfall) == ("eliminate", None)
     assert 1e-6 < found.widths.mean() <= 0.05

@@ -54,7 +54,7 @@ def slack_from_walks(expected: Floats, most: Floats, sources: Floats) -> Floats:
     return np.where(most <= 0.01, slack, np.log2(np.maximum(n, 2)))
 
 
-def slack_from_each(error: Floats, bits: Floats) -> Floats:
+def slack_from_each(error: Floats | float, bits: Floats) -> Floats:
     """Bound the change of entropy when each probability changes by at most this relative error.
 
     The derivative of -p log2 p is -(log2 p + log2 e), so p times it adds up to at most H + log2 e.

@@ -14,6 +14,7 @@ from coinhaze.measure import Scores
 from coinhaze.measure.intervals import surprise
 from coinhaze.solve.asked import Asked
 from coinhaze.solve.certify import certified, plain_orders
+from coinhaze.solve.exact_moves import exact_moves
 from coinhaze.solve.fine import Fine, fine, plain_roundings
 from coinhaze.solve.fold import Folded, fold
 from coinhaze.solve.lists import MEMORY, list_sums
@@ -123,13 +124,15 @@ def rounding_of(folded: Folded, counts: Floats) -> tuple[Rounding, Fine | None]:
     if not (asked.reduced.acyclic and by_fours):
         return Rounding.of_factor(asked, by_fours=by_fours), None
     rounding, scaled = Rounding.of_walks(*plain_roundings(asked, columns)), None
+
+    def narrow() -> bool:
+        return foreseen_width(rounding, columns, counts, by_fours=True) <= NARROW
+
+    exact = None if narrow() else exact_moves(asked.chain, asked.reduced)
     for carry in CARE:
-        if foreseen_width(rounding, columns, counts, by_fours=True) <= NARROW:
-            break
-        finer = fine(asked, columns, carry=carry)
-        if finer is None:
-            break
-        rounding, scaled = Rounding.of_walks(finer.expected, finer.most), finer
+        if exact is not None and not narrow():
+            scaled = fine(asked, columns, exact, carry=carry)
+            rounding = Rounding.of_walks(scaled.expected, scaled.most)
     return rounding, scaled
 
 

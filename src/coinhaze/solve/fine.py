@@ -18,7 +18,7 @@ from coinhaze.chain.chain import NO_COLUMN
 from coinhaze.ledger.amounts import Floats, Ints
 from coinhaze.solve.asked import Asked
 from coinhaze.solve.columns import Columns
-from coinhaze.solve.exact_moves import exact_moves
+from coinhaze.solve.exact_moves import ExactMoves
 from coinhaze.solve.factor import factorise
 from coinhaze.solve.fine_kernels import count_roundings, long_chains, main_moves, scale_moves
 from coinhaze.solve.reduce import ENTRY_ERROR, Reduced
@@ -56,15 +56,12 @@ def plain_roundings(asked: Asked, columns: Columns) -> tuple[Floats, Floats]:
     return _roundings(asked, columns, asked.reduced.entry_error, none, (none, none))
 
 
-def fine(asked: Asked, columns: Columns, *, carry: bool) -> Fine | None:
-    """Measure an acyclic chain in units of its own; None where its moves are not known exactly.
+def fine(asked: Asked, columns: Columns, exact: ExactMoves, *, carry: bool) -> Fine:
+    """Measure an acyclic chain in units of its own, given its exact moves.
 
     `carry`: long chains carry along what their sums lose.
     """
     reduced = asked.reduced
-    exact = exact_moves(asked.chain, reduced)
-    if exact is None:
-        return None
     value, low, error = exact
     main = main_moves(reduced.indptr, value, error, _moved_by(reduced) > 0)
     data, own, unit = scale_moves(reduced.indptr, reduced.indices, value, low, reduced.own, main)
