@@ -35,6 +35,25 @@ def test_settings_go_into_what_is_kept(run: Run, transfers: Path) -> None:
     assert Keeper(transfers).facts() is None
 
 
+def test_a_list_keeps_its_own_graph_in_the_order_of_time(run: Run, tmp_path: Path) -> None:
+    path, listed = tmp_path / "late.csv", tmp_path / "list.txt"
+    path.write_text("from,to,amount\nbob,carol,3\ncarol,shop,2\nthief,carol,4\n")
+    listed.write_text("thief\n")
+    told = {}
+    for more in ((), ("--listed", listed), ("--listed", listed, "--time", "stationary")):
+        plain = json.loads(run("score", path, *more, "--json")[1])
+        for _ in range(2):  # built, then opened
+            kept = json.loads(run("score", path, *more, "--keep", "--json")[1])
+            assert kept["scores"] == plain["scores"]
+        rows = {row["node"]: row.get("exposure") for row in plain["scores"]}
+        told[more] = rows["shop"], plain["summary"]["time"]
+    # The shop was paid before the thief paid anybody.
+    assert [time for _, time in told.values()] == ["stationary", "temporal", "stationary"]
+    shares = [share for share, _ in told.values()]
+    assert shares[:2] == [None, 0.0]
+    assert shares[2] == pytest.approx(4 / 7)
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
