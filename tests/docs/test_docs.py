@@ -30,6 +30,8 @@ def test_code_on_the_page_runs_and_prints_what_it_says(
     monkeypatch.setenv("COLUMNS", "96")
     for csv in blocks(page, "csv"):
         Path("transfers.csv").write_text(csv)
+    for toml in blocks(page, "toml"):
+        Path("report.toml").write_text(toml)
     namespace: dict[str, object] = {}
     with contextlib.redirect_stdout(io.StringIO()):
         for code in blocks(page, "python"):

@@ -6,8 +6,10 @@ import csv
 import gzip
 from pathlib import Path
 
+import coinhaze
 from coinhaze.apps.compare import Asking, score_ledgers
-from coinhaze.apps.compared import compared_of
+from coinhaze.apps.compare_report import write_manifest, write_report
+from coinhaze.apps.compared import Compared, compared_of
 from coinhaze.report.comparison_rows import Row, row_of
 from coinhaze.report.score_files import read_score_file
 
@@ -40,3 +42,27 @@ def test_a_token_and_a_chain_of_coins_stand_in_one_table(data: Path, tmp_path: P
         assert one.nodes < two.nodes
         assert one.bits_mean > two.bits_mean > 0
         assert (one.nulls, two.nulls) == (0, 0)
+
+
+def test_raw_blocks_of_zcash_and_a_token_share_one_report(data: Path, tmp_path: Path) -> None:
+    token = tmp_path / "dai.csv"
+    with gzip.open(data / "erc20_dai_2019_12_12" / "dai_transfers.csv.gz", "rt") as file:
+        rows = [(r["txfrom"], r["txto"], r["txvalue"]) for r in csv.DictReader(file)]
+    token.write_text("from,to,amount\n" + "".join(",".join(row) + "\n" for row in rows[:500]))
+    blocks = data / "zcash_main_663150_663250" / "blocks.hex.txt.xz"
+    ledgers = [
+        Compared("zcash", (blocks,), settings={"unknown": "leave-out"}),
+        Compared("dai", (token,), settings={"time": "temporal"}),
+    ]
+    paths = score_ledgers(ledgers, tmp_path / "report", Asking(walks=0))
+    write_manifest(tmp_path / "report", paths, published=False)
+    zcash, dai = (row_of(read_score_file(path)) for path in paths)
+    assert (zcash.sinks, zcash.lower_bounds, zcash.known) == (982, 780, "lower bound")
+    assert (dai.lower_bounds, dai.known) == (0, "exact")
+    (note,) = coinhaze.score(blocks, unknown="leave-out").notes()
+    assert zcash.notes == (note,)
+    assert "87 of 303 transactions" in note
+    assert "21 are left out" in note
+    (grid, _) = write_report(tmp_path / "report", figures=False).grids
+    assert grid.rows[0][3:7] == ("≥1.13", "≥0.72", "1.60", "≥3.31")
+    assert grid.remarks == [f"zcash: {note}"]

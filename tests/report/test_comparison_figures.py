@@ -219,6 +219,51 @@ def test_hostile_names_harm_no_figure_and_no_page(tmp_path: Path) -> None:
     assert "&lt;script&gt;" in html
 
 
+def marked_files() -> list[ScoreFile]:
+    """Two ledgers, the bits of the first of which are lower bounds."""
+    bound = np.arange(400) % 2 == 0
+    return [scored("raw", lower_bound=bound), scored("known")]
+
+
+def test_lower_bounds_are_marked_wherever_bits_are_drawn() -> None:
+    def legend(plot: Any) -> list[str]:
+        return [t.get_text() for t in plot(marked_files()).get_legend().get_texts()]
+
+    assert legend(plots.plot_bits_shares) == ["raw (≥)", "known"]
+    # Half of those at 0 bits have at least 0: they are not proven to have one origin.
+    zeros = [int(file.one_origin.sum()) for file in marked_files()]
+    assert zeros[0] < zeros[1]
+    assert legend(plots.plot_bits) == [
+        f"raw (≥): {zeros[0] / 4:.0f} % at 0 bits", f"known: {zeros[1] / 4:.0f} % at 0 bits",
+    ]  # fmt: skip
+    # A source that stands for several coins may be less likely than it seems; steps are known.
+    assert legend(plots.plot_top_shares) == ["raw (≤)", "known"]
+    assert legend(plots.plot_steps_shares) == ["raw", "known"]
+    about = {b"coinhaze": b'{"lower_bounds": 3}'}
+    growths = {"raw": grown().replace_schema_metadata(about), "known": grown()}
+    texts = plot_growths(growths).get_legend().get_texts()
+    assert [text.get_text() for text in texts] == ["raw (≥)", "known"]
+
+
+def test_captions_and_the_page_explain_marks_and_carry_notes(tmp_path: Path) -> None:
+    files = marked_files()
+    notes = [f"note {k} of <many>: {'words that go on ' * 12}" for k in range(8)]
+    files[0] = scored("raw", lower_bound=files[0].lower_bound)
+    told = dict(files[0].about) | {"notes": notes}
+    files[0] = ScoreFile(**{**vars(files[0]), "about": told})
+    figures = draw_comparison(files, tmp_path, only=["bits-shares", "steps", "bits-against-steps"])
+    by_name = {figure.name: figure for figure in figures}
+    assert "(≥): some bits of this ledger are lower bounds" in by_name["bits-shares"].caption
+    assert "(≥)" in by_name["bits-against-steps"].caption
+    assert "≥" not in by_name["steps"].caption
+    for figure in figures:
+        assert all(f"raw: {note}" in figure.caption for note in notes)
+    html = made_page(files, figures)
+    assert html.count("<li>raw: note ") == 8
+    assert "of &lt;many&gt;" in html
+    assert "<many>" not in html
+
+
 def test_nothing_to_draw_draws_nothing(tmp_path: Path) -> None:
     empty = scored(n=0)
     assert draw_comparison([empty], tmp_path) == []

@@ -11,6 +11,7 @@ import pytest
 from rich.console import Console
 
 from coinhaze.report.comparison_rows import Row, comparison_rows, row_of, rows_table
+from coinhaze.report.comparison_story import story
 from coinhaze.report.comparison_tables import comparison_grids, write_tables
 from coinhaze.report.grids import Grid, latex_cell
 from coinhaze.report.published import PUBLISHED, UNMODIFIED
@@ -147,3 +148,71 @@ def test_rows_become_a_table_with_nulls_where_nobody_knows() -> None:
     assert table["bits_mean"] is None
     assert (table["sinks"], table["mean_known"]) == (0, "no sinks")
     assert list(table)[: len(Row.__dataclass_fields__)] == list(Row.__dataclass_fields__)
+
+
+def bounded(bits: list[float], bound: list[bool], **other: Any) -> ScoreFile:
+    return made_file(bits, lower_bound=np.array(bound), **other)
+
+
+def test_one_bound_makes_mean_quantiles_and_maximum_bounds() -> None:
+    row = row_of(bounded([0.0, 0.0, 2.0], [True, False, False]))
+    assert (row.lower_bounds, row.mark, row.known) == (1, "≥", "lower bound")
+    # The first has at least 0 bits: only the second is proven to have one origin.
+    assert row.one_origin == pytest.approx(1 / 3)
+    paper, more = comparison_grids([row], "stationary")
+    assert paper.rows[0][3:] == ("≥0.67", "≥0.00", "0.89", "≥2.00", "1.67", "1.00", "0.89")
+    assert more.rows[0][2:9] == [
+        "≥0.00",
+        "≥0.00",
+        "≥1.00",
+        "≥1.80",
+        "≥0.67",
+        "33.3 %",
+        "lower bound",
+    ]
+    for grid in (paper, more):
+        assert grid.notes[-1].startswith("≥: a lower bound. Bits of 1 of 3 sinks of made are")
+    assert "$\\ge$0.67" in paper.latex("x")
+
+
+def test_a_burnt_bound_marks_nothing() -> None:
+    burnt = np.array([True, False])
+    row = row_of(bounded([1.0, 2.0], [True, False], burnt=burnt))
+    assert (row.lower_bounds, row.known) == (0, "exact")
+    assert comparison_grids([row], "stationary")[0].rows[0][3] == "2.00"
+
+
+def test_intervals_and_draws_of_bounds_are_bounds_too() -> None:
+    file = bounded([1.0, 3.0], [True, True], bits_high=np.array([1.1, 3.1]))
+    assert row_of(file).known == "≥2.00"
+    drawn = {"method": "sketch", "nodes": 1, "edges": 1, "draw_means": [1.9, 2.1], "inputs": []}
+    assert row_of(bounded([1.0, 3.0], [True, True], about=drawn)).known == "s.e. 0.100, lower bound"
+
+
+def test_bounds_are_told_apart_and_never_ranked() -> None:
+    files = [
+        bounded([9.0, 9.0], [True, True], name="raw"),
+        made_file([1.0], name="low"),
+        made_file([2.0], name="high"),
+    ]
+    lines = story(files)
+    assert lines[0].startswith("With time left out, the median coin has most bits on high, 2.00")
+    assert "fewest on low" in lines[0]
+    assert lines[1].startswith("With time left out, the median coin of raw has at least 9.00 bits")
+    assert not any("raw" in line for line in lines[2:] if "proven" not in line)
+
+
+def test_many_long_notes_stand_below_a_table_and_not_in_its_caption() -> None:
+    notes = [f"note {k}: " + "a long remark & more, " * 20 for k in range(12)]
+    about = {"method": "sweep", "nodes": 9, "edges": 8, "draw_means": None, "inputs": []}
+    row = row_of(made_file([1.0], about=about | {"notes": notes}))
+    (paper, _) = comparison_grids([row], "stationary")
+    assert len(paper.remarks) == 12
+    latex = paper.latex("x").splitlines()
+    (caption,) = [line for line in latex if line.startswith("\\caption")]
+    assert "remark" not in caption
+    assert sum(line.startswith("\\par") and "\\& more" in line for line in latex) == 12
+    text = io.StringIO()
+    Console(width=110, file=text).print(paper.rich())
+    assert all(f"note {k}: a long remark" in text.getvalue() for k in range(12))
+    assert max(map(len, text.getvalue().splitlines())) <= 110

@@ -102,11 +102,11 @@ def _set_in(text: str) -> str:
 
 
 def _method(files: Sequence[ScoreFile]) -> list[object]:
-    columns = ("ledger", "time", "nodes are", "made from", "method", "mean of bits known")
+    columns = ("ledger", "time", "rules", "made from", "method", "mean of bits known")
     rows = []
     for file in files:
         row = row_of(file)
-        rows.append((file.name, file.time, file.view, made_from(file), file.method, row.known))
+        rows.append((file.name, file.time, row.rules, made_from(file), file.method, row.known))
     return [
         table(columns, rows),
         "Every reading is solved exactly where that is soon done; else in intervals that are "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
+from pathlib import PurePath
 from typing import Any
 
 import numpy as np
@@ -57,6 +58,7 @@ class Row:
     exposure_by_value: float
     method: str
     data: str  # which files were read, or which week was made up
+    rules: str = ""  # view, policy, and settings that are not everybody's
     lower_bounds: int | None = None  # of the sinks, those whose bits are lower bounds
     notes: tuple[str, ...] = ()  # what must be known of ledger, graph and solve
 
@@ -171,6 +173,7 @@ def row_of(file: ScoreFile, *, unmodified: bool = False) -> Row:
         else _weighted(file.exposure[held], file.balance[held]),
         method=file.method,
         data=_data(file.about),
+        rules=rules_of(file),
         lower_bounds=file.lower_bounds,
         notes=file.notes,
     )
@@ -212,6 +215,18 @@ def _data(about: Mapping[str, Any]) -> str:
         return f"made up, {week['size']:.4g} of a week, seed {week['seed']}"
     names = [str(given["file"]) for given in about["inputs"]]
     return ", ".join(names) if len(names) < 3 else f"{names[0]} and {len(names) - 1} more files"
+
+
+def rules_of(file: ScoreFile) -> str:
+    """Say by which rules a ledger was scored: what nodes are, the policy, its own settings."""
+    used = file.about.get("settings") or {}
+    own = (file.about.get("key") or {}).get("settings") or {}
+    words = [f"{file.view} view", *([str(used["policy"])] if "policy" in used else [])]
+    for name, value in own.items():
+        if name not in ("view", "time", "policy"):
+            given = "" if value is True else f"={PurePath(str(value)).name}"
+            words.append(f"{name.replace('_', '-')}{given}")
+    return ", ".join(words)
 
 
 def _printed(name: str, variant: str, time: str, p: Published) -> Row:

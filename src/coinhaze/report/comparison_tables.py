@@ -40,6 +40,7 @@ def _paper_grid(rows: Sequence[Row], time: str) -> Grid:
     notes = [
         "Bits and steps: means over sinks; variances are the population's.",
         f"Data: {_listing(rows, 'data')}.",
+        f"Rules: {_listing(rows, 'rules')}.",
     ]
     notes += [note for row in rows if not row.variant and (note := _left_out(row))]
     notes += lower_bounds_note(rows)
