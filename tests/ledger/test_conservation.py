@@ -64,6 +64,15 @@ def test_a_store_begins_with_its_chain_if_no_block_and_no_coinbase_is_missing(
         assert conservation.begins_with_chain(store) is whole
 
 
+def test_rows_that_no_source_could_add_are_named() -> None:
+    store = honest().store()
+    store.ask("INSERT INTO outputs SELECT * FROM outputs WHERE txid = 'a'")
+    assert "outputs: a key that is there twice: '0 a 0'" in fault(store)
+    chain = honest()
+    chain.rows["outputs"].add(height=1, txid="a", vout=1, spendable=True, value=0)
+    assert "outputs: a row of a transaction that is not there: '1 a'" in fault(chain.store())
+
+
 class TestCoins:
     def test_an_honest_store_says_what_it_adds_up_to(self) -> None:
         said = verified(honest().store())
