@@ -5,6 +5,7 @@ import pytest
 
 from coinhaze.errors import LedgerError, UsageError
 from coinhaze.graph import TransactionGraph, transaction_graph
+from coinhaze.graph.build import default_time
 from coinhaze.ledger import AccountLedger, CoinLedger
 
 ACCOUNTS = AccountLedger.from_transfers([("a", "b", 5), ("b", "c", 3)])
@@ -132,3 +133,8 @@ def test_a_name_that_looks_like_a_snapshot_of_another_is_refused_where_there_are
     assert len(transaction_graph(ledger)) == 3
     with pytest.raises(LedgerError, match="taken for a snapshot of a"):
         transaction_graph(ledger, time="temporal")
+
+
+def test_exposure_is_in_the_order_of_time_where_nobody_says() -> None:
+    assert default_time("account") == default_time("address") == "stationary"
+    assert default_time("account", exposure=True) == default_time("coin") == "temporal"

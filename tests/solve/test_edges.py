@@ -10,6 +10,7 @@ import pytest
 
 import coinhaze
 from coinhaze.solve.asked import Asked
+from coinhaze.solve.certify import _unmodified
 from coinhaze.solve.exact import add_missing, width_of
 from coinhaze.solve.sums import Sums
 from coinhaze.solve.sweep import may_drop
@@ -67,3 +68,10 @@ def test_the_largest_probability_is_that_of_an_origin_inside_a_history() -> None
     scores = coinhaze.score(ledger, nodes=["x"], history={"y": [1, 1]})
     assert scores.top_probability.tolist() == [0.5]
     assert scores.min_entropy.tolist() == [1.0]
+
+
+def test_bits_without_histories_are_told_only_of_whole_rows() -> None:
+    sums = Sums.zeros(2, 0)
+    sums.entropy[:] = 1.5
+    sums.missing[1] = 1e-6
+    assert np.array_equal(_unmodified(sums), [1.5, np.nan], equal_nan=True)

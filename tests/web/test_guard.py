@@ -3,15 +3,17 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import AsyncIterator
+from typing import Any
 
 import httpx2
 import pytest
 
 from coinhaze.web.entry import Codes
-from coinhaze.web.guard import Guard
+from coinhaze.web.guard import Guard, plain_page
 from coinhaze.web.headers import CSP
 from coinhaze.web.hosts import Hosts
 from coinhaze.web.limits import Limits
+from coinhaze.web.problems import Refused
 from web.asking import BASE, BEARER, TOKEN, ask, client_of, made_app, run
 from web.browsing import login_of
 
@@ -266,6 +268,27 @@ def test_a_body_above_two_mebibytes_is_refused_by_its_length_and_by_its_bytes(ap
             return (await client.post(WHAT_IF, content=pieces())).status_code
 
     assert run(send()) == 413
+
+
+def test_a_length_above_the_limit_is_refused_before_a_byte_is_read(app: Guard) -> None:
+    sent: list[Any] = []
+
+    async def receive() -> Any:
+        raise AssertionError("the body was read")
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    given = {"host": "127.0.0.1:8000", "content-length": str((2 << 20) + 1), **BEARER}
+    headers = [(name.encode(), value.encode()) for name, value in given.items()]
+    scope = {"type": "http", "method": "POST", "path": WHAT_IF, "headers": headers}
+    run(app(scope, receive, send))
+    assert sent[0]["status"] == 413
+
+
+def test_a_plain_refusal_is_text() -> None:
+    page = plain_page(Refused("bad-path", "<b>no</b>", fix="go & see"))
+    assert b"&lt;b&gt;no&lt;/b&gt;: go &amp; see" in page
 
 
 def test_headers_above_eight_kibibytes_are_refused(app: Guard) -> None:
