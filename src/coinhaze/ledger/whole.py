@@ -1,4 +1,4 @@
-"""Folders written whole or not at all."""
+"""Folders written whole or not at all, and caches that nobody else can open."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 from coinhaze.errors import InputError, ResourceError
@@ -38,3 +39,23 @@ def put_in_place(path: Path, write: Callable[[Path], None]) -> None:
     finally:
         if beside is not None:
             shutil.rmtree(beside, ignore_errors=True)
+
+
+def private_folder(path: Path) -> None:
+    """Make a folder that nobody else can open, whatever the umask; one that is there stays.
+
+    So are the folders above it that are not there.
+    """
+    if not os.path.isdir(path.parent):
+        private_folder(path.parent)
+    with suppress(FileExistsError):
+        path.mkdir(mode=0o700)
+        path.chmod(0o700)
+
+
+def private_file(path: str | Path, flags: int) -> int:
+    """Open a file that nobody else can open, whatever the umask; fit to be an `opener`."""
+    file = os.open(path, flags, 0o600)
+    with suppress(OSError):  # somebody else's file, or a file system without modes
+        os.fchmod(file, 0o600)
+    return file

@@ -6,6 +6,7 @@ ledger and graph there already. See kept_files.py for how a layer lies on disk.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -113,7 +114,7 @@ class Keeper:
     def place(self) -> Path | None:
         """Say where the ledger is kept, None if it is not."""
         homes = homes_of(self.paths)
-        return next((home for home in homes if (home / self.keys[0]).is_dir()), None)
+        return next((home for home in homes if os.path.isdir(home / self.keys[0])), None)
 
     def check(self, **scoring: Any) -> None:
         """Refuse, before any work is done, what cannot be kept or has no place."""
@@ -224,7 +225,7 @@ class Keeper:
                 )
                 break
             except Unusable as error:
-                why = error if (home / key).exists() else why
+                why = error if os.path.exists(home / key) else why
         if layer is None:
             raise why
         return layer
@@ -303,7 +304,7 @@ class _Work:
         try:
             return self.keeper.layer(key, below)
         except Unusable:
-            if any((home / key).exists() for home in homes_of(self.keeper.paths)):
+            if any(os.path.exists(home / key) for home in homes_of(self.keeper.paths)):
                 self.notes.append("part of what was kept is damaged: it is built again")
             return None
 

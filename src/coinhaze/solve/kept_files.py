@@ -31,7 +31,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from coinhaze.errors import InputError
-from coinhaze.ledger.whole import put_in_place
+from coinhaze.ledger.whole import private_file, private_folder, put_in_place
 from coinhaze.solve.kept_tree import Packer, Place, Unpacker
 from coinhaze.solve.workers import workers_for
 
@@ -83,7 +83,7 @@ def write_layer(
 
     def write(folder: Path) -> None:
         folder.chmod(0o700)
-        with open(folder / DATA, "wb", opener=_private) as file:
+        with open(folder / DATA, "wb", opener=private_file) as file:
             fcntl.flock(file, fcntl.LOCK_EX)  # somebody is writing this: see `is_abandoned`
             run = _Run(file)
             packer = Packer(run.put, [layer.objects for layer in below])
@@ -96,7 +96,7 @@ def write_layer(
         about |= {"stamp": _stamp(folder / DATA), "pieces": run.pieces(), "tree": tree}
         text = json.dumps(about).encode()
         for name, content in ((ABOUT, text), (SEAL, _seal(secret, text))):
-            with open(folder / name, "wb", opener=_private) as file:
+            with open(folder / name, "wb", opener=private_file) as file:
                 file.write(content)
 
     put_in_place(home / key, write)
@@ -221,10 +221,6 @@ def _compare(data: memoryview, pieces: Sequence[str]) -> None:
             raise ValueError("the data is damaged")
 
 
-def _private(path: str, flags: int) -> int:
-    return os.open(path, flags, 0o600)
-
-
 def _seal(secret: bytes, text: bytes) -> bytes:
     return hmac.new(secret, text, "sha256").hexdigest().encode()
 
@@ -233,11 +229,11 @@ def _secret() -> bytes:
     """Give this user's key, made at the first need; nobody else may read it."""
     path = cache_folder() / "kept.key"
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        private_folder(path.parent)
         if not path.exists():
             fresh = path.with_name(f".kept.key.{secrets.token_hex(8)}")
             try:
-                with open(fresh, "xb", opener=_private) as file:
+                with open(fresh, "xb", opener=private_file) as file:
                     file.write(secrets.token_bytes(32))
                 with suppress(FileExistsError):  # another process was first: its key counts
                     os.link(fresh, path)

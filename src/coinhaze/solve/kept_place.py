@@ -18,6 +18,7 @@ from coinhaze.errors import InputError, UsageError
 from coinhaze.ledger.folder import folder_files, is_folder
 from coinhaze.ledger.formats import digest_of
 from coinhaze.ledger.links import Link
+from coinhaze.ledger.whole import private_folder
 from coinhaze.solve.kept_files import FORMAT, Unusable, cache_folder, is_abandoned, read_about
 from coinhaze.solve.kept_tree import shape_of_format
 
@@ -118,7 +119,7 @@ def home_to_write(paths: Sequence[Path]) -> Path:
     refused: OSError | None = None
     for home in homes_of(paths):
         try:
-            home.mkdir(parents=True, exist_ok=True)
+            private_folder(home)
             if os.access(home, os.W_OK | os.X_OK):
                 return home
         except OSError as error:

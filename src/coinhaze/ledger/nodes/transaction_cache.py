@@ -11,6 +11,7 @@ import msgspec
 
 from coinhaze.errors import InputError
 from coinhaze.ledger.coins import Input, Output, Transaction
+from coinhaze.ledger.whole import private_file, private_folder
 
 TABLE = "transactions_1"
 ASKED = 500  # ids of one question
@@ -44,7 +45,8 @@ class TransactionCache:
         self.network = network
         try:
             if path != ":memory:":
-                Path(path).parent.mkdir(parents=True, exist_ok=True)
+                private_folder(Path(path).parent)
+                os.close(private_file(path, os.O_RDWR | os.O_CREAT))
             # Work goes on in a thread of its own; it is one thread at a time.
             self._file = sqlite3.connect(path, check_same_thread=False)
             self._file.execute(
