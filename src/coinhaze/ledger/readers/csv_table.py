@@ -7,19 +7,21 @@ import csv
 import io
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.csv
 
 from coinhaze.errors import InputError, LedgerError
-from coinhaze.ledger.readers.packed import UNREADABLE, is_gzip, open_plain
+from coinhaze.ledger.readers.packed import UNREADABLE, capped, open_plain, packing
+
+_OTHERS = (".bz2", ".lz4", ".br")
 
 
 def read_columns(path: Path, columns: Sequence[str], *, optional: Sequence[str] = ()) -> pa.Table:
     """Read the named columns of a CSV file with a header; the optional ones if it has them."""
     try:
-        compression = "gzip" if is_gzip(path) else "detect"
-        with pa.input_stream(str(path), compression=compression) as stream:
+        with _opened(path) as stream:
             table = pa.csv.read_csv(
                 stream,
                 read_options=pa.csv.ReadOptions(use_threads=False),
@@ -41,6 +43,14 @@ def read_columns(path: Path, columns: Sequence[str], *, optional: Sequence[str] 
             fix = f"the header is {','.join(columns)}"
             raise LedgerError(f"{path}:1", f"{fault} {column!r}", value=names, fix=fix)
     return table.select([*columns, *(c for c in optional if c in names)])
+
+
+def _opened(path: Path) -> Any:
+    """Open a file, unpacking it also by ways that only its name tells (bz2, lz4, brotli)."""
+    if packing(path):
+        return open_plain(path)
+    stream = pa.input_stream(str(path), compression="detect")
+    return capped(stream, path) if path.suffix in _OTHERS else stream
 
 
 def line_of(path: Path, row: int) -> int:

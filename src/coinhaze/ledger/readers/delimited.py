@@ -11,7 +11,16 @@ import pyarrow.csv
 
 from coinhaze.errors import InputError, LedgerError
 from coinhaze.ledger.readers.csv_table import line_of
-from coinhaze.ledger.readers.packed import GZIP, UNREADABLE, XZ, ZLIB, ZSTD, open_plain, packing
+from coinhaze.ledger.readers.packed import (
+    GZIP,
+    UNREADABLE,
+    XZ,
+    ZLIB,
+    ZSTD,
+    capped,
+    open_plain,
+    packing,
+)
 
 # Bytes read at a time: large enough for vector units, small enough for memory.
 BLOCK = 8 << 20
@@ -79,7 +88,7 @@ def _reader(
     how = packing(path)
     source: object = raw
     if how in (GZIP, ZSTD):
-        source = pa.CompressedInputStream(raw, "gzip" if how == GZIP else "zstd")
+        source = capped(pa.CompressedInputStream(raw, "gzip" if how == GZIP else "zstd"), path)
     elif how in (XZ, *ZLIB):
         source = open_plain(path)
     return pa.csv.open_csv(

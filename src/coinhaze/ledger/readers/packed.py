@@ -5,18 +5,24 @@ from __future__ import annotations
 import gzip
 import io
 import lzma
+import os
 import zlib
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import Any, BinaryIO
 
 import pyarrow as pa
 
-from coinhaze.errors import InputError
+from coinhaze.errors import InputError, UsageError, shorten
 
 GZIP, XZ, ZSTD = b"\x1f\x8b", b"\xfd7zXZ\x00", b"\x28\xb5\x2f\xfd"
 # What zlib begins with, by how hard it tried; some programs call such files .gz.
 ZLIB = (b"\x78\x01", b"\x78\x5e", b"\x78\x9c", b"\x78\xda")
 SUFFIXES = {".gz": GZIP, ".xz": XZ, ".zst": ZSTD}
+# A packed file may hold this many times its own size, or this many bytes if that is more. Ledgers
+# reach 100 at the most; what was packed to fill a disk or the memory reaches 1 000 and far more.
+MAX_RATIO = 200
+RATIO_VARIABLE = "COINHAZE_MAX_RATIO"
+FREE = 64 << 20
 # What reading a damaged or absent file can raise.
 UNREADABLE = (OSError, EOFError, zlib.error, lzma.LZMAError, pa.ArrowInvalid)
 
@@ -42,23 +48,64 @@ def _unpacks(start: bytes) -> bool:
     return True
 
 
-def is_gzip(path: Path) -> bool:
-    """Tell whether a file is packed by gzip."""
-    return packing(path) == GZIP
-
-
 def open_plain(path: Path) -> BinaryIO:
     """Open a file for reading, unpacking it if it is packed by gzip, zlib, xz or zstd."""
     how = packing(path)
     if how == GZIP:
-        return cast(BinaryIO, gzip.open(path))
+        return capped(gzip.open(path), path)
     if how == XZ:
-        return cast(BinaryIO, lzma.open(path))
+        return capped(lzma.open(path), path)
     if how == ZSTD:
-        return io.BufferedReader(cast(io.RawIOBase, pa.input_stream(str(path), compression="zstd")))
+        return capped(pa.input_stream(str(path), compression="zstd"), path)
     if how in ZLIB:
-        return io.BufferedReader(_Unzlib(path))
+        return capped(_Unzlib(path), path)
     return open(path, "rb")
+
+
+def capped(stream: Any, path: Path) -> BinaryIO:
+    """Give what a packed file unpacks to, and refuse it when that is too much for its size."""
+    return io.BufferedReader(_Capped(stream, path), 1 << 17)
+
+
+class _Capped(io.RawIOBase):
+    def __init__(self, stream: Any, path: Path) -> None:
+        self.stream = stream
+        self.path = path
+        self.ratio = _max_ratio()
+        self.left = self.most = max(FREE, self.ratio * path.stat().st_size)
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Unpack as much as fits."""
+        count = int(self.stream.readinto(buffer))
+        self.left -= count
+        if self.left < 0:
+            raise InputError(
+                f"{self.path}: unpacks to more than {self.most:,} bytes: of a packed file "
+                f"{self.ratio} times its size is read, or {FREE:,} bytes if that is more; if it is "
+                f"meant to hold so much, set {RATIO_VARIABLE} to a larger number"
+            )
+        return count
+
+    def tell(self) -> int:
+        """Give how many bytes were unpacked."""
+        return self.most - self.left
+
+    def close(self) -> None:
+        """Close the stream beneath."""
+        self.stream.close()
+        super().close()
+
+
+def _max_ratio() -> int:
+    text = os.environ.get(RATIO_VARIABLE, str(MAX_RATIO))
+    if not text.isascii() or not text.isdecimal() or len(text) > 9 or not int(text):
+        raise UsageError(
+            f"{RATIO_VARIABLE} is a whole number from 1 to 999999999, not {shorten(text)}"
+        )
+    return int(text)
 
 
 def read_plain(path: Path, *, most: int, what: str) -> bytes:
