@@ -10,7 +10,8 @@ from importlib import import_module
 import click
 
 from coinhaze import __version__
-from coinhaze.errors import CoinhazeError
+from coinhaze.errors import CoinhazeError, ResourceError
+from coinhaze.memory_limit import is_out_of_memory, work_in_a_child
 from coinhaze.working_folder import refuse_settings
 
 COMMANDS = (
@@ -57,13 +58,11 @@ def main() -> None:
     """Run the command; known faults are one line on stderr and an exit code."""
     try:
         refuse_settings()
+        work_in_a_child()
         code = cli.main(prog_name="coinhaze", standalone_mode=False)
         sys.exit(code if isinstance(code, int) else 0)
     except click.ClickException as error:
         error.show()
-        sys.exit(error.exit_code)
-    except CoinhazeError as error:
-        click.echo(f"coinhaze: {error}", err=True)
         sys.exit(error.exit_code)
     except BrokenPipeError:
         # The reader of a pipe has seen enough; say nothing, also not when Python closes stdout.
@@ -75,6 +74,11 @@ def main() -> None:
         if threading.active_count() > 1:
             os._exit(130)  # a compiled loop may still run in its thread: do not wait for it
         sys.exit(130)
-    except MemoryError:
-        click.echo("coinhaze: out of memory; nothing was left half-written", err=True)
-        sys.exit(6)
+    except Exception as error:
+        # Also what was raised as an error of the input because memory for reading it ran out.
+        if is_out_of_memory(error) and not isinstance(error, ResourceError):
+            error = ResourceError("out of memory; nothing was left half-written")
+        if not isinstance(error, CoinhazeError):
+            raise
+        click.echo(f"coinhaze: {error}", err=True)
+        sys.exit(error.exit_code)

@@ -22,6 +22,7 @@ from typing import IO, Any
 
 from coinhaze import errors
 from coinhaze.errors import CoinhazeError, ResourceError
+from coinhaze.memory_limit import is_out_of_memory
 from coinhaze.solve.progress import Progress
 from coinhaze.working_folder import python_command, python_environment, refuse_settings
 
@@ -110,10 +111,12 @@ def main() -> None:
         built = keeper.build(progress=lambda share: tell(share=share), **asked["scoring"])
         if not built.kept:  # nothing is left of the work but what was kept
             raise ResourceError(f"the scores could not be kept: {built.notes[-1]}")
-    except CoinhazeError as error:
+    except Exception as error:
+        if is_out_of_memory(error) and not isinstance(error, ResourceError):
+            error = ResourceError("out of memory; nothing was left half-written")
+        if not isinstance(error, CoinhazeError):
+            raise
         tell(error=type(error).__name__, message=str(error))
-    except MemoryError:
-        tell(error="ResourceError", message="out of memory; nothing was left half-written")
     else:
         tell(done=True)
     sys.stdout.flush()
