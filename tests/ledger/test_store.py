@@ -345,12 +345,8 @@ def test_somebody_elses_database_is_left_alone(tmp_path: Path) -> None:
         assert theirs.execute("SELECT count(*) FROM duckdb_tables()").fetchall() == [(1,)]
 
 
-@pytest.mark.parametrize("kills", [6, pytest.param(50, marks=pytest.mark.long)])
 def test_killed_at_any_moment_nothing_is_lost_or_doubled(
-    dump: Path,
-    tmp_path: Path,
-    clean_digest: str,
-    kills: int,
+    dump: Path, tmp_path: Path, clean_digest: str, kills: int = 6
 ) -> None:
     chance = np.random.default_rng(3)
     arguments = ["ingest", str(dump), "-o", "store"]
