@@ -346,9 +346,9 @@ def test_somebody_elses_database_is_left_alone(tmp_path: Path) -> None:
 
 
 def test_killed_at_any_moment_nothing_is_lost_or_doubled(
-    dump: Path, tmp_path: Path, clean_digest: str, kills: int = 6
+    dump: Path, tmp_path: Path, clean_digest: str
 ) -> None:
-    chance = np.random.default_rng(3)
+    chance, kills = np.random.default_rng(3), 6
     arguments = ["ingest", str(dump), "-o", "store"]
     killed = 0
     for _ in range(kills):

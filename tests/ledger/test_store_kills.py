@@ -17,6 +17,8 @@ from pathlib import Path
 
 import pytest
 
+KILLS = 100  # of each kind
+
 
 def _write(kind: str, folder: Path) -> list[Path]:
     """Write files to ingest: dumps of a small week of coins, or tables of transfers."""
@@ -98,16 +100,16 @@ def run_kills(kind: str, kills: int) -> None:
 @pytest.mark.long
 @pytest.mark.parametrize("kind", ["coins", "accounts"])
 def test_an_ingest_killed_at_any_moment_is_resumed_to_the_same_store(
-    tmp_path: Path, kind: str, kills: int = 100
+    tmp_path: Path, kind: str
 ) -> None:
     tests = Path(__file__).resolve().parents[1]
     here = os.pathsep.join([str(tests), str(tests.parent)])
-    code = f"from ledger.test_store_kills import run_kills; run_kills({kind!r}, {kills})"
+    code = f"from ledger.test_store_kills import run_kills; run_kills({kind!r}, {KILLS})"
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=tmp_path, env=os.environ | {"PYTHONPATH": here},
         capture_output=True, text=True, timeout=600, check=False,
     )  # fmt: skip
     said = done.stdout.splitlines()
     assert done.returncode == 0, (said[-1:], done.stderr[-2000:])
-    assert said[-1] == f"done {kills}"
-    assert said[:-1] == [f"kill {k}: right" for k in range(1, kills + 1)]
+    assert said[-1] == f"done {KILLS}"
+    assert said[:-1] == [f"kill {k}: right" for k in range(1, KILLS + 1)]
