@@ -33,12 +33,12 @@ def test_a_ledger_comes_back_as_it_was_written(tmp_path: Path, name: str) -> Non
     ledger = LEDGERS[name]()
     assert write_folder(ledger, tmp_path / "ledger") == tmp_path / "ledger"
     assert folders.same(read_folder(tmp_path / "ledger"), ledger)
-    for settings in ({}, {"format": "folder"}):
+    for form in (None, "folder"):
         if name.startswith("no "):
             with pytest.raises(InputError, match=f"{name}, so there is nothing to score"):
-                read(tmp_path / "ledger", **settings)
+                read(tmp_path / "ledger", format=form)
         else:
-            assert folders.same(read(tmp_path / "ledger", **settings), ledger)
+            assert folders.same(read(tmp_path / "ledger", format=form), ledger)
     assert sorted(p.name for p in tmp_path.iterdir()) == ["ledger"]
 
 

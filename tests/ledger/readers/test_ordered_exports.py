@@ -239,7 +239,7 @@ def test_any_permutation_of_a_file_with_a_total_order_is_one_ledger(
 ) -> None:
     people = "abcde"
     drawn = [(dice.choice(people), dice.choice(people), dice.randrange(5), *k) for k in found]
-    rows = [("a", "b", 1, 9, 9, 9), *drawn]
+    rows: list[tuple[Any, ...]] = [("a", "b", 1, 9, 9, 9), *drawn]
     names = ["from", "to", "amount", "block_number", "transaction_index", "log_index"]
     if by == "time":
         rows = [(*row[:3], row[3] * 100 + row[4] * 10 + row[5]) for row in rows]
@@ -344,6 +344,18 @@ def test_every_column_is_used_known_and_unused_or_unknown(tmp_path: Path) -> Non
     folder = write_folder(ledger, tmp_path / "folder")
     again = read_folder(folder)
     assert (again.columns, again.notes) == (ledger.columns, ledger.notes)
+
+
+def test_a_second_column_of_times_that_cannot_be_read_is_unused(tmp_path: Path) -> None:
+    text = 'From,To,Value,UnixTimestamp,DateTime (UTC),"USD, then"\n'
+    text += 'a,b,1,90,"1/2/2021 10:00",1\nb,c,1,80,"1/1/2021 10:00",1\n'
+    ledger = read(written(tmp_path / "t.csv", text))
+    assert parties(ledger) == ["bc", "ab"]
+    assert ledger.columns == {
+        "used": ("From", "To", "Value", "UnixTimestamp"),
+        "unused": ("DateTime (UTC)",),
+        "unknown": ("USD, then",),
+    }
 
 
 def test_columns_of_other_formats_are_sorted_too(tmp_path: Path) -> None:

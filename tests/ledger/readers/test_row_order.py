@@ -112,7 +112,7 @@ def test_rows_without_a_time_stay_between_their_neighbours_or_are_refused() -> N
             OrderColumns([4], [Key("time", np.array(times))], unplaced=missing), str
         )
         assert (found.rows if rows is None else found.rows.tolist()) == rows  # type: ignore[union-attr]
-        assert "1 rows do not tell their time" in found.notes[-1]
+        assert "1 row without a time" in found.notes[-1]
     with pytest.raises(LedgerError, match=r"^1: time is missing"):
         put_in_order(
             OrderColumns([4], [Key("time", np.array([2, 0, 1, 3]))], unplaced=missing), str

@@ -82,6 +82,22 @@ def joined_use(uses: Iterable[Use]) -> Use:
     return joined if seen else {}
 
 
+def without(use: Use, names: Iterable[str]) -> Use:
+    """Count some columns as unused."""
+    gone = [name for name in use.get("used", ()) if name in set(names)]
+    used = tuple(name for name in use.get("used", ()) if name not in gone)
+    return {**use, "used": used, "unused": (*use.get("unused", ()), *gone)} if gone else use
+
+
+def rows_text(count: int) -> str:
+    """Write a number of rows.
+
+    >>> rows_text(1), rows_text(1200)
+    ('1 row', '1,200 rows')
+    """
+    return "1 row" if count == 1 else f"{count:,} rows"
+
+
 def column_notes(use: Use) -> tuple[str, ...]:
     """Say which columns nobody knows, and which may matter, that are not used."""
     unknown = [name or "(without a name)" for name in use.get("unknown", ())]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import csv
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -124,7 +126,19 @@ def header_of(path: Path, delimiter: str) -> list[str]:
         text = line.decode("utf-8-sig")
     except UnicodeDecodeError:
         raise LedgerError(f"{path}:1", "text that is not UTF-8", value=line) from None
-    return [name.strip('"') for name in text.rstrip("\r\n").split(delimiter)]
+    return header_names(text.rstrip("\r\n"), delimiter)
+
+
+def header_names(line: str, delimiter: str = ",") -> list[str]:
+    """Part the names in a header, some of which may be quoted.
+
+    >>> header_names('"from","value, wei"')
+    ['from', 'value, wei']
+    """
+    if f'"{delimiter}' in line or f'{delimiter}"' in line:
+        with contextlib.suppress(csv.Error):
+            return next(csv.reader([line], delimiter=delimiter), [])
+    return [name.strip('"') for name in line.split(delimiter)]
 
 
 def _has_rows(path: Path) -> bool:

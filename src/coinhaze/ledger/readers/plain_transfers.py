@@ -24,7 +24,7 @@ from coinhaze.ledger.amounts import Ints
 from coinhaze.ledger.batches import NUMBER, TEXT
 from coinhaze.ledger.checks import Place
 from coinhaze.ledger.readers.arrow_columns import Columns
-from coinhaze.ledger.readers.column_use import Use, column_notes, joined_use
+from coinhaze.ledger.readers.column_use import Use, column_notes, joined_use, rows_text, without
 from coinhaze.ledger.readers.repeats import identical_rows, without_repeats
 from coinhaze.ledger.readers.row_order import put_in_order
 from coinhaze.ledger.readers.table_rows import Piece
@@ -108,7 +108,7 @@ def account_ledger(
             tables.append(reader.table(piece.columns))
             gathering.add(piece.columns)
             where.add(piece.columns.where, len(piece.columns))
-    use, told = joined_use(uses), gathering.told
+    use, told = without(joined_use(uses), gathering.unreadable), gathering.told
     if not sum(map(len, tables)):
         return replace(AccountLedger.from_transfers([]), columns=use, notes=column_notes(use))
     order = gathering.all()
@@ -176,7 +176,7 @@ def _inside(table: pa.Table, window: Window) -> Ints | None:
     column = table[window.by].combine_chunks()
     if column.null_count:
         raise UsageError(
-            f"the window goes by {window.by}, and {column.null_count:,} rows do not tell theirs"
+            f"the window goes by {window.by}, and {rows_text(column.null_count)} tell none"
         )
     values = np.asarray(column)
     kept = np.ones(len(values), np.bool_)

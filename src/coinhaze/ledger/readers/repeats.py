@@ -9,6 +9,7 @@ import pyarrow.compute as pc
 from coinhaze.errors import LedgerError
 from coinhaze.ledger.amounts import Ints
 from coinhaze.ledger.checks import Place
+from coinhaze.ledger.readers.column_use import rows_text
 from coinhaze.ledger.text import text_hashes
 
 _CONTENT = ("sender", "recipient", "amount", "txid", "token", "fee", "height", "time")
@@ -32,7 +33,7 @@ def without_repeats(table: pa.Table, rows: Ints, place: Place) -> tuple[Ints, tu
     np.minimum.at(first, code, np.arange(len(code)))
     again = np.flatnonzero(first[code] < np.arange(len(code)))
     _refuse_unlike(table, named[again], named[first[code[again]]], place)
-    note = f"{len(again):,} rows came twice, with one id and the same content: each counts once"
+    note = f"{rows_text(len(again))} came twice, with one id and the same content, and counts once"
     return np.setdiff1d(rows, named[again], assume_unique=True), (note,)
 
 

@@ -18,6 +18,7 @@ import numpy.typing as npt
 from coinhaze.errors import LedgerError
 from coinhaze.ledger.amounts import Ints
 from coinhaze.ledger.checks import Place
+from coinhaze.ledger.readers.column_use import rows_text
 
 Bools = npt.NDArray[np.bool_]
 
@@ -281,5 +282,5 @@ def _around_the_unplaced(columns: OrderColumns, place: Place) -> Ordered:
         )
     said = _told(columns, order, 0, directions)
     count = int(columns.unplaced.sum())
-    note = f"{count:,} rows do not tell their {key.name}: they stay between those beside them"
+    note = f"{rows_text(count)} without a {key.name}, left between those beside"
     return Ordered(said.rows, (*said.notes, note))

@@ -21,7 +21,7 @@ from coinhaze.ledger.readers.arrow_rows import (
     open_arrow,
 )
 from coinhaze.ledger.readers.column_use import Use, use_of
-from coinhaze.ledger.readers.delimited import stream_text
+from coinhaze.ledger.readers.delimited import header_names, stream_text
 from coinhaze.ledger.readers.packed import UNREADABLE, open_plain
 
 BOM = b"\xef\xbb\xbf"
@@ -76,8 +76,7 @@ def names_in(head: bytes) -> list[str]:
             return list(msgspec.json.decode(line, type=dict[str, msgspec.Raw]))
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
             return []
-    text = line.decode("utf-8", "replace").rstrip("\r")
-    return [name.strip('"') for name in text.split(",")]
+    return header_names(line.decode("utf-8", "replace").rstrip("\r"))
 
 
 def is_text(path: Path) -> bool:

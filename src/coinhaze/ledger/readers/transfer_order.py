@@ -32,6 +32,7 @@ class Gathering:
     numbers: dict[str, list[pa.Array]] = field(default_factory=lambda: {n: [] for n in _NUMBERS})
     times: list[Instants] = field(default_factory=list)
     further: list[dict[str, Instants]] = field(default_factory=list)
+    unreadable: set[str] = field(default_factory=set)  # columns of times that are not used
 
     def begin(self, told: Told) -> None:
         """Go on with another file."""
@@ -49,7 +50,17 @@ class Gathering:
             else:
                 parts.append(pa.nulls(n, NUMBER))
         self.times.append(instants(columns, told.get("time")))
-        self.further.append(_further(columns, self.told[-1]))
+        self.further.append(self._further(columns))
+
+    def _further(self, columns: Columns) -> dict[str, Instants]:
+        """Read further columns of times; what cannot be read says nothing beside what can."""
+        found = {}
+        for name in self.told[-1].times:
+            try:
+                found[name] = instants(columns, name)
+            except LedgerError:
+                self.unreadable.add(name)
+        return found
 
     def all(self) -> OrderOfTransfers:
         """Give them whole."""
@@ -187,17 +198,6 @@ def _refuse_index_alone(index: Key, when: Sequence[Key], place: Place) -> None:
         what = f"{index.name} is that of {place(first)} too, and nothing tells their blocks"
         fix = "add the height or the time of the block"
         raise LedgerError(place(second), what, value=int(values[second]), fix=fix)
-
-
-def _further(columns: Columns, told: Told) -> dict[str, Instants]:
-    """Read further columns of times; one that cannot be read says nothing beside one that can."""
-    found = {}
-    for name in told.times:
-        try:
-            found[name] = instants(columns, name)
-        except LedgerError:
-            continue
-    return found
 
 
 def _joined(parts: Sequence[pa.Array]) -> pa.Array:
