@@ -55,7 +55,7 @@ def test_what_is_installed_is_what_is_pinned(nodes: Path) -> None:
     assert install(nodes, "--check") == (0, "")
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize("name", [PROGRAMS[0], PROGRAMS[-1]])
 def test_a_program_that_was_changed_is_noticed(nodes: Path, name: str) -> None:
     program = nodes / name
     real = program.resolve()

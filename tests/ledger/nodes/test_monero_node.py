@@ -14,9 +14,12 @@ import coinhaze
 from coinhaze.errors import CoinhazeError, LedgerError, SourceUnreachable, UsageError
 from coinhaze.ledger import CoinLedger
 from coinhaze.ledger.batches import KEYS, SCHEMAS, Batch
-from coinhaze.ledger.nodes.best_chain import ChainChanged
+from coinhaze.ledger.follow import catch_up
+from coinhaze.ledger.nodes.best_chain import BlockMissing, ChainChanged
 from coinhaze.ledger.nodes.monero import MoneroNode, UntrustedNode
-from coinhaze.ledger.nodes.rpc import RpcError
+from coinhaze.ledger.nodes.rpc import JsonRpc
+from coinhaze.ledger.store import Store
+from ledger.nodes.daemons import quick_folder
 from ledger.nodes.monero_fixtures import MadeUpNode, Monero, running_monero, txid_of
 
 
@@ -57,8 +60,8 @@ SENDS = 4
 
 
 @pytest.fixture(scope="module")
-def monero(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Monero]:
-    with running_monero(tmp_path_factory.mktemp("monero")) as node:
+def monero() -> Iterator[Monero]:
+    with quick_folder() as folder, running_monero(folder) as node:
         yield node
 
 
@@ -166,8 +169,33 @@ def test_the_tip_of_a_real_chain_lags_and_its_ancestor_is_found(
     forked = known | {top: txid_of(1), top - 1: txid_of(2), top + 1: txid_of(3)}
     assert node.common_ancestor(forked) == top - 2
     assert node.common_ancestor({top: txid_of(1)}) is None
-    with pytest.raises(RpcError, match="get_block refused"):
+    with pytest.raises(BlockMissing, match="get_block refused"):
         list(node.batches(top, top + 3))
+
+
+def test_a_real_chain_reorganised_in_mid_read_leaves_a_store_equal_to_a_fresh_one(
+    monero: Monero, tables: dict[str, list[dict[str, Any]]]
+) -> None:
+    top = tables["blocks"][-1]["height"]
+    requests = [0]
+
+    class Hooked(JsonRpc):
+        def post(self, path: str, body: object) -> bytes:
+            requests[0] += 1
+            if requests[0] == 12:  # in the middle of the first batch
+                monero.rpc.post("/pop_blocks", {"nblocks": 4})
+                monero.mine(6)
+            return super().post(path, body)
+
+    with Hooked(monero.url) as rpc, Store(None) as store, Store(None) as fresh:
+        node = MoneroNode(rpc, lag=0)
+        catch_up(store, node, name="node", first=top - 12, last=top)
+        assert requests[0] > 12
+        catch_up(store, node, name="node")
+        catch_up(fresh, node, name="node", first=top - 12)
+        assert max(store.headers()) == top + 2
+        assert store.headers()[top] != tables["blocks"][-1]["hash"]
+        assert store.digest() == fresh.digest()
 
 
 # A made-up one

@@ -134,7 +134,7 @@ def check_races(
 def test_a_few_races_leave_a_store_equal_to_a_fresh_one(
     own_bitcoin: Daemon, racing: Racing, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    check_races(own_bitcoin, racing, monkeypatch, range(4))
+    check_races(own_bitcoin, racing, monkeypatch, range(3))
 
 
 @pytest.mark.long
