@@ -4,10 +4,17 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+from coinhaze import errors
 from coinhaze.ledger.nodes.connection import LARGEST_ANSWER
 from coinhaze.ledger.nodes.rpc import JsonRpc
 from ledger.nodes.daemons import Daemon, bitcoin_daemon
 from ledger.nodes.fakes import Fake
+
+
+@pytest.fixture(autouse=True)
+def forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Forgets the secrets of a test: passwords that are words would be hidden in others' errors."""
+    monkeypatch.setattr(errors, "_secrets", set())
 
 
 @pytest.fixture

@@ -14,7 +14,6 @@ from types import SimpleNamespace
 import click
 import pytest
 
-from coinhaze import errors
 from coinhaze.cli import cli
 from coinhaze.cli import ingest as ingest_command
 from coinhaze.cli import wallet as wallet_command
@@ -40,12 +39,6 @@ PASSWORD, KEY, TOKEN = 'pass"word-of-mine', "0123456789abcdefKEY", "t0k3n-value"
 PAIR = f"me:{PASSWORD}"
 BASIC = b64encode(PAIR.encode()).decode()
 PLACE = f"/v3/{KEY}?token={TOKEN}&x=1"
-
-
-@pytest.fixture(autouse=True)
-def forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Lets no other test see these secrets, nor this one those of others."""
-    monkeypatch.setattr(errors, "_secrets", set())
 
 
 @pytest.fixture
