@@ -42,6 +42,8 @@ def test_a_coins_page_calls_its_bits_a_lower_bound(desk: Desk) -> None:
     assert "At least as hard to trace as a coin with" in said
     assert "count as one origin: bits are a lower bound." in said
     assert "exact" not in said
+    assert marked.place is not None
+    assert "Harder than" not in said
     assert "lower bound" not in verdict_words(plain)
 
 

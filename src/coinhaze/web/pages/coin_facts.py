@@ -41,7 +41,8 @@ def verdict_words(answer: CoinAnswer) -> Html:
     said = answer.sentence
     kind = "ivt" if answer.certified else "ivt estimate"
     harder = ""
-    if answer.place is not None and answer.place.coins > 1:
+    # A bound does not tell where the coin stands among others.
+    if answer.place is not None and answer.place.coins > 1 and not answer.lower_bound:
         many = noun_of(answer.kind, many=True)
         harder = f" Harder than {_whole_percent(answer.place.fewer)} of {many} in this ledger."
     return Html(
