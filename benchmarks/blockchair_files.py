@@ -69,6 +69,13 @@ class _Texts:
         self.seconds = pc.fill_null(ledger.times, 0).cast(pa.timestamp("s"))
         starts = np.flatnonzero(np.diff(ledger.input_tx, prepend=-1))
         counts = np.diff(np.append(starts, len(ledger.input_tx)))
+        n, value = len(ledger.txids), ledger.output_value
+        assert value is not None
+        # Blockchair counts one input of a coinbase, though no row tells it.
+        inputs = np.bincount(ledger.input_tx, minlength=n) + ledger.coinbase
+        self.counts = (inputs, np.bincount(ledger.output_tx, minlength=n))
+        spent = value.take(ledger.input_output).total_by(ledger.input_tx, n)
+        self.totals = (spent, value.total_by(ledger.output_tx, n))
         self.vin = np.arange(len(ledger.input_tx)) - np.repeat(starts, counts)
 
     def _time(self, tx: Ints) -> pa.Array:
@@ -83,6 +90,10 @@ class _Texts:
             "hash": self.ledger.txids.take(pa.array(tx)),
             "time": self._time(tx),
             "is_coinbase": self._coinbase(tx),
+            "input_count": pa.array(self.counts[0][tx]),
+            "output_count": pa.array(self.counts[1][tx]),
+            "input_total": self.totals[0].take(tx).to_arrow(),
+            "output_total": self.totals[1].take(tx).to_arrow(),
         }
 
     def outputs(self, rows: Ints) -> dict[str, pa.Array]:

@@ -104,7 +104,7 @@ def test_json_carries_totals_nodes_and_paths(run: Run, payments: Path) -> None:
     assert code == 0
     document = json.loads(out)
     assert sorted(document) == [
-        "nodes", "paths", "policy", "provenance", "time", "totals", "view",
+        "completeness", "nodes", "paths", "policy", "provenance", "time", "totals", "view",
     ]  # fmt: skip
     assert [row["policy"] for row in document["totals"]] == ["haircut", "lifo"]
     assert [row["node"] for row in document["nodes"]] == ["carol"]

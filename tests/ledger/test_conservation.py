@@ -80,7 +80,7 @@ class TestCoins:
         values = "values: coinbases 204 + earlier coins 0 = unspent 188 + fees 4 + pools 12"
         assert values in said
         assert "pool sapling: 40 in, 28 out, +12" in said
-        assert "blocks: 3 follow the one below them" in said
+        assert "blocks linked by previous hash: passed: 3 links" in said
 
     def test_a_transaction_that_makes_money_is_named(self) -> None:
         chain = honest()
@@ -139,12 +139,11 @@ class TestCoins:
         chain = honest()
         chain.height += 5
         chain.block()
-        assert "blocks: 5 between 0 and 9 are missing" in verified(chain.store())
+        assert "heights contiguous: failed 6 times, first at height 4" in verified(chain.store())
         chain = honest()
         chain.rows["blocks"].columns["previous"][2] = "elsewhere"
-        assert "a block that does not follow the one below it: '2 elsewhere'" in fault(
-            chain.store()
-        )
+        said = verified(chain.store())
+        assert "blocks linked by previous hash: failed 1 time, first at height 2" in said
 
 
 class TestPools:

@@ -88,7 +88,7 @@ def test_a_store_goes_on_where_it_stands(tmp_path: Path) -> None:
             assert done.left_behind == 0
     with Store(tmp_path / "store") as store:
         assert store.digest() == digest_of(chain)
-        assert any("follow the one below" in line for line in verify(store))
+        assert any("by previous hash: passed" in line for line in verify(store))
 
 
 def test_a_store_says_how_far_a_node_is_in_and_leaves_no_gap() -> None:

@@ -17,6 +17,7 @@ from coinhaze.ledger.frozen import release_unused
 from coinhaze.ledger.readers.knowledge import read_listed
 from coinhaze.report.score_files import read_about
 from coinhaze.solve.progress import Progress, silent
+from coinhaze.solve.score import refuse_incomplete
 
 SCORES, GROWTH = "scores", "growth"
 Result = TypeVar("Result")
@@ -68,7 +69,11 @@ def score_ledgers(
         ]
     )
     keys = {one.name: asking.key(one) for one in compared}
-    found = {one.name: _scored_before(one, folder, keys[one.name]) for one in compared}
+    # A strict run reads every ledger: what was scored before may have been incomplete.
+    found = {
+        one.name: [] if asking.strict else _scored_before(one, folder, keys[one.name])
+        for one in compared
+    }
     ready = _checked([one for one in compared if not found[one.name]], asking, do)
     make_folder(folder / SCORES)
     make_folder(folder / GROWTH)
@@ -79,6 +84,7 @@ def score_ledgers(
         if not found[one.name]:
             rows = ready.pop(one.name, None)
             rows = rows or do(f"reading {one.name}", partial(_rows, one, asking))
+            tell(f"{one.name}: {rows[0].ledger.completeness.line()}")
             found[one.name] = _score_rows(rows, folder, keys[one.name], do, tell)
             del rows
         paths += found[one.name]
@@ -130,6 +136,8 @@ def _built(one: Compared, asking: Asking, progress: Progress) -> list[ComparedRo
 def _rows(one: Compared, asking: Asking, progress: Progress = silent) -> list[ComparedRow]:
     """Read a ledger, and give the readings of it that are to be scored."""
     ledger, settings = one.ledger(asking.settings)
+    if asking.strict:
+        refuse_incomplete(ledger)
     listed = settings.pop("listed", None)
     if listed is None and asking.listed is not None:
         listed = read_listed(str(asking.listed))

@@ -136,8 +136,9 @@ class ComparedRow:
         asking = self.asking
         if chain is None:
             return score_in_order(parcels(graph, order=self.policy), rows)  # type: ignore[arg-type]
-        return reached(
-            lambda: score_for_mean(
+
+        def solve() -> Scores:
+            return score_for_mean(
                 chain,
                 rows,
                 mean_error=asking.mean_error,
@@ -146,7 +147,8 @@ class ComparedRow:
                 budget=asking.budget,
                 progress=progress,
             )
-        )
+
+        return solve() if asking.strict else reached(solve)
 
     def _exposure(
         self, graph: TransactionGraph, rows: Ints

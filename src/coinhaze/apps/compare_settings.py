@@ -36,6 +36,7 @@ class Asking:
     seed: int = 0
     walks: int = WALKS  # forward from sources, for the appendix's experiment; 0 for none
     budget: Budget = UNLIMITED
+    strict: bool = False  # a ledger that fails a completeness check is refused
 
     def key(self, one: Compared) -> dict[str, Any]:
         """Give all that the scores of a ledger depend on."""

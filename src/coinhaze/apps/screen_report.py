@@ -18,6 +18,7 @@ from coinhaze.apps.screen import Screening
 from coinhaze.chain.belief import reading_of, reading_words
 from coinhaze.errors import first_few
 from coinhaze.graph.assumed import assumed_words
+from coinhaze.graph.holes import incomplete_notes
 from coinhaze.ledger import CoinLedger
 from coinhaze.ledger.amounts import Ints
 from coinhaze.measure.intervals import at_least
@@ -93,6 +94,7 @@ def screening_json(found: Screening, listing: ListFile, made_by: Mapping[str, ob
         "provenance": provenance_of(found, listing, made_by),
         **reading_of(found.graph.settings),
         "policy": list(found.policies),
+        "completeness": found.graph.ledger.completeness.line(),
         "totals": found.totals(),
         "nodes": found.to_arrow().to_pylist(),
         "paths": [route.__dict__ | {"names": list(route.names)} for route in found.routes],
@@ -116,8 +118,13 @@ def provenance_of(
         "policies": list(found.policies),
         "undefined": dict(found.undefined),
         "haircut_margin": found.half_width(),
-        "notes": list(found.graph.notes),
+        "completeness": found.graph.ledger.completeness.record(),
+        "notes": list(_notes(found)),
     }
+
+
+def _notes(found: Screening) -> tuple[str, ...]:
+    return (*found.graph.notes, *incomplete_notes(found.graph, found.taint.nodes))
 
 
 def window_of(found: Screening) -> dict[str, object]:
@@ -285,7 +292,8 @@ def _made(found: Screening, listing: ListFile, made_by: Mapping[str, object]) ->
         *(f"ledger {i['file']}: SHA-256 {i['sha256']}" for i in inputs),
         "settings: "
         + ", ".join(f"{k} {v}" for k, v in found.graph.settings.items() if v is not None),
-        *(f"note: {note}" for note in found.graph.notes),
+        found.graph.ledger.completeness.line(),
+        *(f"note: {note}" for note in _notes(found)),
     ]
     return Section("How it was made", tuple(lines))
 

@@ -83,6 +83,7 @@ def would_change(wallet: Wallet) -> list[str]:
             "the ledger): another list, other exposure. Bits do not depend on it."
         )
         lines += [f"{note}." for note in wallet.purse.exposed.notes if note.startswith("list: ")]
+    lines.append(f"What the ledger lacks ({wallet.chain.graph.ledger.completeness.line()}).")
     lines.append(
         "What is suggested depends on the amount, and where exposure is told on its limit."
     )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from coinhaze.cli.options import flag_options, some_options, warn
+from coinhaze.cli.options import flag_options, some_options, strict_option, warn
 from coinhaze.cli.waiting import wait_for
 
 if TYPE_CHECKING:
@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     "--links",
 )
 @flag_options
+@strict_option
 @click.option("--listed", help="A FILE with one name a line: exposure to these beside the bits.")
 @click.option("--history", multiple=True, help="NAME=FILE: what entered a ledger's pools before.")
 @click.option(
@@ -176,5 +177,5 @@ def _asking(options: dict[str, Any]) -> Any:
     return Asking(
         settings=CONVENTIONS[options["conventions"]],
         budget=Budget(options["threads"], None if memory is None else bytes_of(memory)),
-        **{name: options[name] for name in ("mean_error", "seconds", "walks")},
+        **{name: options[name] for name in ("mean_error", "seconds", "walks", "strict")},
     )

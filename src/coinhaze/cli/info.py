@@ -27,11 +27,14 @@ def command(sources: tuple[str, ...], complete: bool, as_json: bool, **options: 
     facts: dict[str, object] = ledger.facts()
     facts |= {f"columns_{kind}": list(names) for kind, names in ledger.columns.items()}
     if as_json:
-        click.echo(json.dumps(facts, indent=1))
+        click.echo(json.dumps(facts | {"completeness": ledger.completeness.record()}, indent=1))
         return
     width = max(len(k) for k in facts)
     for name, value in facts.items():
         click.echo(f"{name.replace('_', ' '):<{width}}  {_words(value)}")
+    click.echo(ledger.completeness.line())
+    for check in ledger.completeness.checks:
+        click.echo(f"  {check.words()}")
 
 
 def _words(value: Any) -> str:

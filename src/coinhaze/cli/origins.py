@@ -8,7 +8,14 @@ from typing import Any
 
 import click
 
-from coinhaze.cli.options import accuracy_of, model_options, named_files, settings_of, tell_notes
+from coinhaze.cli.options import (
+    accuracy_of,
+    model_options,
+    named_files,
+    settings_of,
+    strict_option,
+    tell_notes,
+)
 from coinhaze.cli.waiting import wait_for
 
 FORMS = ("text", "json", "dot", "html")
@@ -19,6 +26,7 @@ FORMS = ("text", "json", "dot", "html")
 @click.argument("node")
 @model_options
 @click.option("--accuracy", default="exact", help="exact, or the widest interval in bits.")
+@strict_option
 @click.option("--top", type=click.IntRange(1), default=10, help="How many sources to show.")
 @click.option("--hops", type=click.IntRange(1), default=6, help="Steps back to show. [default: 6]")
 @click.option("--labels", help="A FILE of addresses and what you call them: CSV, JSON, TagPack.")
@@ -29,6 +37,7 @@ def command(
     sources: tuple[str, ...],
     node: str,
     accuracy: str,
+    strict: bool,
     top: int,
     hops: int,
     labels: str | None,
@@ -41,11 +50,15 @@ def command(
 
     Example: coinhaze origins transfers.csv alice --time temporal
     """
+    import numpy as np
+
     from coinhaze.apps.explain import explain
     from coinhaze.errors import UsageError
+    from coinhaze.graph.holes import incomplete_notes
     from coinhaze.ledger.readers.labels import read_labels
     from coinhaze.report.files import check_place
     from coinhaze.report.provenance import made_by
+    from coinhaze.solve.score import refuse_incomplete
 
     if not sources:
         raise UsageError("name a file and a node: coinhaze origins SOURCE... NODE, the node last")
@@ -61,7 +74,11 @@ def command(
         "tracing",
         lambda _: explain(list(sources), node, labels=known, hops=hops, most=top, **settings),
     )
-    tell_notes(told.origins.chain.notes)
+    chain = told.origins.chain
+    if strict:
+        refuse_incomplete(chain.graph)
+    missing = incomplete_notes(chain.graph, np.array([told.origins.node]))
+    tell_notes((*chain.notes, *missing))
     form = "json" if as_json else form or "text"
     about = made_by(inputs=inputs, command=" ".join(["coinhaze", *sys.argv[1:]]))
     _tell(told, form, about, output)

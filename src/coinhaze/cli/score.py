@@ -110,12 +110,15 @@ def command(
         from coinhaze.report.tables import scores_report
 
         Console().print(scores_report(scores))
+        click.echo(scores.completeness.line())
         if scores.comparators:
             from coinhaze.report.comparisons import comparison_report
 
             Console().print(comparison_report(scores))
     else:
         click.echo(scores.summary().line(), err=True)
+    if as_json or output is not None:
+        click.echo(scores.completeness.line(), err=True)
     if not_kept is not None:
         raise ResourceError(f"scored, but not kept: {not_kept}")
     if scores.shortfall is not None:

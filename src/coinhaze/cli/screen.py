@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from coinhaze.cli.options import graph_options, named_files, settings_of
+from coinhaze.cli.options import graph_options, named_files, settings_of, strict_option
 from coinhaze.cli.waiting import wait_for
 
 SUFFIXES = (".html", ".csv", ".json", ".parquet")
@@ -22,6 +22,7 @@ SUFFIXES = (".html", ".csv", ".json", ".parquet")
 @click.option("--top", type=click.IntRange(1), default=10, help="How many nodes to show.")
 @click.option("--paths", type=click.IntRange(0), default=3, help="Paths for each of the largest.")
 @graph_options
+@strict_option
 @click.option("--json", "as_json", is_flag=True, help="Print JSON on stdout.")
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path), help="A .html, .csv, .json or .parquet."
@@ -35,6 +36,7 @@ def command(
     paths: int,
     as_json: bool,
     output: Path | None,
+    strict: bool,
     **options: Any,
 ) -> None:
     """Screen a ledger: what share of each balance came from a list, by every rule side by side.
@@ -48,6 +50,7 @@ def command(
     from coinhaze.ledger.readers.knowledge import read_listed
     from coinhaze.report.files import check_output
     from coinhaze.report.provenance import made_by
+    from coinhaze.solve.score import refuse_incomplete
 
     inputs: list[str | Path] = [*sources, *named_files(options)]
     if output is not None:
@@ -63,6 +66,8 @@ def command(
             **settings_of(options),
         ),
     )  # fmt: skip
+    if strict:
+        refuse_incomplete(found.graph)
     listing = ListFile(Path(listed).name, digest_of(Path(listed)))
     about = made_by(inputs=inputs, command=" ".join(["coinhaze", *sys.argv[1:]]))
     if output is not None:

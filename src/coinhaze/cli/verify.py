@@ -24,18 +24,23 @@ def command(store: Path, complete: bool | None, pools: tuple[str, ...]) -> None:
 
     Example: coinhaze verify bitcoin.duckdb
     """
+    from coinhaze.errors import LedgerError
     from coinhaze.ledger.store import Store
     from coinhaze.ledger.verify import verify
     from coinhaze.solve.kept import verify_kept
 
     values = dict(_pool_value(given) for given in pools)
     with Store(store, read_only=True) as opened:
-        for line in wait_for(
+        found = wait_for(
             "verifying", lambda _: verify(opened, complete=complete, pool_values=values)
-        ):
-            click.echo(line)
+        )
+    for line in found:
+        click.echo(line)
     for line in wait_for("verifying what is kept", lambda _: verify_kept(store)):
         click.echo(line)
+    if found.completeness.failed:
+        fix = "ingest what is missing, or from another source"
+        raise LedgerError(str(store), found.completeness.line(), fix=fix)
 
 
 def _pool_value(given: str) -> tuple[str, int]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from coinhaze.cli.options import settings_of, some_options, tell_notes
+from coinhaze.cli.options import settings_of, some_options, strict_option, tell_notes
 from coinhaze.cli.waiting import wait_for
 
 if TYPE_CHECKING:
@@ -44,6 +44,7 @@ WIDTH = 120  # letters a line, in a file of text
 )
 @some_options("--links", "--history", "--pools", "--format", "--from", "--to", "--unknown")
 @click.option("--complete", is_flag=True, help="The ledger begins with its chain.")
+@strict_option
 @click.option("--width", type=click.FloatRange(0), help="From a node: bits an interval may have.")
 @click.option("--most", type=click.IntRange(1), help="From a node: transactions to fetch at most.")
 @click.option("--cache", help="From a node: a FILE to keep transactions in.")
@@ -103,13 +104,23 @@ def _report(
     psbt: str | None,
     options: dict[str, Any],
 ) -> WalletReport:
+    import numpy as np
+
     from coinhaze import __version__
     from coinhaze.apps.suggestion import suggest_coins
     from coinhaze.apps.wallet_report import WalletReport
+    from coinhaze.graph.holes import incomplete_notes
     from coinhaze.report.provenance import input_digests
+    from coinhaze.solve.score import refuse_incomplete
 
     wallet = _wallet(sources, options)
+    graph = wallet.chain.graph
+    if options["strict"]:
+        refuse_incomplete(graph)
     notes = wallet.chain.notes if wallet.purse.exposed is None else wallet.purse.exposed.notes
+    coins = [holding.coin.node for holding in wallet.holdings]
+    nodes = np.array([node for node in coins if node is not None], dtype=np.int64)
+    notes += incomplete_notes(graph, nodes, wallet.chain.walk.q)
     tell_notes(notes)
     amount = options["amount"]
     return WalletReport(
@@ -121,6 +132,7 @@ def _report(
             "command": _command(),
             "inputs": input_digests(inputs),
             "settings": wallet.chain.settings,
+            "completeness": graph.ledger.completeness.record(),
             "notes": list(notes),
         },
     )
@@ -151,7 +163,7 @@ def _wallet(sources: Sequence[str], options: dict[str, Any]) -> Wallet:
     listed = read_coin_list(options["coins"])
     names = None if options["exposed"] is None else read_listed(options["exposed"])
     labels = {} if options["labels"] is None else read_labels(options["labels"]).names
-    ours = ("coins", "exposed", "labels", "limit", "amount", "top", *NODE_OPTIONS)
+    ours = ("coins", "exposed", "labels", "limit", "amount", "top", "strict", *NODE_OPTIONS)
     settings = settings_of({n: v for n, v in options.items() if n not in ours})
     thing, most_origins = _opened(sources, listed, settings, options)
     chain = chain_of(thing, **settings)

@@ -67,6 +67,17 @@ SCHEMAS: dict[str, pa.Schema] = {
         ("member_txid", TEXT),
         ("member_vout", NUMBER),
     ),
+    # What sources say there should be in the tables above: transactions of a block and the root of
+    # their Merkle tree; inputs and outputs of a transaction and what they are worth together.
+    "stated_blocks": _schema(("height", NUMBER), transaction_count=NUMBER, merkle_root=TEXT),
+    "stated_transactions": _schema(
+        ("height", NUMBER),
+        ("txid", TEXT),
+        input_count=NUMBER,
+        output_count=NUMBER,
+        input_total=NUMBER,
+        output_total=NUMBER,
+    ),
     # Amounts are decimal digits, up to 2^256 - 1. `position` is the index of the transaction in its
     # block and `step` the order inside it (log index, place in the trace), or those of the rows of
     # a source that tells neither. Money made or burnt comes from or goes to the zero address.
@@ -93,11 +104,14 @@ KEYS: dict[str, tuple[str, ...]] = {
     "inputs": ("height", "txid", "vin"),
     "pool_flows": ("height", "txid", "pool"),
     "rings": ("height", "txid", "vin", "member_txid", "member_vout"),
+    "stated_blocks": ("height",),
+    "stated_transactions": ("height", "txid"),
     "transfers": ("height", "txid", "token", "step"),
 }
 
 COIN_TABLES = ("transactions", "outputs", "inputs", "pool_flows", "rings")
 ACCOUNT_TABLES = ("transfers",)
+STATEMENTS = ("stated_blocks", "stated_transactions")  # stores of version 1 have none
 
 Where = Callable[[str, int], str]  # a table and a row of it -> file and line, or block
 

@@ -22,10 +22,17 @@ from coinhaze.ledger.checks import exact_amount
 from coinhaze.ledger.coin_columns import TABLES as COIN_TABLES
 from coinhaze.ledger.coin_columns import coin_tables
 from coinhaze.ledger.coins import CoinLedger
+from coinhaze.ledger.completeness import (
+    OF_ACCOUNTS,
+    OF_COINS,
+    Completeness,
+    nothing_checkable,
+)
 from coinhaze.ledger.whole import put_in_place
 
 ABOUT = "ledger.json"
 VERSION = 1
+NO_RECORD = "the folder has no record of what was found when its ledger was read"
 TABLES = {"coins": COIN_TABLES, "accounts": ACCOUNT_TABLES}
 
 
@@ -50,6 +57,9 @@ def write_folder(ledger: CoinLedger | AccountLedger, path: str | Path) -> Path:
         tables = coin_tables(ledger)
     else:
         tables = account_tables(ledger)
+    # What was found when it was read: nobody can tell again from the tables.
+    if ledger.completeness.checks:
+        about["completeness"] = ledger.completeness.record()
 
     def write(folder: Path) -> None:
         for name, table in tables.items():
@@ -72,7 +82,7 @@ def read_folder(path: str | Path, *, complete: bool = False) -> CoinLedger | Acc
     def place(table: str, row: int | None) -> str:
         return f"{path / table}.parquet" + ("" if row is None else f": row {row}")
 
-    told = {"notes": about["notes"], "columns": about["columns"]}
+    told = {name: about[name] for name in ("notes", "columns", "completeness")}
     if kind == "accounts":
         return replace(ledger_from_account_tables(tables, place=place), **told)
     ledger = CoinLedger.from_columns(
@@ -141,6 +151,10 @@ def _about(path: Path) -> dict[str, Any]:
     if not isinstance(columns, dict):
         raise LedgerError(where, "columns is no table of kinds and names", value=columns)
     told["columns"] = {k: _texts(names, where, "columns") for k, names in columns.items()}
+    names = OF_COINS if kind == "coins" else OF_ACCOUNTS
+    told["completeness"] = nothing_checkable(names, NO_RECORD)
+    if "completeness" in about:
+        told["completeness"] = Completeness.of_record(about["completeness"], where)
     return {"kind": kind, "complete": complete, "pool_values": pools, **told}
 
 

@@ -18,7 +18,7 @@ import duckdb
 import pyarrow as pa
 
 from coinhaze.errors import InputError, LedgerError, ResourceError, UsageError, first_few
-from coinhaze.ledger.batches import ACCOUNT_TABLES, COIN_TABLES, KEYS, SCHEMAS, Batch
+from coinhaze.ledger.batches import ACCOUNT_TABLES, COIN_TABLES, KEYS, SCHEMAS, STATEMENTS, Batch
 from coinhaze.ledger.formats import is_store
 from coinhaze.ledger.store_catalogue import (
     SETTINGS,
@@ -28,7 +28,7 @@ from coinhaze.ledger.store_catalogue import (
     table_names,
 )
 
-VERSION = 1
+VERSION = 2
 # What the database may keep; the rows on their way to it take as much again. A scan that reads
 # every page once gains nothing from keeping them.
 _IN_MEMORY, _ON_DISK, _SCANNING = "1GB", "400MB", "300MB"
@@ -62,6 +62,7 @@ class Store:
 
     def __init__(self, path: Path | None, *, read_only: bool = False) -> None:
         self.path = path
+        self.has_statements = True  # of sources about what there should be; see STATEMENTS
         fresh = path is None or not path.exists()
         if fresh and read_only:
             raise InputError(f"{path}: no such store")
@@ -87,8 +88,8 @@ class Store:
         if fresh or (not read_only and not table_names(self)):
             self._create()
         else:
-            self._check_version()
-            refuse_other_tables(self)
+            self._check_version(read_only)
+            refuse_other_tables(self, without=() if self.has_statements else STATEMENTS)
 
     def __enter__(self) -> Store:
         return self
@@ -137,12 +138,21 @@ class Store:
                 self.ask(statement)
             self.ask("INSERT INTO about VALUES ('coinhaze_store', ?)", [str(VERSION)])
 
-    def _check_version(self) -> None:
+    def _check_version(self, read_only: bool) -> None:
+        """Refuse unknown versions; version 1 has no statements, and gets their tables."""
         found = []
         if "about" in table_names(self):
             refuse_other_tables(self, {"about"})
             found = self.ask("SELECT value FROM about WHERE key = 'coinhaze_store'")
-        if found != [(str(VERSION),)]:
+        if found == [("1",)]:
+            refuse_other_tables(self, without=STATEMENTS)
+            self.has_statements = not read_only
+            if not read_only:
+                with self.transaction():
+                    for statement in statements(STATEMENTS):
+                        self.ask(statement)
+                    self.ask("UPDATE about SET value = ?", [str(VERSION)])
+        elif found != [(str(VERSION),)]:
             raise InputError(
                 f"{self.path}: not a store this coinhaze reads: version "
                 f"{found[0][0] if found else 'unknown'}, here {VERSION}"
@@ -172,6 +182,11 @@ class Store:
         )
 
     @property
+    def tables(self) -> tuple[str, ...]:
+        """The tables of rows: one of version 1 that may not be written to lacks statements."""
+        return tuple(n for n in SCHEMAS if self.has_statements or n not in STATEMENTS)
+
+    @property
     def kind(self) -> str | None:
         """Tell what the store holds: coins, accounts, or nothing yet."""
         for kind, tables in (("coins", COIN_TABLES), ("accounts", ACCOUNT_TABLES)):
@@ -180,9 +195,13 @@ class Store:
         return None
 
     def append(self, batch: Batch) -> int:
-        """Add what is new in a batch; give how many rows that are. Belongs in a transaction."""
+        """Add what is new in a batch; give how many rows that are. Belongs in a transaction.
+
+        Statements about rows are no rows of the ledger, and are not counted.
+        """
         self._check_kind(batch)
-        return sum(self._append(batch, name) for name, table in batch.tables.items() if len(table))
+        added = {n: self._append(batch, n) for n, table in batch.tables.items() if len(table)}
+        return sum(rows for name, rows in added.items() if name not in STATEMENTS)
 
     def _check_kind(self, batch: Batch) -> None:
         brings = {"accounts" for t in ACCOUNT_TABLES if t in batch.tables}
@@ -277,7 +296,10 @@ class Store:
     def digest(self) -> str:
         """Give a digest of all rows, the same in whatever order they came."""
         parts = []
-        for name, schema in SCHEMAS.items():
+        for name in self.tables:
+            if name in STATEMENTS and not self.ask(f"SELECT 1 FROM {name} LIMIT 1"):
+                continue  # the digest of a store without statements is that of version 1
+            schema = SCHEMAS[name]
             row = ", ".join(f"coalesce(CAST({f.name} AS VARCHAR), '\\N')" for f in schema)
             sums = (
                 f"SELECT count(*), coalesce(sum(CAST(md5_number_lower({_joined(row)}) AS HUGEINT)),"

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pyarrow as pa
 
 from coinhaze.errors import InputError, UsageError, first_few
 from coinhaze.ledger.accounts import AccountLedger
 from coinhaze.ledger.store import Store
+from coinhaze.ledger.store_checks import account_completeness
 from coinhaze.ledger.window import Window
 
 
@@ -20,13 +23,14 @@ def account_ledger(store: Store, window: Window, *, token: str | None) -> Accoun
         [chosen],
     )
     times = found["time"].combine_chunks()
-    return AccountLedger.from_columns(
+    ledger = AccountLedger.from_columns(
         found["sender"],
         found["recipient"],
         found["amount"],
         ids=found["id"],
         times=None if times.null_count == len(times) else times.cast(pa.timestamp("s", "UTC")),
     )
+    return replace(ledger, completeness=account_completeness(store, window, chosen))
 
 
 def opening_balances(

@@ -8,6 +8,7 @@ extension.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -21,7 +22,7 @@ _TYPES = {pa.string(): "VARCHAR", pa.int64(): "BIGINT", pa.bool_(): "BOOLEAN"}
 _EXACT = {("transfers", "amount"): "BIGNUM"}
 
 # Packing hashes takes a third of the time of an ingest.
-_RANDOM = ("txid", "spent_txid", "hash", "previous")
+_RANDOM = ("txid", "spent_txid", "hash", "previous", "merkle_root")
 
 _TEXT, _NUMBER, _FLAG = pa.string(), pa.int64(), pa.bool_()
 # Tables about the store itself; the first column is the key.
@@ -64,11 +65,12 @@ class Database(Protocol):
         """Give the rows a query finds."""
 
 
-def statements() -> list[str]:
-    """Give the SQL that makes the tables of a store."""
+def statements(tables: Collection[str] = (*_OWN, *SCHEMAS)) -> list[str]:
+    """Give the SQL that makes the tables of a store, or some of them."""
     return [
         f"CREATE TABLE {table} ({', '.join(_definition(table, field) for field in schema)})"
         for table, schema in (_OWN | SCHEMAS).items()
+        if table in tables
     ]
 
 
@@ -114,12 +116,18 @@ def _usual(store: Database, what: str) -> set[str]:
     return {"main"} if what == "a schema" else set()
 
 
-def refuse_other_tables(store: Database, tables: set[str] | None = None) -> None:
-    """Refuse tables and columns that are not as coinhaze makes them; of all tables, or of some."""
+def refuse_other_tables(
+    store: Database, tables: set[str] | None = None, *, without: Collection[str] = ()
+) -> None:
+    """Refuse tables and columns that are not as coinhaze makes them; of all tables, or of some.
+
+    Those `without` which the store was made are refused too.
+    """
     expected = {
         (table, field.name): (_type(table, field), field.nullable)
         for table, schema in (_OWN | SCHEMAS).items()
         for field in schema
+        if table not in without
     }
     found: dict[tuple[str, str], tuple[str, bool]] = {}
     wanted = "table_name, column_name, data_type, is_nullable, column_default, is_generated"

@@ -18,16 +18,19 @@ from coinhaze.errors import InputError, first_few
 from coinhaze.ledger.amounts import Bools, Ints
 from coinhaze.ledger.coins import CoinLedger
 from coinhaze.ledger.store import Store
+from coinhaze.ledger.store_checks import coin_completeness, compare_transactions
 from coinhaze.ledger.store_names import MOST_TEXT, Names, Numbers
 from coinhaze.ledger.store_rows import (
     Mentions,
     Outputs,
+    StatedTransactions,
     Transactions,
     Wholes,
     read_flows,
     read_inputs,
     read_outputs,
     read_rings,
+    read_stated,
     read_transactions,
 )
 from coinhaze.ledger.window import Window
@@ -37,23 +40,33 @@ Keys = npt.NDArray[np.uint64]
 _HALF, _LOW = np.uint64(32), np.uint64(0xFFFFFFFF)
 
 
-def coin_ledger(store: Store, window: Window) -> CoinLedger:
-    """Give the ledger of a window."""
+def coin_ledger(store: Store, window: Window, *, complete: bool = False) -> CoinLedger:
+    """Give the ledger of a window; in a `complete` one an earlier coin is an error."""
     with store.scanning():
-        tables = _coin_tables(store, window)
+        tables, stated = _coin_tables(store, window)
     # What streaming took is given back before the checks take theirs.
     pa.default_memory_pool().release_unused()
-    return CoinLedger.from_columns(tables)
+    ledger = CoinLedger.from_columns(tables, complete=complete)
+    checks = None if stated is None else compare_transactions(ledger, stated)
+    return replace(ledger, completeness=coin_completeness(store, window, checks))
 
 
-def _coin_tables(store: Store, window: Window) -> dict[str, pa.Table]:
-    """Number rows: earlier transactions and coins first, then the window's own."""
+def _coin_tables(
+    store: Store, window: Window
+) -> tuple[dict[str, pa.Table], StatedTransactions | None]:
+    """Number rows: earlier transactions and coins first, then the window's own.
+
+    Also give what sources say of the window's transactions, by these numbers.
+    """
     made, owners = read_transactions(store, window), Names()
+    stated = read_stated(store, made)
     spent = _spent(store, made, owners)
     outputs = read_outputs(store, made, owners).in_order(spent.place)
     earlier, n_old, n_coins = spent.earlier, len(spent.earlier.txids), len(spent.earlier.tx)
     flows = _flows(store, made, spent.place, n_old)
     rings = _rings(store, made, outputs, spent.place, (n_old, n_coins))
+    if stated is not None:
+        stated = replace(stated, tx=n_old + spent.place[stated.tx])
     inputs = pa.table(
         {"tx": n_old + spent.inputs.tx, "output": _rows_spent(store, made, spent, outputs)}
     )
@@ -70,7 +83,7 @@ def _coin_tables(store: Store, window: Window) -> dict[str, pa.Table]:
         "owner": number,
         "spendable": np.concatenate([np.ones(n_coins, np.bool_), outputs.spendable]),
     }
-    return {
+    tables = {
         "transactions": transactions,
         "owners": owner_table,
         "outputs": pa.table(coins),
@@ -78,6 +91,7 @@ def _coin_tables(store: Store, window: Window) -> dict[str, pa.Table]:
         "pool_flows": flows,
         "rings": rings,
     }
+    return tables, stated
 
 
 @dataclass(frozen=True, eq=False)

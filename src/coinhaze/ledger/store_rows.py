@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from coinhaze.errors import LedgerError
 from coinhaze.ledger.amounts import Bools, Ints
+from coinhaze.ledger.batches import SCHEMAS
 from coinhaze.ledger.coins import DUPLICATE_COINBASES, MOST_OUTPUTS
 from coinhaze.ledger.store import Store
 from coinhaze.ledger.store_names import Names, Numbers
@@ -196,6 +197,27 @@ def read_flows(store: Store, made: Transactions) -> pa.Table:
         for batch, tx in _batches(store, made, "pool_flows", "pool, into_pool")
     ]
     return pa.concat_tables([pa.schema(kinds).empty_table(), *parts])
+
+
+@dataclass(frozen=True, eq=False)
+class StatedTransactions:
+    """What sources say of inputs and outputs of transactions; below 0 where they do not."""
+
+    tx: Numbers
+    columns: dict[str, Ints]
+
+
+def read_stated(store: Store, made: Transactions) -> StatedTransactions | None:
+    """Read what sources say of the transactions of a window, if any of it was stored."""
+    if not store.has_statements or not store.ask("SELECT 1 FROM stated_transactions LIMIT 1"):
+        return None
+    names = [n for n in SCHEMAS["stated_transactions"].names if n not in ("height", "txid")]
+    wanted = ", ".join(f"coalesce({n}, -1) AS {n}" for n in names)
+    columns = _Pieces()
+    for batch, tx in _batches(store, made, "stated_transactions", wanted):
+        columns.add(tx=tx, **{n: _ints(batch[n]) for n in names})
+    found = {n: columns.take(n, np.int64) for n in names}
+    return StatedTransactions(columns.take("tx", np.int32), found)
 
 
 def _batches(

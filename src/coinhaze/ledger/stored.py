@@ -22,10 +22,12 @@ def read_store(
     *,
     token: str | None = None,
     unknown: Literal["error", "leave-out"] = "error",
+    complete: bool = False,
 ) -> CoinLedger | AccountLedger:
     """Give the ledger of a window; of accounts that of one token, or of the chain's own money.
 
-    `unknown` says what to do with coins spent whose value nobody tells.
+    `unknown` says what to do with coins spent whose value nobody tells; `complete` that the ledger
+    begins with its chain, so that an earlier coin is an error.
     """
     if unknown not in ("error", "leave-out"):
         raise UsageError(f"unknown is error or leave-out, not {unknown!r}")
@@ -37,15 +39,16 @@ def read_store(
     if kind == "accounts":
         if unknown != "error":
             raise UsageError("`unknown` is for coins: every transfer tells its amount")
+        if complete:
+            raise UsageError("`complete` is for coins: transfers carry no list of known coins")
         return account_ledger(store, window, token=token)
     if token is not None:
         raise UsageError("a ledger of coins has no tokens")
     # Other readers give each row with its transaction; plain tables come one by one.
     if any(source.format == "plain" for source in store.sources()):
         refuse_orphans(store)
-    if unknown == "leave-out":
-        return ledger_without_unknown(store, window)
-    return coin_ledger(store, window)
+    build = ledger_without_unknown if unknown == "leave-out" else coin_ledger
+    return build(store, window, complete=complete)
 
 
 def refuse_orphans(store: Store) -> None:

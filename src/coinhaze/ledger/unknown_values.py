@@ -24,6 +24,7 @@ from coinhaze.errors import InputError, first_few
 from coinhaze.ledger.batches import SCHEMAS, Batch
 from coinhaze.ledger.coins import UNKNOWN, CoinLedger
 from coinhaze.ledger.store import Store
+from coinhaze.ledger.store_checks import coin_completeness
 from coinhaze.ledger.store_coins import coin_ledger
 from coinhaze.ledger.window import Window
 
@@ -45,18 +46,21 @@ class _Counts(NamedTuple):
         )
 
 
-def ledger_without_unknown(store: Store, window: Window) -> CoinLedger:
+def ledger_without_unknown(store: Store, window: Window, *, complete: bool = False) -> CoinLedger:
     """Give the part of a window that hangs on no unknown share, with a note of what is left out."""
     _look_up_values(store, window)
     hidden = not store.ask("SELECT 1 FROM outputs WHERE value IS NOT NULL LIMIT 1")
     if hidden or not store.ask("SELECT 1 FROM told WHERE value IS NULL LIMIT 1"):
-        return coin_ledger(store, window)
+        return coin_ledger(store, window, complete=complete)
     counts = _sort_out(store)
     _refuse_pools(store)
     with Store(None) as kept:
         with kept.transaction():
             kept.append(Batch(_kept_tables(store)))
-        return replace(coin_ledger(kept, Window()), notes=(counts.note(),))
+        ledger = coin_ledger(kept, Window(), complete=complete)
+    # Of the store, not of what is left of it.
+    completeness = coin_completeness(store, window)
+    return replace(ledger, notes=(counts.note(),), completeness=completeness)
 
 
 def _look_up_values(store: Store, window: Window) -> None:

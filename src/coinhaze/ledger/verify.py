@@ -6,7 +6,8 @@ from collections.abc import Mapping
 
 from coinhaze.errors import LedgerError, UsageError, first_few
 from coinhaze.ledger.accounts import AccountLedger
-from coinhaze.ledger.batches import ACCOUNT_TABLES, COIN_TABLES, KEYS, SCHEMAS
+from coinhaze.ledger.batches import ACCOUNT_TABLES, COIN_TABLES, KEYS
+from coinhaze.ledger.completeness import Completeness
 from coinhaze.ledger.conservation import (
     begins_with_chain,
     check_coins,
@@ -14,55 +15,50 @@ from coinhaze.ledger.conservation import (
     unknown_coins,
 )
 from coinhaze.ledger.store import Store
+from coinhaze.ledger.store_checks import account_completeness, coin_completeness
 from coinhaze.ledger.stored import read_store
 
 SHOWN = 5  # tokens, those with most transfers
 
 
+class Verified(list[str]):
+    """What holds in a store, one line each; `completeness` says whether anything is missing."""
+
+    completeness = Completeness()
+
+
 def verify(
     store: Store, *, complete: bool | None = None, pool_values: Mapping[str, int] | None = None
-) -> list[str]:
+) -> Verified:
     """Raise the error that names the first rule broken; else say what holds, with its figures.
+
+    What is missing breaks no rule: the checks that failed are in `completeness` of the result.
 
     `complete` says whether the store begins with its chain; of coins that is seen by its blocks.
     `pool_values` tells what pools held before the store begins.
     """
-    said = []
-    for name in SCHEMAS:
+    said = Verified()
+    for name in store.tables:
         _check_keys(store, name)
         ((rows,),) = store.ask(f"SELECT count(*) FROM {name}")
         if rows:
             said.append(f"{name}: {rows:,} rows, no key twice")
-    said += _check_blocks(store)
+    if store.kind is not None:
+        check = coin_completeness if store.kind == "coins" else account_completeness
+        said.completeness = check(store)
+        said += [check.words() for check in said.completeness.checks]
     for table in (*COIN_TABLES, *ACCOUNT_TABLES):
         if table not in ("transactions", "transfers"):
             _check_transactions(store, table)
     said += _check_money(store, complete, pool_values or {})
-    return [*said, f"digest {store.digest()}"]
+    said.append(f"digest {store.digest()}")
+    return said
 
 
 def _check_keys(store: Store, name: str) -> None:
     keys = ", ".join(KEYS[name])
     twice = store.ask(f"SELECT {keys} FROM {name} GROUP BY {keys} HAVING count(*) > 1 LIMIT 4")
     _refuse(store, name, twice, "a key that is there twice")
-
-
-def _check_blocks(store: Store) -> list[str]:
-    """Neighbouring blocks must name each other; gaps between them are told."""
-    torn = store.ask(
-        "SELECT b.height, b.previous FROM blocks b JOIN blocks a ON a.height = b.height - 1 "
-        "WHERE b.previous <> a.hash ORDER BY ALL LIMIT 4"
-    )
-    _refuse(store, "blocks", torn, "a block that does not follow the one below it")
-    ((links,),) = store.ask(
-        "SELECT count(*) FROM blocks b JOIN blocks a ON a.height = b.height - 1 "
-        "WHERE b.previous = a.hash"
-    )
-    said = [f"blocks: {links:,} follow the one below them"] if links else []
-    ((first, last, count),) = store.ask("SELECT min(height), max(height), count(*) FROM blocks")
-    if count and last - first + 1 > count:
-        said.append(f"blocks: {last - first + 1 - count:,} between {first} and {last} are missing")
-    return said
 
 
 def _check_transactions(store: Store, table: str) -> None:

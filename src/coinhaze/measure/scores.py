@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,9 @@ import pyarrow as pa
 from coinhaze.chain.belief import Belief, reading_of
 from coinhaze.errors import AccuracyError
 from coinhaze.graph.graph import Kind, kind_names
+from coinhaze.graph.holes import incomplete_notes
 from coinhaze.ledger.amounts import Bools, Floats, Ints
+from coinhaze.ledger.completeness import Completeness
 from coinhaze.ledger.shown import shown
 from coinhaze.measure import entropy
 from coinhaze.measure.summary import Summary, summarise
@@ -161,9 +164,23 @@ class Scores:
         read = reading_of(self.chain.settings)
         return replace(told, view=read["view"], time=read["time"], policy=read["policy"])
 
+    @property
+    def completeness(self) -> Completeness:
+        """What the ledger showed about itself: whether anything is missing."""
+        return self.chain.graph.ledger.completeness
+
+    @cached_property
+    def _incomplete(self) -> tuple[str, ...]:
+        # Poison walks only from tainted nodes: what it calls clean may be tainted by what is not
+        # there. Parcels have no walk.
+        walk = getattr(self.chain, "walk", None)
+        clean = getattr(self.chain, "clean", None)
+        moves = None if walk is None or clean is not None else walk.q
+        return incomplete_notes(self.chain.graph, self.nodes, moves)
+
     def notes(self) -> tuple[str, ...]:
         """Say what a reader of these scores should know."""
-        notes = list(self.chain.notes)
+        notes = [*self.chain.notes, *self._incomplete]
         lost = float(np.nanmax(1 - self.mass, initial=0.0))
         if self.method.startswith("series") and lost >= 1e-6:
             notes.append(

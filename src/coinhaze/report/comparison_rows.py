@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from coinhaze.ledger.amounts import Floats
+from coinhaze.ledger.completeness import Completeness
 from coinhaze.measure.summary import AT_LEAST, summarise
 from coinhaze.report.published import PUBLISHED, UNMODIFIED, Published
 from coinhaze.report.score_files import CERTAIN, ScoreFile
@@ -61,6 +62,7 @@ class Row:
     rules: str = ""  # view, policy, and settings that are not everybody's
     lower_bounds: int | None = None  # of the sinks, those whose bits are lower bounds
     notes: tuple[str, ...] = ()  # what must be known of ledger, graph and solve
+    completeness: str = ""  # what the ledger showed about itself, in a line
 
     @property
     def label(self) -> str:
@@ -176,6 +178,7 @@ def row_of(file: ScoreFile, *, unmodified: bool = False) -> Row:
         rules=rules_of(file),
         lower_bounds=file.lower_bounds,
         notes=file.notes,
+        completeness=_completeness(file.about),
     )
 
 
@@ -206,6 +209,11 @@ def _quantile(values: Floats, share: float) -> float:
 
 def _weighted(values: Floats, weights: Floats) -> float:
     return float(np.average(values, weights=weights)) if weights.sum() > 0 else np.nan
+
+
+def _completeness(about: Mapping[str, Any]) -> str:
+    record = about.get("completeness")
+    return "" if record is None else Completeness.of_record(record, "score file").line()
 
 
 def _data(about: Mapping[str, Any]) -> str:

@@ -42,6 +42,8 @@ def _paper_grid(rows: Sequence[Row], time: str) -> Grid:
         f"Data: {_listing(rows, 'data')}.",
         f"Rules: {_listing(rows, 'rules')}.",
     ]
+    read = [row for row in rows if row.completeness]
+    notes += [f"{_listing(read, 'completeness')}."] if read else []
     notes += [note for row in rows if not row.variant and (note := _left_out(row))]
     notes += lower_bounds_note(rows)
     title = f"{time.capitalize()} graphs"

@@ -42,6 +42,7 @@ def scores_json(scores: Scores, provenance: dict[str, object]) -> str:
     """Give scores, their summary and provenance as JSON text; null where there is no answer."""
     document = {
         "provenance": provenance,
+        "completeness": scores.completeness.line(),
         "summary": scores.summary().as_dict(),
         "scores": scores.to_arrow().to_pylist(),
     }

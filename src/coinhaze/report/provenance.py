@@ -23,6 +23,7 @@ def provenance(
         "standard_error_bits": scores.summary().standard_error,
         "conservation_error": scores.conservation,
         "lower_bounds": scores.summary().lower_bounds,
+        "completeness": scores.completeness.record(),
         "notes": list(scores.notes()),
     }
 

@@ -163,7 +163,7 @@ class Keeper:
         work = _Work(self, progress, keep)
         layers: list[Layer] = []
         makers: list[Callable[[], Any]] = [
-            self._ledger,
+            lambda: self._ledger(strict=strict),
             lambda: self._graph(layers[0].value),
             lambda: absorbing_chain(layers[1].value, **only(self.settings, CHAIN_SETTINGS)),
             lambda: Condensed.of(layers[2].value),
@@ -190,8 +190,10 @@ class Keeper:
             raise AccuracyError(shortfall, scores=layers[-1].value)
         return self._kept(layers, tuple(work.notes), kept=work.home is not None)
 
-    def _ledger(self) -> Ledger:
+    def _ledger(self, *, strict: bool = False) -> Ledger:
         ledger = read(list(self.paths), **only(self.settings, READ_SETTINGS))
+        if strict:  # before anything of it is kept
+            refuse_incomplete(ledger)
         self._refuse_change()
         return ledger
 

@@ -10,6 +10,7 @@ import numpy as np
 from coinhaze.chain import AbsorbingChain
 from coinhaze.errors import LedgerError, UsageError
 from coinhaze.graph import TransactionGraph
+from coinhaze.ledger import Ledger
 from coinhaze.ledger.amounts import Ints
 from coinhaze.measure import Scores
 from coinhaze.measure.scores import reached
@@ -86,9 +87,10 @@ def score_or_reached(source: Source, **settings: Any) -> Scores:
     return reached(lambda: score(source, **settings))
 
 
-def refuse_incomplete(graph: TransactionGraph) -> None:
-    """Refuse the graph of a ledger of which a completeness check failed."""
-    record = graph.ledger.completeness
+def refuse_incomplete(thing: TransactionGraph | Ledger) -> None:
+    """Refuse a ledger, or its graph, of which a completeness check failed."""
+    ledger = thing.ledger if isinstance(thing, TransactionGraph) else thing
+    record = ledger.completeness
     if record.failed:
         first = record.failed[0]
         raise LedgerError(

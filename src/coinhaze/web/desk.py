@@ -11,6 +11,7 @@ import pyarrow as pa
 from coinhaze import __version__
 from coinhaze.chain import AbsorbingChain
 from coinhaze.errors import UnknownName
+from coinhaze.ledger.completeness import Completeness
 from coinhaze.measure import Scores
 from coinhaze.measure.summary import AT_LEAST
 from coinhaze.web.asks import CoinAsk, Settings, TableAsk, WalletAsk, WhatIfAsk
@@ -44,6 +45,7 @@ from coinhaze.web.models import (
     WalletAnswer,
     WhatIfAnswer,
 )
+from coinhaze.web.models_ledger import CompletenessCheck, CompletenessRecord
 from coinhaze.web.ports import GroupKind
 from coinhaze.web.words import LUMPED
 
@@ -258,6 +260,7 @@ class Desk:
             histogram=histogram_of(scores),
             most=table.rows(order[:ENDS]),
             fewest=table.rows(table.order("bits")[:answered][:ENDS]),
+            completeness=_completeness_of(scores.completeness),
             notes=tuple(notes),
             provenance=self.provenance | {"settings": dict(scores.chain.settings)},
         )
@@ -308,3 +311,8 @@ def summary_of(scores: Scores) -> LedgerSummary:
 
 def _parts(n: int) -> list[tuple[int, int]]:
     return [(first, min(first + AT_ONCE, n)) for first in range(0, n, AT_ONCE)]
+
+
+def _completeness_of(found: Completeness) -> CompletenessRecord:
+    checks = tuple(CompletenessCheck(**vars(check)) for check in found.checks)
+    return CompletenessRecord(line=found.line(), checks=checks, missing_heights=found.holes)

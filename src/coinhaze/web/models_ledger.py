@@ -123,6 +123,24 @@ class TableRow(Bits):
     href: str
 
 
+class CompletenessCheck(Model):
+    """One check of whether the ledger lacks anything."""
+
+    name: str
+    status: Literal["passed", "failed", "not checkable"]
+    failures: Count = 0
+    first: str = ""  # where the first failure is
+    detail: str = ""
+
+
+class CompletenessRecord(Model):
+    """What the ledger showed about itself when it was read."""
+
+    line: str
+    checks: tuple[CompletenessCheck, ...] = ()
+    missing_heights: tuple[tuple[int, int], ...] = ()
+
+
 class LedgerPage(Model):
     """A ledger's page; only `card` where it is not ready."""
 
@@ -133,6 +151,7 @@ class LedgerPage(Model):
     histogram: Histogram | None = None
     most: tuple[TableRow, ...] = ()
     fewest: tuple[TableRow, ...] = ()
+    completeness: CompletenessRecord | None = None
     notes: tuple[str, ...] = ()
     provenance: dict[str, Any] = Field(default_factory=dict)
 

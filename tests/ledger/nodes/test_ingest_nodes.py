@@ -53,7 +53,7 @@ def test_coins_of_a_node_are_scored_and_follow_its_reorganisations(
         assert "1 blocks the chain has left" in ingest(source, store, cookie=node.cookie)
         with Store(store, read_only=True) as opened:
             assert opened.ask("SELECT 1 FROM transactions WHERE txid = ?", [txid]) == []
-            assert any("104 follow the one below" in line for line in verify(opened))
+            assert any("passed: 104 links" in line for line in verify(opened))
         node.mine(1)  # the payment comes back
         ingest(source, store, cookie=node.cookie)
         assert bits_at(store, txid) == pytest.approx([1.0] * 2, abs=1e-9)

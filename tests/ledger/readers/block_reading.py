@@ -21,7 +21,8 @@ def write(folder: Path, octets: bytes, called: str = "blk00000.dat") -> Path:
 
 def rows(path: Path) -> dict[str, Rows]:
     """Read all rows of all tables."""
-    tables: dict[str, Rows] = {"blocks": [], "transactions": [], "outputs": [], "inputs": []}
+    names = ("blocks", "stated_blocks", "transactions", "outputs", "inputs")
+    tables: dict[str, Rows] = {name: [] for name in names}
     for batch in bitcoin_blocks.batches(path):
         for table, read in batch.tables.items():
             tables[table] += read.to_pylist()

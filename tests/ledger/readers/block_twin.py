@@ -74,6 +74,7 @@ class Block:
     hash: str
     previous: str
     time: int
+    merkle: str
     txs: list[Tx]
 
 
@@ -85,7 +86,9 @@ def read_block(octets: bytes) -> Block:
     txs = [read_tx(b) for _ in range(b.compact())]
     assert next(b.left, None) is None
     assert root([bytes.fromhex(t.txid)[::-1] for t in txs]) == merkle
-    return Block(twice(octets[:80])[::-1].hex(), previous[::-1].hex(), time, txs)
+    return Block(
+        twice(octets[:80])[::-1].hex(), previous[::-1].hex(), time, merkle[::-1].hex(), txs
+    )
 
 
 def read_file(octets: bytes) -> list[Block]:

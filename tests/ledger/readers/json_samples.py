@@ -261,11 +261,15 @@ BLOCKS = [
 
 
 def twin_of_blocks(text: bytes) -> Tables:
-    found: Tables = {name: [] for name in ("blocks", "transactions", "outputs", "inputs")}
+    names = ("blocks", "stated_blocks", "transactions", "outputs", "inputs")
+    found: Tables = {name: [] for name in names}
     for line in text.splitlines():
         b = json.loads(line, parse_float=Decimal)
         told = {"height": b["height"], "time": b["time"]}
         found["blocks"].append(told | {"hash": b["hash"], "previous": b["previousblockhash"]})
+        stated = {"transaction_count": b.get("nTx"), "merkle_root": b.get("merkleroot")}
+        if any(stated.values()):
+            found["stated_blocks"].append({"height": b["height"]} | stated)
         for place, t in enumerate(b["tx"]):
             found["transactions"].append(
                 told | {"txid": t["txid"], "coinbase": place == 0, "position": place}

@@ -30,7 +30,8 @@ def read_copy(node: Daemon, folder: Path) -> dict[str, Rows]:
     assert (folder / "rev00000.dat").is_file()
     assert any((folder / "xor.dat").read_bytes())
     assert bitcoin_blocks.recognises(path.read_bytes()[:4096])
-    tables: dict[str, Rows] = {"blocks": [], "transactions": [], "outputs": [], "inputs": []}
+    names = ("blocks", "stated_blocks", "transactions", "outputs", "inputs")
+    tables: dict[str, Rows] = {name: [] for name in names}
     for batch in bitcoin_blocks.batches(path):
         for table, rows in batch.tables.items():
             tables[table] += rows.to_pylist()

@@ -19,7 +19,7 @@ from ledger.readers.block_samples import file_of, pay, pay_to_key_hash, spend
 from ledger.readers.zcash_samples import MAIN, TEST, VARIED, Made, chain
 
 Rows = list[dict[str, Any]]
-TABLES = ("blocks", "transactions", "outputs", "inputs", "pool_flows")
+TABLES = ("blocks", "stated_blocks", "transactions", "outputs", "inputs", "pool_flows")
 
 
 def hex_lines(blocks: Sequence[bytes]) -> bytes:

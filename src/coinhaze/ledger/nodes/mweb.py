@@ -126,6 +126,11 @@ def without_pegs(tables: Mapping[str, pa.Table], pegs: Mapping[int, Pegs]) -> di
     outputs = tables["outputs"]
     names = zip(outputs["txid"].to_pylist(), outputs["vout"].to_pylist(), strict=True)
     kept["outputs"] = outputs.filter(pa.array([name not in made for name in names]))
+    if "stated_blocks" in tables:
+        # Without its integrating transaction a block has not what it says.
+        stated = tables["stated_blocks"]
+        shorter = pa.array([height for height, p in pegs.items() if p.is_empty], pa.int64())
+        kept["stated_blocks"] = stated.filter(pc.invert(pc.is_in(stated["height"], shorter)))
     if len(flows):
         kept["pool_flows"] = flows.table()
     return {name: table for name, table in kept.items() if len(table)}

@@ -102,6 +102,7 @@ class ZcashBlock(msgspec.Struct):
     tx: list[_Transaction]
     previous: str | None = msgspec.field(name="previousblockhash", default=None)
     confirmations: int = 1
+    root: str | None = msgspec.field(name="merkleroot", default=None)
     pools: list[_Pool] = msgspec.field(name="valuePools", default=[])
 
 
@@ -169,7 +170,7 @@ def zcash_batch(
         time=times.take(pa.array(of_block)),
     )
     told = {
-        Block(b.height, b.hash, b.previous, b.time): start
+        Block(b.height, b.hash, b.previous, b.time, root=b.root): start
         for b, start in zip(blocks, starts, strict=True)
     }
     return coin_batch(

@@ -12,6 +12,7 @@ from coinhaze.errors import InputError, UsageError
 from coinhaze.ledger import formats
 from coinhaze.ledger.accounts import AccountLedger
 from coinhaze.ledger.coins import CoinLedger
+from coinhaze.ledger.completeness import OF_ACCOUNTS, nothing_checkable
 from coinhaze.ledger.folder import is_folder, read_folder
 from coinhaze.ledger.moving import nothing_in, refuse_unmoving
 from coinhaze.ledger.readers import bitcoin_etl, plain
@@ -63,11 +64,10 @@ def _read(things: list[Any], format: str | None, complete: bool, cut: dict[str, 
     if not things:
         raise UsageError("no file given: name at least one")
     if any(is_stream(thing) for thing in things):
-        _refuse_complete(complete)
-        return _read_streams(things, format, **cut)
+        return _read_streams(things, format, complete, **cut)
     paths = [Path(thing) for thing in things]
     if any(formats.is_store(path) for path in paths):
-        return _read_store(paths, format, **cut)
+        return _read_store(paths, format, complete=complete, **cut)
     if format == FOLDER or (format is None and any(is_folder(path) for path in paths)):
         if len(paths) > 1:
             raise UsageError("a ledger folder is a whole ledger: name it alone")
@@ -79,11 +79,11 @@ def _read(things: list[Any], format: str | None, complete: bool, cut: dict[str, 
     ):
         _refuse_complete(complete)
         _refuse_unknown(cut["unknown"])
-        return plain.read(paths, token=cut["token"], window=cut["window"])
+        return _without_blocks(plain.read(paths, token=cut["token"], window=cut["window"]))
     # A ledger of few transactions is made faster straight from bitcoin-etl's lines.
     lines = names <= FORMATS.keys() and not any(formats.is_parquet(path) for path in paths)
     if names <= formats.FORMATS.keys() and not lines:
-        return _read_ingested(paths, format, **cut)
+        return _read_ingested(paths, format, complete=complete, **cut)
     if len(names) > 1:
         raise UsageError(f"files of several formats cannot be one ledger: {', '.join(names)}")
     name = names.pop()
@@ -92,7 +92,13 @@ def _read(things: list[Any], format: str | None, complete: bool, cut: dict[str, 
         raise UsageError(f"unknown format {name!r}: one of {known}")
     _refuse_cut(**cut)
     ledger: Ledger = FORMATS[name].read(paths, complete=complete)
-    return ledger
+    return _without_blocks(ledger) if isinstance(ledger, AccountLedger) else ledger
+
+
+def _without_blocks(ledger: AccountLedger) -> AccountLedger:
+    """Say of a list of transfers that nothing shows whether it has all of them."""
+    why = "the source lists transfers, not blocks"
+    return replace(ledger, completeness=nothing_checkable(OF_ACCOUNTS, why))
 
 
 def _read_store(paths: Sequence[Path], format: str | None, **cut: Any) -> Ledger:
@@ -120,13 +126,14 @@ def _read_ingested(paths: Sequence[Path], format: str | None, **cut: Any) -> Led
     return replace(ledger, notes=(*ledger.notes, *notes, *column_notes(use)), columns=use)
 
 
-def _read_streams(streams: Sequence[Any], format: str | None, **cut: Any) -> Ledger:
+def _read_streams(streams: Sequence[Any], format: str | None, complete: bool, **cut: Any) -> Ledger:
     if format not in (None, "plain") or not all(is_stream(stream) for stream in streams):
         raise UsageError("tables have plain columns and stand alone: no files beside, no format")
     given = plain.Given(streams)
     if given.is_transfers():
+        _refuse_complete(complete)
         _refuse_unknown(cut["unknown"])
-        return given.read(token=cut["token"], window=cut["window"])
+        return _without_blocks(given.read(token=cut["token"], window=cut["window"]))
     from coinhaze.ledger.store import Store
     from coinhaze.ledger.stored import read_store, refuse_orphans
 
@@ -138,7 +145,9 @@ def _read_streams(streams: Sequence[Any], format: str | None, **cut: Any) -> Led
         if store.kind is None:
             raise nothing_in(streams)
         use = given.columns()
-        return replace(read_store(store, **cut), notes=column_notes(use), columns=use)
+        return replace(
+            read_store(store, complete=complete, **cut), notes=column_notes(use), columns=use
+        )
 
 
 def is_stream(thing: object) -> bool:

@@ -8,14 +8,35 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
+import numpy as np
 
 from coinhaze.errors import InputError, LedgerError
+from coinhaze.ledger.block_checks import (
+    NO_PREVIOUS,
+    NO_ROOT,
+    BlockCounts,
+    Stated,
+    check_blocks,
+    compare_stated,
+    stated_number,
+)
 from coinhaze.ledger.checks import check_name, exact_amount, whole_number
 from coinhaze.ledger.coins import CoinLedger, Input, Output, Transaction
+from coinhaze.ledger.completeness import (
+    COUNTS,
+    LINKS,
+    MERKLE,
+    OF_COINS,
+    TOTALS,
+    Completeness,
+    not_checkable,
+)
 from coinhaze.ledger.readers.packed import UNREADABLE, open_plain
 
 BOM = b"\xef\xbb\xbf"
@@ -46,9 +67,25 @@ class _Transaction(msgspec.Struct):
     index: int | None = None
     block_timestamp: int | None = None
     is_coinbase: bool | None = None
+    input_count: int | float | str | None = None
+    output_count: int | float | str | None = None
+    input_value: int | float | str | None = None
+    output_value: int | float | str | None = None
 
 
-_Row = tuple[tuple[int, int], Transaction]  # height and index, and what they order
+class _Row(NamedTuple):
+    """A transaction, its place in the block if given, and what it says of itself."""
+
+    height: int
+    place: int | None
+    transaction: Transaction
+    counts: tuple[Stated, Stated]
+    totals: tuple[Stated, Stated]
+
+    def order(self) -> tuple[int, int]:
+        # Without an index the order of lines stands: the sort is stable.
+        return self.height, self.place or 0
+
 
 _decoder = msgspec.json.Decoder(_Transaction)
 
@@ -62,13 +99,34 @@ def recognises(head: bytes) -> bool:
 def read(paths: list[Path], *, complete: bool = False) -> CoinLedger:
     """Read transactions of all files, in the order of block and index."""
     rows = [row for path in paths for row in _oldest_first(list(_rows(path)))]
-    rows.sort(key=lambda row: row[0])
-    return CoinLedger.from_transactions((t for _, t in rows), complete=complete)
+    rows.sort(key=_Row.order)
+    ledger = CoinLedger.from_transactions((row.transaction for row in rows), complete=complete)
+    return replace(ledger, completeness=_completeness(rows))
+
+
+def _completeness(rows: Sequence[_Row]) -> Completeness:
+    """Check what the format allows: it gives no hash of the block before, and no Merkle root."""
+    rows = list({(row.height, row.transaction.txid): row for row in rows}.values())
+    coinbase = np.array([not row.transaction.inputs for row in rows], dtype=np.bool_)
+    index = np.array([-1 if row.place is None else row.place for row in rows], dtype=np.int64)
+    told = [row.transaction.coinbase for row in rows]
+    coinbase &= np.array([flag is not False for flag in told], dtype=np.bool_)
+    heights = np.array([row.height for row in rows], dtype=np.int64)
+    found = check_blocks(BlockCounts.of(heights, index, coinbase), whole=True)
+    names = [f"height {row.height} transaction {row.transaction.txid}" for row in rows]
+    by_name = {check.name: check for check in found.checks} | {
+        COUNTS: compare_stated(COUNTS, names, [row.counts for row in rows]),
+        TOTALS: compare_stated(TOTALS, names, [row.totals for row in rows]),
+        LINKS: not_checkable(LINKS, NO_PREVIOUS),
+        MERKLE: not_checkable(MERKLE, NO_ROOT),
+    }
+    checks = tuple(by_name[name] for name in OF_COINS)
+    return Completeness(checks, found.holes, found.missing_from)
 
 
 def _oldest_first(rows: list[_Row]) -> list[_Row]:
     """Turn a file round that runs newest first: lines without an index keep their order."""
-    heights = [height for (height, _), _ in rows]
+    heights = [row.height for row in rows]
     rises = any(after > before for before, after in itertools.pairwise(heights))
     falls = any(after < before for before, after in itertools.pairwise(heights))
     return rows[::-1] if falls and not rises else rows
@@ -88,11 +146,10 @@ def _transaction(line: bytes, where: str) -> _Row:
     t = _decode(line, where)
     check_name(t.hash, where, field="hash")
     height = whole_number(t.block_number, where, field="block_number")
-    # Without an index the order of lines stands: the sort is stable.
-    index = 0 if t.index is None else whole_number(t.index, where, field="index")
+    index = None if t.index is None else whole_number(t.index, where, field="index")
     into_pool = sum(_shielded(o, where) for o in t.outputs if o.type == "shielded")
     into_pool -= sum(_shielded(i, where) for i in t.inputs if i.type == "shielded")
-    return (height, index), Transaction(
+    transaction = Transaction(
         txid=t.hash,
         inputs=tuple(_input(i, where) for i in t.inputs if i.type != "shielded"),
         outputs=tuple(_output(o, t.hash) for o in t.outputs if o.type != "shielded"),
@@ -102,6 +159,29 @@ def _transaction(line: bytes, where: str) -> _Row:
         time=t.block_timestamp,
         where=where,
     )
+    return _Row(height, index, transaction, *_stated(t))
+
+
+def _stated(t: _Transaction) -> tuple[tuple[Stated, Stated], tuple[Stated, Stated]]:
+    """Pair what is there with what the transaction says; nothing where that means nothing.
+
+    A coinbase has no inputs here, and before `enrich_transactions` inputs have no values.
+    """
+    valued = all(i.value is not None for i in t.inputs)
+    spends = bool(t.inputs) or t.is_coinbase is False
+    inputs = stated_number(t.input_count) if spends else None
+    worth = stated_number(t.input_value) if spends and valued else None
+    value_in = sum(i.value or 0 for i in t.inputs)
+    value_out = sum(o.value for o in t.outputs)
+    counts = (
+        Stated("inputs", len(t.inputs), inputs),
+        Stated("outputs", len(t.outputs), stated_number(t.output_count)),
+    )
+    totals = (
+        Stated("in", value_in, worth),
+        Stated("out", value_out, stated_number(t.output_value)),
+    )
+    return counts, totals
 
 
 def _decode(line: bytes, where: str) -> _Transaction:

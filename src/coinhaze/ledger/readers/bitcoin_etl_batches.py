@@ -16,8 +16,9 @@ import msgspec
 import pyarrow as pa
 
 from coinhaze.errors import LedgerError
-from coinhaze.ledger.batches import FLAG, Batch
-from coinhaze.ledger.readers.bitcoin_etl_parquet import is_parquet, parquet_batches
+from coinhaze.ledger.batches import FLAG, NUMBER, Batch
+from coinhaze.ledger.block_checks import stated_number
+from coinhaze.ledger.readers.bitcoin_etl_parquet import STATED, is_parquet, parquet_batches
 from coinhaze.ledger.readers.bitcoin_etl_rows import Ends, Heads, etl_batch, owners
 from coinhaze.ledger.readers.coin_rows import ROWS, Place, rows_of, texts, whole_numbers
 from coinhaze.ledger.readers.json_records import Format, Records
@@ -51,6 +52,10 @@ class _Transaction(msgspec.Struct, gc=False):
     block_timestamp: Number | None = None
     index: Number | None = None
     is_coinbase: bool | None = None
+    input_count: Number | float | None = None
+    output_count: Number | float | None = None
+    input_value: Number | float | None = None
+    output_value: Number | float | None = None
 
 
 _format: Format[_Transaction] = Format(
@@ -102,6 +107,10 @@ def _batch(found: Records[_Transaction]) -> Batch:
         block_timestamp=_times([t.block_timestamp for t in records], place),
         index=numbers["index"],
         is_coinbase=pa.array([t.is_coinbase for t in records], FLAG),
+        stated={
+            name: pa.array([stated_number(getattr(t, field)) for t in records], NUMBER)
+            for name, field in STATED.items()
+        },
     )
     return etl_batch(heads, _inputs(records, place), _outputs(records, place), found.read)
 

@@ -24,7 +24,14 @@ SATOSHI = 1e8
 # Up to here a double of bitcoin, rounded, gives back the satoshi it was made of.
 MOST_EXACT = 2**51
 NEEDED = ("hash", "block_number", "inputs", "outputs")
-OPTIONAL = ("block_hash", "block_timestamp", "index", "is_coinbase")
+# What a transaction says of itself, by the names of the store.
+STATED = {
+    "input_count": "input_count",
+    "output_count": "output_count",
+    "input_total": "input_value",
+    "output_total": "output_value",
+}
+OPTIONAL = ("block_hash", "block_timestamp", "index", "is_coinbase", *STATED.values())
 OF_ENDS = {
     "index",
     "value",
@@ -98,6 +105,7 @@ def _batch(rows: pa.RecordBatch, path: Path, done: int, read: int) -> Batch:
         block_timestamp=_times(column("block_timestamp", NUMBER), place),
         index=_numbers(column("index", NUMBER), place, "index"),
         is_coinbase=_cast(column("is_coinbase", FLAG), FLAG, place, "is_coinbase"),
+        stated={name: _stated(column(field, NUMBER)) for name, field in STATED.items()},
     )
     inputs = _ends(rows.column("inputs"), place, "inputs")
     outputs = _ends(rows.column("outputs"), place, "outputs")
@@ -188,6 +196,21 @@ def _satoshi(column: pa.Array, at: Place, field: str) -> pa.Array:
         what = f"{field} is no whole number of satoshi from 0 to 2^51, in bitcoin"
         raise LedgerError(at(row), what, value=float(bitcoin[row]))
     return pa.array(whole.astype(np.int64), NUMBER, mask=~valid)
+
+
+def _stated(column: pa.Array) -> pa.Array:
+    """Take counts and totals that are whole numbers; doubles are of bitcoin, as AWS has them."""
+    if pa.types.is_floating(column.type):
+        try:
+            return _satoshi(column, str, "total")
+        except LedgerError:
+            return pa.nulls(len(column), NUMBER)
+    if not (pa.types.is_integer(column.type) or pa.types.is_decimal(column.type)):
+        return pa.nulls(len(column), NUMBER)
+    try:
+        return column.cast(NUMBER)
+    except pa.ArrowException:
+        return pa.nulls(len(column), NUMBER)
 
 
 def _numbers(column: pa.Array, at: Place, field: str) -> pa.Array:

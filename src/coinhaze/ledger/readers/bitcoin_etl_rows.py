@@ -6,14 +6,15 @@ inputs; which pool it was is not told, so all goes to the pool named `shielded`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from coinhaze.errors import LedgerError
-from coinhaze.ledger.batches import FLAG, NUMBER, Batch
+from coinhaze.ledger.batches import FLAG, NUMBER, Batch, table_of
 from coinhaze.ledger.readers.coin_rows import (
     MOST,
     Block,
@@ -43,6 +44,7 @@ class Heads:
     block_timestamp: pa.Array
     index: pa.Array
     is_coinbase: pa.Array
+    stated: Mapping[str, pa.Array]  # counts and totals of inputs and outputs, shielded ones too
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,7 +87,7 @@ def etl_batch(heads: Heads, inputs: Ends, outputs: Ends, read: int) -> Batch:
     )
     hidden_inputs, hidden_outputs = _is(inputs.type, POOL), _is(outputs.type, POOL)
     flows = _flows(inputs.some(hidden_inputs), outputs.some(hidden_outputs), heads.place)
-    return coin_batch(
+    batch = coin_batch(
         transactions,
         _outputs(outputs.some(pc.invert(hidden_outputs))),
         _inputs(inputs, pc.invert(hidden_inputs), coinbase, heads.place),
@@ -93,6 +95,45 @@ def etl_batch(heads: Heads, inputs: Ends, outputs: Ends, read: int) -> Batch:
         flows=flows,
         read=read,
     )
+    stated = _stated(heads, inputs, outputs, coinbase)
+    if not stated:
+        return batch
+    made = batch.tables["transactions"]
+    stated |= {"height": made["height"], "txid": made["txid"]}
+    tables = {**batch.tables, "stated_transactions": table_of("stated_transactions", stated)}
+    where = batch.where  # a transaction is stated in its own row
+
+    def place(table: str, row: int) -> str:
+        return where("transactions" if table == "stated_transactions" else table, row)
+
+    return Batch(tables, place, batch.read)
+
+
+def _stated(heads: Heads, inputs: Ends, outputs: Ends, coinbase: pa.Array) -> dict[str, object]:
+    """Take what transactions say of their transparent inputs and outputs, coinbases' inputs apart.
+
+    Before `enrich_transactions` inputs have no values, and their total means nothing.
+    """
+    found: dict[str, object] = {}
+    for ends, count, total in (
+        (inputs, "input_count", "input_total"),
+        (outputs, "output_count", "output_total"),
+    ):
+        shielded = _is(ends.type, POOL).to_numpy(zero_copy_only=False)
+        unvalued = ends.value.is_null().to_numpy(zero_copy_only=False)
+        n = len(heads.hash)
+        hidden = np.bincount(ends.parent[shielded], minlength=n)
+        worth = np.zeros(n, dtype=np.int64)
+        np.add.at(worth, ends.parent[shielded], np.asarray(ends.value.fill_null(0))[shielded])
+        unknown = pa.array(np.bincount(ends.parent[unvalued], minlength=n) > 0)
+        none = pa.scalar(None, NUMBER)
+        for name, less in ((count, hidden), (total, worth)):
+            if name not in heads.stated or heads.stated[name].null_count == n:
+                continue
+            column = pc.subtract(heads.stated[name], pa.array(less))
+            column = pc.if_else(unknown, none, column) if name == total else column
+            found[name] = pc.if_else(coinbase, none, column) if ends is inputs else column
+    return found
 
 
 def _coinbases(heads: Heads, inputs: Ends) -> pa.Array:

@@ -73,13 +73,17 @@ class _Transaction(msgspec.Struct, gc=False):
     vjoinsplit: Any = None
 
 
-class _Block(msgspec.Struct, gc=False, rename={"previous": "previousblockhash", "count": "nTx"}):
+_NAMES = {"previous": "previousblockhash", "count": "nTx", "root": "merkleroot"}
+
+
+class _Block(msgspec.Struct, gc=False, rename=_NAMES):
     hash: str
     height: int
     tx: list[_Transaction]
     time: int
     previous: str | None = None
     count: int | None = None
+    root: str | None = None
     confirmations: int | None = None
     # What only Zcash has, whose pools this reader would lose.
     finalsaplingroot: Any = None
@@ -186,7 +190,7 @@ def _batch(blocks: Sequence[_Block], where: Place, read: int, names: KeyNames) -
     )
     firsts = (np.cumsum(sizes) - sizes).tolist()
     told = {
-        Block(b.height, b.hash, b.previous, b.time): first
+        Block(b.height, b.hash, b.previous, b.time, b.count, b.root): first
         for b, first in zip(blocks, firsts, strict=True)
     }
     outputs, inputs = _outputs(records, place, names), _inputs(records, position, place, names)

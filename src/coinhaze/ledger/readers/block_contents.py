@@ -201,6 +201,7 @@ def _blocks(blocks: Sequence[Block], layout: _Layout) -> Blocks:
         hash=np.frombuffer(names, np.uint8).reshape(-1, 32),
         previous=headers[:, 4:36],
         sizes=layout.sizes,
+        root=headers[:, 36:68],
     )
 
 

@@ -8,6 +8,7 @@ tell what went into all shielded pools together.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -35,9 +36,11 @@ OUTPUTS = Layout(
 TRANSACTIONS = Layout(
     "transactions",
     ("block_id", "hash", "time", "is_coinbase", "input_count", "output_count"),
-    ("shielded_value_delta",),
+    ("shielded_value_delta", "input_total", "output_total"),
 )
-BLOCKS = Layout("blocks", ("id", "hash", "time", "merkle_root", "nonce", "bits"))
+BLOCKS = Layout(
+    "blocks", ("id", "hash", "time", "merkle_root", "nonce", "bits"), ("transaction_count",)
+)
 LAYOUTS = (INPUTS, OUTPUTS, TRANSACTIONS, BLOCKS)
 _LAST_INDEX = 2**32 - 1
 _MOST = 2**63 - 1
@@ -53,7 +56,9 @@ def batches(path: Path) -> Iterator[Batch]:
     layout, stretches = read_dump(path, LAYOUTS, what="Blockchair table of coins or blocks")
     if layout is BLOCKS:
         for mined in stretches:
-            yield blocks_batch(mined, mined.columns.hashes("hash", start=""))
+            batch = blocks_batch(mined, mined.columns.hashes("hash", start=""))
+            tables = {**batch.tables, "stated_blocks": _stated_blocks(mined.columns)}
+            yield replace(batch, tables=tables)
         return
     convert: Callable[[Columns], dict[str, pa.Table]] = {
         INPUTS: _inputs, OUTPUTS: _outputs, TRANSACTIONS: _transactions,
@@ -118,6 +123,7 @@ def _transactions(columns: Columns) -> dict[str, pa.Table]:
         "time": _moments(columns, "time"),
     }
     tables = {"transactions": table_of("transactions", made)}
+    tables["stated_transactions"] = _stated_transactions(columns, height, txid, made["coinbase"])
     if columns.has("shielded_value_delta"):
         delta = columns.signed("shielded_value_delta")
         flows = {"height": height, "txid": txid, "into_pool": delta}
@@ -125,6 +131,33 @@ def _transactions(columns: Columns) -> dict[str, pa.Table]:
         pool = pa.repeat("shielded", len(moved))
         tables["pool_flows"] = table_of("pool_flows", {n: moved[n] for n in flows} | {"pool": pool})
     return tables
+
+
+def _stated_blocks(columns: Columns) -> pa.Table:
+    stated = {
+        "height": columns.numbers("id", HIGHEST_BLOCK),
+        "transaction_count": columns.numbers("transaction_count", _LAST_INDEX, optional=True),
+        "merkle_root": columns.plain("merkle_root"),
+    }
+    return table_of("stated_blocks", stated)
+
+
+def _stated_transactions(
+    columns: Columns, height: pa.Array, txid: pa.Array, coinbase: pa.Array
+) -> pa.Table:
+    """Take counts and totals; a coinbase counts an input that is in no table of inputs."""
+    number, amount = pa.scalar(None, pa.int64()), columns.numbers
+    totals = {n: amount(n, _MOST, optional=True) for n in ("input_total", "output_total")}
+    if columns.has("shielded_value_delta"):
+        # Whether totals count what came out of pools or went into them is not documented.
+        shielded = pc.not_equal(columns.signed("shielded_value_delta"), 0)
+        totals = {n: pc.if_else(shielded, number, total) for n, total in totals.items()}
+    inputs = {"input_count": amount("input_count", _LAST_INDEX, optional=True)}
+    inputs["input_total"] = totals.pop("input_total")
+    stated = {"height": height, "txid": txid}
+    stated |= {n: pc.if_else(coinbase, number, column) for n, column in inputs.items()}
+    stated |= {"output_count": amount("output_count", _LAST_INDEX, optional=True)} | totals
+    return table_of("stated_transactions", stated)
 
 
 def _moments(columns: Columns, name: str) -> pa.Array:

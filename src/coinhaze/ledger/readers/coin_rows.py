@@ -70,6 +70,8 @@ class Block(NamedTuple):
     hash: str
     previous: str | None
     time: int | None
+    transactions: int | None = None  # how many, as the block says
+    root: str | None = None  # of their Merkle tree
 
 
 def coin_batch(
@@ -98,6 +100,10 @@ def coin_batch(
     if blocks:
         parents["blocks"] = np.array(list(blocks.values()))
         tables["blocks"] = _block_table(list(blocks), parents["blocks"], t.place)
+        tables["stated_blocks"] = _stated_table([b for b in blocks if b.transactions or b.root])
+        parents["stated_blocks"] = np.array(
+            [r for b, r in blocks.items() if b.transactions or b.root]
+        )
     return Batch({k: v for k, v in tables.items() if len(v)}, where_of(parents, t.place), read)
 
 
@@ -280,6 +286,17 @@ def _block_table(blocks: Sequence[Block], parent: RowNumbers, of_transaction: Pl
             "hash": check_ids(hashes, place, field="hash of the block", digits=None),
             "previous": pc.ascii_lower(before),
             "time": [b.time for b in blocks],
+        },
+    )
+
+
+def _stated_table(blocks: Sequence[Block]) -> pa.Table:
+    return table_of(
+        "stated_blocks",
+        {
+            "height": [b.height for b in blocks],
+            "transaction_count": [b.transactions for b in blocks],
+            "merkle_root": [b.root and b.root.lower() for b in blocks],
         },
     )
 

@@ -23,6 +23,7 @@ class Blocks:
     hash: Octets  # rows of 32
     previous: Octets
     sizes: Ints  # transactions
+    root: Octets  # of the Merkle tree, as the header has it
 
 
 @dataclass(frozen=True)
@@ -66,7 +67,7 @@ def make_batch(
     letters = id_letters(transactions.txid)
     height = np.repeat(blocks.height, blocks.sizes)
     position = steps(blocks.sizes)
-    tables = {"blocks": _blocks(blocks)}
+    tables = {"blocks": _blocks(blocks), "stated_blocks": _stated(blocks)}
     tables["transactions"] = table_of(
         "transactions",
         {
@@ -122,6 +123,12 @@ def _blocks(blocks: Blocks) -> pa.Table:
             "time": blocks.time[known],
         },
     )
+
+
+def _stated(blocks: Blocks) -> pa.Table:
+    root = text_column(id_letters(blocks.root))
+    stated = {"height": blocks.height, "transaction_count": blocks.sizes, "merkle_root": root}
+    return table_of("stated_blocks", stated)
 
 
 def _place_in(path: Path | str, tables: Mapping[str, pa.Table]) -> Where:

@@ -277,6 +277,7 @@ def _blocks(blocks: Sequence[_Block]) -> Blocks:
         hash=_rows((double_sha256(b.header) for b in blocks), 32),
         previous=_rows((b.header[4:36] for b in blocks), 32),
         sizes=_numbers(len(b.transactions) for b in blocks),
+        root=_rows((b.header[36:68] for b in blocks), 32),
     )
 
 

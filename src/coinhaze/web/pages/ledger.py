@@ -8,6 +8,7 @@ from coinhaze.report.page import Html, escape
 from coinhaze.web.asks import TableAsk
 from coinhaze.web.links import api_link, ledger_link, table_link
 from coinhaze.web.models import Density, LedgerCard, LedgerPage, LedgerSummary, TablePage
+from coinhaze.web.models_ledger import CompletenessCheck
 from coinhaze.web.pages.charts import DOTS_ONLY, log_switch, scale_chart
 from coinhaze.web.pages.density import density_chart
 from coinhaze.web.pages.rows import coins_table, table_caption
@@ -64,6 +65,7 @@ def ledger_page(page: LedgerPage, density: Density | None) -> Html:
             _summary(summary, picture, _noun(card)),
             field,
             _ends(page),
+            _completeness(page),
             _method(page),
         ]
     )
@@ -193,6 +195,28 @@ def _ends(page: LedgerPage) -> Html:
 
 def _noun(card: LedgerCard) -> str:
     return "Account" if card.kind == "accounts" else "Coin"
+
+
+def _completeness(page: LedgerPage) -> Html:
+    """List the checks of whether anything is missing; open where one failed."""
+    if page.completeness is None:
+        return Html("")
+    lines = together(
+        Html(f"<dt>{escape(check.name)}</dt><dd>{escape(_check_words(check))}</dd>")
+        for check in page.completeness.checks
+    )
+    failed = any(check.status == "failed" for check in page.completeness.checks)
+    return Html(
+        f'<section class="card sec" id="completeness"><details{" open" if failed else ""}>'
+        f"<summary>{escape(page.completeness.line.capitalize())}</summary>"
+        f'<dl class="method">{lines}</dl></details></section>'
+    )
+
+
+def _check_words(check: CompletenessCheck) -> str:
+    times = "1 time" if check.failures == 1 else f"{check.failures:,} times"
+    where = f" {times}, first at {check.first}" if check.failures else ""
+    return f"{check.status}{where}" + (f": {check.detail}" if check.detail else "")
 
 
 def _method(page: LedgerPage) -> Html:
