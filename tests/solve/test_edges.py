@@ -10,8 +10,9 @@ import pytest
 
 import coinhaze
 from coinhaze.solve.asked import Asked
-from coinhaze.solve.certify import _unmodified
+from coinhaze.solve.certify import _unmodified, exposure_interval
 from coinhaze.solve.exact import add_missing, width_of
+from coinhaze.solve.rounding import Rounding
 from coinhaze.solve.sums import Sums
 from coinhaze.solve.sweep import may_drop
 
@@ -75,3 +76,12 @@ def test_bits_without_histories_are_told_only_of_whole_rows() -> None:
     sums.entropy[:] = 1.5
     sums.missing[1] = 1e-6
     assert np.array_equal(_unmodified(sums), [1.5, np.nan], equal_nan=True)
+
+
+def test_what_was_dropped_may_all_be_exposed() -> None:
+    sums, nothing = Sums.zeros(1, 0), np.zeros(1)
+    sums.mass[:], sums.missing[:] = 0.5, 0.25
+    low, high = exposure_interval(sums, Rounding(nothing, nothing, along_walks=False), nothing)
+    assert low[0] == 0.5
+    assert high[0] == pytest.approx(0.75)
+    assert high[0] >= 0.75
