@@ -11,8 +11,9 @@ import pytest
 import coinhaze
 from coinhaze.solve.asked import Asked
 from coinhaze.solve.certify import _unmodified, exposure_interval
+from coinhaze.solve.columns import _inner
 from coinhaze.solve.exact import add_missing, width_of
-from coinhaze.solve.rounding import Rounding
+from coinhaze.solve.rounding import Rounding, terms_of
 from coinhaze.solve.sums import Sums
 from coinhaze.solve.sweep import may_drop
 
@@ -85,3 +86,18 @@ def test_what_was_dropped_may_all_be_exposed() -> None:
     assert low[0] == 0.5
     assert high[0] == pytest.approx(0.75)
     assert high[0] >= 0.75
+
+
+def test_a_column_is_named_by_its_likeliest_outcome() -> None:
+    column, outcome = np.array([0, 0, 1]), np.array([5, 6, 7])
+    likeliest, priors = _inner(column, np.array([1.0, 3.0, 2.0]), outcome, 2, np.zeros(0))
+    assert likeliest.tolist() == [6, 7]
+    assert priors.top.tolist() == [0.75, 1.0]
+
+
+def test_roundings_inside_columns_count() -> None:
+    rough, fine = (
+        terms_of(SimpleNamespace(inner_error=e), np.ones(1), by_fours=True)  # type: ignore[arg-type]
+        for e in (1000.0, 0.0)
+    )
+    assert rough[0] - fine[0] == 1000
