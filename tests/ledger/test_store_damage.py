@@ -146,7 +146,7 @@ def test_a_damaged_store_gives_the_same_answer_or_our_error(
     code = f"from ledger.test_store_damage import *; run_all(Path('.'), {first}, {last})"
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=tmp_path, env=os.environ | {"PYTHONPATH": here},
-        capture_output=True, text=True, timeout=600, check=False,
+        capture_output=True, text=True, timeout=1200, check=False,
     )  # fmt: skip
     said = done.stdout.splitlines() or ["nothing"]
     assert done.returncode == 0, (said[-1], done.stderr[-2000:])

@@ -107,7 +107,7 @@ def test_an_ingest_killed_at_any_moment_is_resumed_to_the_same_store(
     code = f"from ledger.test_store_kills import run_kills; run_kills({kind!r}, {KILLS})"
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=tmp_path, env=os.environ | {"PYTHONPATH": here},
-        capture_output=True, text=True, timeout=600, check=False,
+        capture_output=True, text=True, timeout=1200, check=False,
     )  # fmt: skip
     said = done.stdout.splitlines()
     assert done.returncode == 0, (said[-1:], done.stderr[-2000:])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 import threading
@@ -10,7 +11,7 @@ from importlib import import_module
 import click
 
 from coinhaze import __version__
-from coinhaze.errors import CoinhazeError, ResourceError
+from coinhaze.errors import CoinhazeError, InputError, ResourceError, shorten
 from coinhaze.memory_limit import is_out_of_memory, work_in_a_child
 from coinhaze.working_folder import refuse_settings
 
@@ -56,6 +57,8 @@ def cli() -> None:
 
 def main() -> None:
     """Run the command; known faults are one line on stderr and an exit code."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # names of files may be any bytes
     try:
         refuse_settings()
         work_in_a_child()
@@ -78,6 +81,8 @@ def main() -> None:
         # Also what was raised as an error of the input because memory for reading it ran out.
         if is_out_of_memory(error) and not isinstance(error, ResourceError):
             error = ResourceError("out of memory; nothing was left half-written")
+        if isinstance(error, UnicodeEncodeError):
+            error = InputError(f"a name that is not UTF-8: {shorten(error.object)}: rename it")
         if not isinstance(error, CoinhazeError):
             raise
         click.echo(f"coinhaze: {error}", err=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import glob
+import os
 import queue
 import threading
 from collections.abc import Callable, Generator, Iterator, Sequence
@@ -50,7 +51,7 @@ def ingest(
         with store.transaction():
             added = store.append(piece.batch)
             read = piece.counted + (0 if piece.begins else read)
-            source = Source(piece.digest, piece.path.name, piece.format, read, done=piece.ends)
+            source = Source(piece.digest, _shown(piece.path), piece.format, read, done=piece.ends)
             store.note_source(source)
         rows += added
         notes += [f"{piece.path.name}: {note}" for note in piece.batch.notes]
@@ -109,6 +110,11 @@ class _Files:
             _ = batch.without_repeats  # looked for here, while the batch before is being stored
             yield _Piece(path, digest, name, batch, begins, after is None, done)
             batch, begins = after, False
+
+
+def _shown(path: Path) -> str:
+    """Name a file in text, whatever bytes its name has."""
+    return os.fsencode(path.name).decode("utf-8", "backslashreplace")
 
 
 Thing = TypeVar("Thing")

@@ -63,6 +63,8 @@ class Store:
     def __init__(self, path: Path | None, *, read_only: bool = False) -> None:
         self.path = path
         self.has_statements = True  # of sources about what there should be; see STATEMENTS
+        if path is not None and not _is_text(path):
+            raise InputError(f"{path}: the name of a store must be UTF-8: rename it")
         fresh = path is None or not path.exists()
         if fresh and read_only:
             raise InputError(f"{path}: no such store")
@@ -308,6 +310,14 @@ class Store:
             )
             parts.append(f"{name}:{'/'.join(str(v) for v in self.ask(sums)[0])}")
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+
+
+def _is_text(path: Path) -> bool:
+    try:
+        str(path).encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _joined(columns: str) -> str:

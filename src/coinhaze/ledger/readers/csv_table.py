@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import csv
 import io
+import os
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -49,8 +50,9 @@ def _opened(path: Path) -> Any:
     """Open a file, unpacking it also by ways that only its name tells (bz2, lz4, brotli)."""
     if packing(path):
         return open_plain(path)
-    stream = pa.input_stream(str(path), compression="detect")
-    return capped(stream, path) if path.suffix in _OTHERS else stream
+    if path.suffix in _OTHERS:
+        return capped(pa.input_stream(str(path), compression="detect"), path)
+    return pa.OSFile(os.fsencode(path))
 
 
 def line_of(path: Path, row: int) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import csv
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -67,7 +68,7 @@ def stream_text(
     chosen = [*columns, *(c for c in optional if c in names)]
     first = 0
     try:
-        raw = pa.OSFile(str(path))
+        raw = pa.OSFile(os.fsencode(path))
         for batch in _reader(path, raw, chosen, delimiter, null, quoted):
             yield Stretch(path, pa.Table.from_batches([batch]), first, raw.tell(), quoted)
             first += len(batch)

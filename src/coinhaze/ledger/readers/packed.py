@@ -56,7 +56,7 @@ def open_plain(path: Path) -> BinaryIO:
     if how == XZ:
         return capped(lzma.open(path), path)
     if how == ZSTD:
-        return capped(pa.input_stream(str(path), compression="zstd"), path)
+        return capped(pa.CompressedInputStream(pa.OSFile(os.fsencode(path)), "zstd"), path)
     if how in ZLIB:
         return capped(_Unzlib(path), path)
     return open(path, "rb")
