@@ -142,7 +142,10 @@ def test_reduction_keeps_only_the_past_of_what_is_asked() -> None:
 def test_no_columns_and_no_rows_are_fine() -> None:
     scores = coinhaze.score(coinhaze.AccountLedger.from_transfers([]))
     assert len(scores) == 0
-    assert scores.summary().line() == "no scored node of 0; 0 without an answer"
+    assert scores.summary().line() == (
+        "no scored node of 0; 0 without an answer; account view, time stationary, policy "
+        "proportional"
+    )
     assert scores.to_arrow().num_rows == 0
 
 
