@@ -140,7 +140,7 @@ def test_what_was_scored_before_is_not_scored_again(ten: Path, tmp_path: Path) -
         told: list[str] = []
         asked = Asking(**FAST | asking)
         score_ledgers([Compared.of(str(ten))], tmp_path / "r", asked, tell=told.append)
-        return told
+        return [line for line in told if line != "ten: completeness: not checkable in this format"]
 
     assert len(scored()) == 2
     assert scored() == ["ten: scored before"]
@@ -186,7 +186,7 @@ def test_burns_and_nulls_are_counted_and_enter_no_figure(tmp_path: Path) -> None
 
 def test_a_ledger_without_any_answer_has_dashes_not_numbers(tmp_path: Path) -> None:
     path = tmp_path / "still.csv"
-    path.write_text("from,to,amount\na,a,3\n")
+    path.write_text("from,to,amount\na,b,3\nb,a,3\n")
     compare(path, to=tmp_path / "r")
     (paper, more, *_) = write_report(tmp_path / "r", figures=False).grids
     assert paper.rows[0][3:] == ("-",) * 7

@@ -328,6 +328,7 @@ def test_a_hole_touches_what_was_spent_after_it_and_no_coinbase() -> None:
             store.ask(f"DELETE FROM {table} WHERE height = 3")
         scores = coinhaze.score(read_store(store))
     names = scores.chain.graph.names.of(scores.nodes).to_pylist()
+    assert isinstance(scores.chain, coinhaze.AbsorbingChain)
     touched = from_holes(scores.chain.graph, scores.chain.walk.q)[scores.nodes]
     # x1 was spent before block 3: it cannot have been made in it.
     assert [n for n, hit in zip(names, touched, strict=True) if hit] == ["t5:0"]

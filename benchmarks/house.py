@@ -1,0 +1,150 @@
+"""The size of the house: files, classes, and how many places one thing passes through.
+
+`python -m benchmarks.house` prints one row per figure. They are counted, not estimated: source
+files are parsed, one coin page is made from a CSV file to its HTML under a profiler, and the files
+that `coinhaze.read` opens are seen by an audit hook.
+"""
+
+from __future__ import annotations
+
+import ast
+import asyncio
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import coinhaze
+
+PACKAGE = Path(coinhaze.__file__).parent
+PAYMENTS = "from,to,amount\nalice,shop,5\nbob,shop,3\nshop,carol,6\ndave,carol,2\n"
+
+
+def sources() -> list[Path]:
+    """List the package's modules."""
+    return sorted(PACKAGE.rglob("*.py"))
+
+
+def lines_of(paths: list[Path]) -> int:
+    """Count physical lines."""
+    return sum(len(path.read_text(encoding="utf-8").splitlines()) for path in paths)
+
+
+def classes_of(paths: list[Path]) -> Counter[str]:
+    """Count classes by name, those inside others included."""
+    return Counter(
+        node.name
+        for path in paths
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.ClassDef)
+    )
+
+
+def spelling(paths: list[Path], word: str) -> list[Path]:
+    """List the modules in which a word stands as a string of its own."""
+    return [
+        path
+        for path in paths
+        if any(
+            isinstance(node, ast.Constant) and node.value == word
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        )
+    ]
+
+
+def functions_run(work: Callable[[], object]) -> set[tuple[str, str, int]]:
+    """Give the package's functions that some work calls: file, name and first line."""
+    seen: set[tuple[str, str, int]] = set()
+    inside = str(PACKAGE)
+
+    def note(frame: Any, event: str, _: object) -> None:
+        code = frame.f_code
+        if event == "call" and code.co_filename.startswith(inside):
+            seen.add((code.co_filename, code.co_qualname, code.co_firstlineno))
+
+    import threading
+
+    threading.setprofile(note)
+    sys.setprofile(note)
+    try:
+        work()
+    finally:
+        sys.setprofile(None)
+        threading.setprofile(None)
+    return {place for place in seen if not place[1].startswith("<module>")}
+
+
+def coin_page(path: Path) -> str:
+    """Make the page of one coin, from its CSV file to HTML."""
+    import httpx2
+
+    from coinhaze.web.app import make_app
+    from coinhaze.web.desks import desk_of
+    from coinhaze.web.hosts import Hosts
+    from coinhaze.web.shelf import Shelf
+
+    token = "t" * 43
+    app = make_app(Shelf((str(path),), make_desk=desk_of), token=token, hosts=Hosts())
+
+    async def get() -> str:
+        transport = httpx2.ASGITransport(app=app)
+        headers = {"authorization": f"Bearer {token}"}
+        async with httpx2.AsyncClient(
+            transport=transport, base_url="http://127.0.0.1:8000", headers=headers
+        ) as client:
+            for _ in range(20):
+                answer = await client.get(f"/l/{path.stem}/coin/carol")
+                if answer.status_code != 202:
+                    break
+                await asyncio.sleep(0.1)
+        assert answer.status_code == 200, (answer.status_code, answer.text[:300])
+        return answer.text
+
+    page = asyncio.run(get())
+    assert "carol" in page
+    return page
+
+
+_opened: list[str] = []
+
+
+def _audit(event: str, values: tuple[Any, ...]) -> None:
+    if event == "open":
+        _opened.append(str(values[0]))
+
+
+def rows(folder: Path) -> Iterator[tuple[str, object]]:
+    """Give every figure with its name."""
+    paths = sources()
+    classes = classes_of(paths)
+    yield "source files", len(paths)
+    yield "physical lines", lines_of(paths)
+    yield "classes", sum(classes.values())
+    public = {name: n for name, n in classes.items() if n > 1 and not name.startswith("_")}
+    yield "public class names used twice or more", len(public)
+    yield "modules that spell 'poison'", len(spelling(paths, "poison"))
+    file = folder / "payments.csv"
+    file.write_text(PAYMENTS, encoding="utf-8")
+    before = len(_opened)
+    coinhaze.read(file)
+    yield (
+        "times coinhaze.read opens its file",
+        sum(Path(name).name == file.name for name in _opened[before:]),
+    )
+    called = functions_run(lambda: coin_page(file))
+    yield "functions run for one coin page", len(called)
+    yield "modules they are in", len({place[0] for place in called})
+
+
+def main() -> None:
+    """Print the table."""
+    sys.addaudithook(_audit)
+    with tempfile.TemporaryDirectory() as folder:
+        for name, value in rows(Path(folder)):
+            print(f"{name:<40}{value:>8,}" if isinstance(value, int) else f"{name:<40}{value}")
+
+
+if __name__ == "__main__":
+    main()
