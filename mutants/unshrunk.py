@@ -1,6 +1,14 @@
-"""A pytest plugin: examples that fail are reported as they were found, which is quicker."""
+"""A pytest plugin: examples that fail are reported as they were found, which is quicker.
 
-from hypothesis import Phase, settings
+A slow machine is no reason to fail: what fails has noticed the mutant.
+"""
 
-settings.register_profile("unshrunk", phases=(Phase.explicit, Phase.generate))
+from hypothesis import HealthCheck, Phase, settings
+
+settings.register_profile(
+    "unshrunk",
+    phases=(Phase.explicit, Phase.generate),
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+)
 settings.load_profile("unshrunk")

@@ -305,6 +305,8 @@ def test_rings_of_a_transaction_count_equally_however_many_members_they_have() -
     scores = coinhaze.score(ledger, nodes=["a:0"])
     assert scores.bits[0] == pytest.approx(2)  # 1/2 and four times 1/8
     assert scores.top_probability[0] == pytest.approx(0.5)
+    graph = scores.chain.graph
+    assert np.all(graph.tail < graph.head), "money never runs back in time"
 
 
 def test_a_link_to_change_of_the_same_transaction_means_the_address_before_it() -> None:
