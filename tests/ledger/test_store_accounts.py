@@ -6,7 +6,7 @@ import pytest
 
 from coinhaze.errors import InputError, UsageError
 from coinhaze.ledger import AccountLedger
-from coinhaze.ledger.batches import Rows, gather
+from coinhaze.ledger.batches import Batch, Rows, gather
 from coinhaze.ledger.store import Store
 from coinhaze.ledger.store_accounts import opening_balances
 from coinhaze.ledger.stored import read_store
@@ -56,3 +56,12 @@ def test_a_balance_below_zero_before_a_window_is_refused() -> None:
         pytest.raises(InputError, match="1 accounts paid more than they had received before"),
     ):
         opening_balances(store, Window("height", 1, None))
+
+
+def test_a_store_holds_coins_or_accounts() -> None:
+    coins = Rows("transactions")
+    coins.add(height=1, txid="m", coinbase=True)
+    with transfers([("a", "b", 4)]) as store:
+        with pytest.raises(UsageError, match="holds accounts; a store is one ledger"):
+            store.append(Batch(gather([coins])))
+        assert store.kind == "accounts"
