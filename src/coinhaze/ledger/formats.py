@@ -61,7 +61,7 @@ def _recognise_columns(path: Path) -> str | None:
     """Name the format of a Parquet file by its columns."""
     try:
         names = pq.read_schema(path).names
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise InputError(f"{path}: cannot be read as Parquet: {error}") from None
     for name in FORMATS:
         knows = getattr(reader_of(name), "recognises_columns", None)
