@@ -53,7 +53,7 @@ def test_every_output_of_score_has_the_line_and_provenance_has_all(
     assert document["completeness"] == LINE
     assert document["provenance"]["completeness"]["missing_heights"] == [[3, 3]]
     assert any(note.startswith(LINE) for note in document["provenance"]["notes"])
-    assert f"\n{LINE}\n" in err
+    assert f"note: {LINE}; " in err
     for suffix in ("csv", "json", "parquet"):
         _, _, err = run("score", hole, "-o", f"scores.{suffix}")
         assert f"\n{LINE}\n" in err

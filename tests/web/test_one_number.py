@@ -267,9 +267,8 @@ def test_what_is_assumed_is_called_so(case: Case, look: Callable[[str], Any]) ->
         assert (words in told) is bool(assumed)
 
 
+@pytest.mark.parametrize("case", ["dai"], indirect=True)
 def test_a_day_of_dai_holds_more_than_payments_show(case: Case) -> None:
-    if case.account != DAI:
-        pytest.skip("of DAI alone")
     found = screen(str(case.ledger), [case.name], nodes=[case.account], paths=0)
     dai = 10**18
     assert found.taint.balance[0] // dai == 242_386

@@ -242,7 +242,7 @@ def test_a_file_nobody_may_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 def test_a_window_that_does_not_fit_says_so(tmp_path: Path) -> None:
     shelf = shelf_of(transfers(tmp_path), settings={"first": "1", "last": "2"})
     assert shelf.desk("t") is None
-    assert_says(shelf.card("t"), "damaged", "coinhaze ingest", "other settings")
+    assert_says(shelf.card("t"), "damaged", "3 rows have none: add the column", "other settings")
 
 
 # ---------------------------------------------------------------- change

@@ -117,7 +117,7 @@ def command(
             Console().print(comparison_report(scores))
     else:
         click.echo(scores.summary().line(), err=True)
-    if as_json or output is not None:
+    if output is not None:
         click.echo(scores.completeness.line(), err=True)
     if not_kept is not None:
         raise ResourceError(f"scored, but not kept: {not_kept}")

@@ -176,7 +176,8 @@ def _inside(table: pa.Table, window: Window) -> Ints | None:
     column = table[window.by].combine_chunks()
     if column.null_count:
         raise UsageError(
-            f"the window goes by {window.by}, and {rows_text(column.null_count)} tell none"
+            f"a window of {window.by}s needs the {window.by} of every row, and "
+            f"{rows_text(column.null_count)} have none: add the column, or leave out from and to"
         )
     values = np.asarray(column)
     kept = np.ones(len(values), np.bool_)
