@@ -32,8 +32,11 @@ def check_all(chain: AbsorbingChain, listed: list[str], *, policy: str = "haircu
     exposed = coinhaze.score(met, nodes="all").exposure
     assert exposed is not None
     names = chain.graph.names.of(np.arange(len(chain))).to_pylist()
+    # Exposure is in the order of time unless a time is chosen: test_one_number.py.
+    time = chain.settings["time"]
     for row, name in enumerate(names):
-        answer = desk.coin(name, CoinAsk(policy=policy, list="l", top=3))  # type: ignore[arg-type]
+        ask = CoinAsk(policy=policy, list="l", top=3, time=time)  # type: ignore[arg-type]
+        answer = desk.coin(name, ask)
         assert_sums(answer)
         assert answer.name == name
         if math.isnan(truth.bits[row]):

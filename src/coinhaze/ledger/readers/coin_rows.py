@@ -100,7 +100,7 @@ def coin_batch(
     if blocks:
         parents["blocks"] = np.array(list(blocks.values()))
         tables["blocks"] = _block_table(list(blocks), parents["blocks"], t.place)
-        tables["stated_blocks"] = _stated_table([b for b in blocks if b.transactions or b.root])
+        tables["stated_blocks"] = _stated_table(list(blocks), parents["blocks"], t.place)
         parents["stated_blocks"] = np.array(
             [r for b, r in blocks.items() if b.transactions or b.root]
         )
@@ -290,13 +290,19 @@ def _block_table(blocks: Sequence[Block], parent: RowNumbers, of_transaction: Pl
     )
 
 
-def _stated_table(blocks: Sequence[Block]) -> pa.Table:
+def _stated_table(blocks: Sequence[Block], parent: RowNumbers, place: Place) -> pa.Table:
+    """Give what blocks say of their transactions, those that say something."""
+    for block, row in zip(blocks, parent.tolist(), strict=True):
+        if block.root is not None and not re.fullmatch("[0-9a-fA-F]{64}", block.root):
+            what = "the Merkle root is not 64 digits of hex"
+            raise LedgerError(place(row), what, value=block.root)
+    stated = [b for b in blocks if b.transactions is not None or b.root is not None]
     return table_of(
         "stated_blocks",
         {
-            "height": [b.height for b in blocks],
-            "transaction_count": [b.transactions for b in blocks],
-            "merkle_root": [b.root and b.root.lower() for b in blocks],
+            "height": [b.height for b in stated],
+            "transaction_count": [b.transactions for b in stated],
+            "merkle_root": [b.root and b.root.lower() for b in stated],
         },
     )
 
