@@ -36,6 +36,7 @@ _NO_THREAD_DATA = 127  # how the C library ends a process that cannot have data 
 _SENT = 0  # `si_code` of a signal that a process sent; others come from the terminal, to both
 _ROOM = 128 << 20  # for Arrow's thread and what it reads; no command gets by with less
 _PARENT_ENDS, _ARENAS = 1, -8  # of prctl and mallopt
+_child = False  # whether this process is such a child
 
 
 def is_out_of_memory(error: BaseException | None) -> bool:
@@ -78,7 +79,22 @@ def work_in_a_child() -> None:
             os._exit(_wait(child, waited, said, limit))
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
         _keep_apart(said)
+    global _child
+    _child = True
     _save_room()
+
+
+def leave(code: int) -> None:
+    """End such a child with the exit code of its command; elsewhere do nothing.
+
+    Libraries that were refused memory may abort while they are taken down, when all is said.
+    """
+    if _child:
+        for stream in (sys.stdout, sys.stderr):
+            if stream is not None:
+                with contextlib.suppress(OSError, ValueError):
+                    stream.flush()
+        os._exit(code)
 
 
 def _keep_apart(said: IO[bytes]) -> None:

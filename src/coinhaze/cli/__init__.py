@@ -12,7 +12,7 @@ import click
 
 from coinhaze import __version__
 from coinhaze.errors import CoinhazeError, InputError, ResourceError, shorten
-from coinhaze.memory_limit import is_out_of_memory, work_in_a_child
+from coinhaze.memory_limit import is_out_of_memory, leave, work_in_a_child
 from coinhaze.working_folder import refuse_settings
 
 COMMANDS = (
@@ -57,6 +57,14 @@ def cli() -> None:
 
 def main() -> None:
     """Run the command; known faults are one line on stderr and an exit code."""
+    try:
+        _run()
+    except SystemExit as stop:
+        leave(stop.code if isinstance(stop.code, int) else 0)
+        raise
+
+
+def _run() -> None:
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # names of files may be any bytes
     try:
