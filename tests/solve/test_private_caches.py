@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -69,18 +70,25 @@ def test_transactions_of_a_node_are_private(mask: Path) -> None:
     assert default_cache().stat().st_mode & 0o777 == 0o600
 
 
+@pytest.fixture
+def open_path() -> Iterator[Path]:
+    """Give a folder that others may look into; those of `tmp_path` are private."""
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o755)
+        yield Path(folder)
+
+
 @pytest.mark.skipif(os.getuid() != 0, reason="only the superuser can become somebody else")
 def test_somebody_elses_cache_beside_a_ledger_is_passed_over(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    open_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    tmp_path = open_path
     ledger = tmp_path / "ledger.csv"
     ledger.write_text("from,to,amount\nalice,shop,5\nshop,carol,5\n")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     assert Keeper(ledger).build().kept
     (tmp_path / "theirs").mkdir()
     (tmp_path / "theirs").chmod(0o777)
-    for folder in (tmp_path, *list(tmp_path.parents)[:2]):
-        folder.chmod(0o755)
     child = os.fork()
     if child == 0:
         code = 1

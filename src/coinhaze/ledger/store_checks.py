@@ -36,6 +36,7 @@ from coinhaze.ledger.completeness import (
 from coinhaze.ledger.readers.wire import id_text
 from coinhaze.ledger.store import Store
 from coinhaze.ledger.store_rows import StatedTransactions
+from coinhaze.ledger.text import text_buffers
 from coinhaze.ledger.window import ALL, Window
 
 # Formats that list every transaction of the blocks they tell of.
@@ -317,8 +318,9 @@ def _ids_by_block(
             "ORDER BY height, position"
         )
         heights = _ints(found["height"])
+        offsets, letters = text_buffers(found["txid"].combine_chunks())
         try:
-            octets = bytes.fromhex("".join(found["txid"].to_pylist()))
+            octets = bytes.fromhex(str(letters[offsets[0] : offsets[-1]], "ascii"))
         except ValueError:
             octets = b""
         if len(octets) != 32 * len(heights):

@@ -48,7 +48,7 @@ def coins_table(
 def table_caption(used: Settings, exposure: str | None = None) -> str:
     """Say how a table's bits are read, and its exposure; `exposure` is the time of that.
 
-    >>> table_caption(Settings(view="account", time="stationary"), "temporal")
+    >>> table_caption(Settings(view="account", time="stationary", list="known"), "temporal")
     'Bits: accounts, all at once, haircut. Exposure: accounts, in order of time, haircut.'
     """
     words = f"Bits: {reading_words(used.view, used.time, used.policy)}."
