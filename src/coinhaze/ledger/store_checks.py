@@ -320,7 +320,7 @@ def _ids_by_block(
         heights = _ints(found["height"])
         offsets, letters = text_buffers(found["txid"].combine_chunks())
         try:
-            octets = bytes.fromhex(str(letters[offsets[0] : offsets[-1]], "ascii"))
+            octets = bytes.fromhex(letters[offsets[0] : offsets[-1]].tobytes().decode("ascii"))
         except ValueError:
             octets = b""
         if len(octets) != 32 * len(heights):
