@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from coinhaze import errors
+
 
 @pytest.fixture
 def data() -> Path:
@@ -14,6 +16,12 @@ def data() -> Path:
     if not folder:
         pytest.skip("COINHAZE_DATA is not set: no real ledgers to test on")
     return Path(folder)
+
+
+@pytest.fixture(autouse=True)
+def _no_secrets_of_other_tests(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Passwords that one test gave must not be hidden in the messages another one reads."""
+    monkeypatch.setattr(errors, "_secrets", set(errors._secrets))
 
 
 @pytest.hookimpl(wrapper=True)

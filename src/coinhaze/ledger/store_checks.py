@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from hashlib import sha256
 
 import numpy as np
 import pyarrow as pa
@@ -33,7 +32,7 @@ from coinhaze.ledger.completeness import (
     not_checkable,
     outcome,
 )
-from coinhaze.ledger.readers.wire import id_text
+from coinhaze.ledger.readers.wire import Malformed, id_text, merkle_root
 from coinhaze.ledger.store import Store
 from coinhaze.ledger.store_rows import StatedTransactions
 from coinhaze.ledger.text import text_buffers
@@ -51,11 +50,15 @@ AT_ONCE = 100_000  # transactions
 
 
 def coin_completeness(
-    store: Store, window: Window = ALL, transactions: tuple[Check, Check] | None = None
+    store: Store,
+    window: Window = ALL,
+    transactions: tuple[Check, Check] | None = None,
+    ids: pa.StringArray | None = None,
 ) -> Completeness:
     """Check a window of a store of coins.
 
-    What transactions say of themselves need not be compared again where `compare_transactions` did.
+    What transactions say of themselves need not be compared again where `compare_transactions` did,
+    and their ids, sorted by height and index, need not be read again where a ledger has them.
     """
     counts = _counts(store, window)
     if not len(counts.height):
@@ -67,7 +70,7 @@ def coin_completeness(
         counts, whole=bool(formats) and formats <= WHOLE_BLOCKS, ends=ends, stated=stated
     )
     heights, coinbases, indexes, numbers = found.checks
-    merkle, lacking = _merkle(store, counts)
+    merkle, lacking = _merkle(store, counts, ids)
     checks = (
         heights,
         _links(store, window.inside()),
@@ -275,7 +278,9 @@ def _stretches(counts: BlockCounts) -> Iterator[tuple[int, int]]:
         yield int(counts.height[first]), int(counts.height[after - 1])
 
 
-def _merkle(store: Store, counts: BlockCounts) -> tuple[Check, int | None]:
+def _merkle(
+    store: Store, counts: BlockCounts, ids: pa.StringArray | None
+) -> tuple[Check, int | None]:
     """Compute the roots of all blocks that give theirs, and the lowest height that differs."""
     if not store.has_statements:
         return not_checkable(MERKLE, OLD_STORE), None
@@ -293,8 +298,11 @@ def _merkle(store: Store, counts: BlockCounts) -> tuple[Check, int | None]:
     if not known:
         return not_checkable(MERKLE, NO_ORDER), None
     wrong: list[tuple[int, str]] = []
-    for height, ids in _ids_by_block(store, counts, known):
-        root = id_text(_root(ids))
+    for height, listed in _ids_by_block(store, counts, known, ids):
+        try:
+            root = id_text(merkle_root(listed))
+        except Malformed as bad:
+            raise InputError(f"{store.path}: height {height}: {bad}") from None
         if root != roots[height]:
             wrong.append((height, root))
     lowest = wrong[0][0] if wrong else None
@@ -309,37 +317,32 @@ def _merkle(store: Store, counts: BlockCounts) -> tuple[Check, int | None]:
 
 
 def _ids_by_block(
-    store: Store, counts: BlockCounts, known: set[int]
-) -> Iterator[tuple[int, bytes]]:
-    """Give the ids of the transactions of each block, in order."""
+    store: Store, counts: BlockCounts, known: set[int], ids: pa.StringArray | None
+) -> Iterator[tuple[int, list[bytes]]]:
+    """Give the ids of the transactions of each block, in order, as they are hashed."""
+    row = 0
     for low, high in _stretches(counts):
-        found = store.table(
-            f"SELECT height, txid FROM transactions WHERE height BETWEEN {low} AND {high} "
-            "ORDER BY height, position"
-        )
-        heights = _ints(found["height"])
-        offsets, letters = text_buffers(found["txid"].combine_chunks())
+        here = (low <= counts.height) & (counts.height <= high)
+        heights, numbers = counts.height[here].tolist(), counts.transactions[here].tolist()
+        if ids is None:
+            query = f"SELECT txid FROM transactions WHERE height BETWEEN {low} AND {high} "
+            column = store.table(query + "ORDER BY height, position")["txid"].combine_chunks()
+        else:
+            column, row = ids.slice(row, sum(numbers)), row + sum(numbers)
+        offsets, letters = text_buffers(column)
         try:
             octets = bytes.fromhex(letters[offsets[0] : offsets[-1]].tobytes().decode("ascii"))
         except ValueError:
             octets = b""
-        if len(octets) != 32 * len(heights):
+        if len(octets) != 32 * len(column):
             raise InputError(f"{store.path}: ids between heights {low} and {high} are not hashes")
-        ids = np.frombuffer(octets, np.uint8).reshape(-1, 32)[:, ::-1].tobytes()
-        starts = np.flatnonzero(np.diff(heights, prepend=-1)).tolist()
-        for first, after in zip(starts, [*starts[1:], len(heights)], strict=True):
-            if int(heights[first]) in known:
-                yield int(heights[first]), ids[32 * first : 32 * after]
-
-
-def _root(ids: bytes) -> bytes:
-    """Give the root over ids of 32 bytes each; a store has no id twice, as `merkle_root` fears."""
-    row = ids
-    while len(row) > 32:
-        row += row[-32:] if len(row) % 64 else b""
-        pairs = range(0, len(row), 64)
-        row = b"".join([sha256(sha256(row[k : k + 64]).digest()).digest() for k in pairs])
-    return row
+        hashed = np.frombuffer(octets, np.uint8).reshape(-1, 32)[:, ::-1].tobytes()
+        at = 0
+        for height, number in zip(heights, numbers, strict=True):
+            end = at + 32 * number
+            if height in known:
+                yield height, [hashed[k : k + 32] for k in range(at, end, 32)]
+            at = end
 
 
 def _block_heights(

@@ -43,20 +43,22 @@ _HALF, _LOW = np.uint64(32), np.uint64(0xFFFFFFFF)
 def coin_ledger(store: Store, window: Window, *, complete: bool = False) -> CoinLedger:
     """Give the ledger of a window; in a `complete` one an earlier coin is an error."""
     with store.scanning():
-        tables, stated = _coin_tables(store, window)
+        tables, order, stated = _coin_tables(store, window)
     # What streaming took is given back before the checks take theirs.
     pa.default_memory_pool().release_unused()
     ledger = CoinLedger.from_columns(tables, complete=complete)
     checks = None if stated is None else compare_transactions(ledger, stated)
-    return replace(ledger, completeness=coin_completeness(store, window, checks))
+    ids = ledger.txids.take(pa.array(order))
+    return replace(ledger, completeness=coin_completeness(store, window, checks, ids))
 
 
 def _coin_tables(
     store: Store, window: Window
-) -> tuple[dict[str, pa.Table], StatedTransactions | None]:
+) -> tuple[dict[str, pa.Table], Ints, StatedTransactions | None]:
     """Number rows: earlier transactions and coins first, then the window's own.
 
-    Also give what sources say of the window's transactions, by these numbers.
+    Also give the numbers of the window's transactions as sources order them, and what these say of
+    them, by these numbers.
     """
     made, owners = read_transactions(store, window), Names()
     stated = read_stated(store, made)
@@ -65,8 +67,9 @@ def _coin_tables(
     earlier, n_old, n_coins = spent.earlier, len(spent.earlier.txids), len(spent.earlier.tx)
     flows = _flows(store, made, spent.place, n_old)
     rings = _rings(store, made, outputs, spent.place, (n_old, n_coins))
+    order = n_old + spent.place
     if stated is not None:
-        stated = replace(stated, tx=n_old + spent.place[stated.tx])
+        stated = replace(stated, tx=order[stated.tx])
     inputs = pa.table(
         {"tx": n_old + spent.inputs.tx, "output": _rows_spent(store, made, spent, outputs)}
     )
@@ -91,7 +94,7 @@ def _coin_tables(
         "pool_flows": flows,
         "rings": rings,
     }
-    return tables, stated
+    return tables, order, stated
 
 
 @dataclass(frozen=True, eq=False)
