@@ -9,6 +9,15 @@ import pytest
 from coinhaze import errors
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Let the answers of tests/golden be stored again."""
+    parser.addoption(
+        "--rewrite-golden",
+        choices=["words", "all"],
+        help="store answers anew: where only words changed, or all",
+    )
+
+
 @pytest.fixture
 def data() -> Path:
     """The folder of real ledgers, named by COINHAZE_DATA."""
