@@ -25,12 +25,12 @@ import numpy as np
 import coinhaze
 from benchmarks.acyclic_kernels import push_back
 from coinhaze import AbsorbingChain, absorbing_chain, transaction_graph
-from coinhaze.ledger.amounts import Floats, Ints
+from coinhaze.amounts import Floats, Ints
 from coinhaze.simulate import simulate_week
-from coinhaze.solve.asked import Asked
-from coinhaze.solve.exact_cost import sweep_cost
-from coinhaze.solve.fold import Folded, fold
-from coinhaze.solve.truncate import Over, Truncation, Try, narrowing, truncated
+from coinhaze.solve.exact.cost import sweep_cost
+from coinhaze.solve.query import Asked
+from coinhaze.solve.structure.lump import Folded, fold
+from coinhaze.solve.truncated.truncate import Over, Truncation, Try, narrowing, truncated
 
 NS_AN_ENTRY = 10.0  # measured: an entry of a list read, mixed and written
 

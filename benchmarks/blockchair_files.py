@@ -10,8 +10,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from coinhaze.amounts import Ints
 from coinhaze.ledger import CoinLedger
-from coinhaze.ledger.amounts import Ints
 
 OUTPUTS = """block_id transaction_hash index time value value_usd recipient type script_hex
 is_from_coinbase is_spendable"""

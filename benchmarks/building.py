@@ -21,9 +21,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from coinhaze.chain import absorbing_chain
 from coinhaze.graph import transaction_graph
 from coinhaze.ledger import CoinLedger, Ledger, read_folder, write_folder
+from coinhaze.observer import absorbing_chain
 from coinhaze.simulate import simulate_hubs, simulate_town, simulate_week
 from coinhaze.working_folder import python_command, python_environment
 

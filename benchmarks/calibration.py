@@ -18,8 +18,8 @@ import numpy as np
 
 from benchmarks.walks import estimate
 from coinhaze import AbsorbingChain, absorbing_chain, score, transaction_graph
+from coinhaze.amounts import Floats
 from coinhaze.ledger import CoinLedger, Ledger
-from coinhaze.ledger.amounts import Floats
 from coinhaze.simulate import simulate_week
 
 FIGURES = (

@@ -9,10 +9,10 @@ import argparse
 
 import numpy as np
 
-from coinhaze.apps.churn import churn, churn_apart
-from coinhaze.chain.decoys import AgeShare, decoy_posterior
-from coinhaze.ledger.amounts import Floats
-from coinhaze.measure.rings import ring_sizes
+from coinhaze.amounts import Floats
+from coinhaze.lab.churn import churn, churn_apart
+from coinhaze.measures.comparators.rings import ring_sizes
+from coinhaze.observer.decoys import AgeShare, decoy_posterior
 from coinhaze.simulate.rings import ring_economy
 
 HOPS, WAIT = 8, 60

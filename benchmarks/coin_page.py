@@ -21,7 +21,7 @@ import pyarrow as pa
 
 import coinhaze
 from coinhaze import AbsorbingChain, CoinLedger, Scores, absorbing_chain, transaction_graph
-from coinhaze.ledger.amounts import Floats, Ints
+from coinhaze.amounts import Floats, Ints
 from coinhaze.simulate import simulate_week
 from coinhaze.web.asks import CoinAsk, Settings, TableAsk, WhatIfAsk
 from coinhaze.web.desk import Desk

@@ -23,15 +23,16 @@ import numpy as np
 import pyarrow as pa
 
 from benchmarks.blockchair_files import write_blockchair
-from coinhaze.ledger import CoinLedger, store_coins
+from coinhaze.formats.bitcoin_raw.wire import id_text, merkle_root
+from coinhaze.formats.blockchair import bitcoin as blockchair
+from coinhaze.ledger import CoinLedger
 from coinhaze.ledger.batches import STATEMENTS, Batch, table_of
 from coinhaze.ledger.completeness import Completeness
-from coinhaze.ledger.ingest import ingest
-from coinhaze.ledger.readers import blockchair
-from coinhaze.ledger.readers.wire import id_text, merkle_root
-from coinhaze.ledger.store import Store
-from coinhaze.ledger.stored import read_store
 from coinhaze.simulate import simulate_week
+from coinhaze.store import coins as store_coins
+from coinhaze.store.ingest import ingest
+from coinhaze.store.read import read_store
+from coinhaze.store.store import Store
 
 
 def _without_statements(batches: Callable[[Path], object]) -> Callable[[Path], object]:

@@ -14,9 +14,9 @@ from functools import partial
 import numpy as np
 
 import coinhaze
+from coinhaze.amounts import Floats
 from coinhaze.ledger import CoinLedger
-from coinhaze.ledger.amounts import Floats
-from coinhaze.measure.comparators import COMPARATORS, compare_measures
+from coinhaze.measures.comparators.registry import COMPARATORS, compare_measures
 from coinhaze.simulate import simulate_week
 
 # Transaction by transaction, some seconds each: timed on ledgers so many times smaller.

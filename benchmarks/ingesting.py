@@ -19,14 +19,14 @@ import pyarrow as pa
 from benchmarks.apart import Run, run_apart
 from benchmarks.blockchair_files import write_blockchair
 from benchmarks.stored_scores import compare_scores
+from coinhaze.formats.registry import FORMATS, reader_of
 from coinhaze.ledger import CoinLedger
-from coinhaze.ledger.formats import FORMATS, reader_of
-from coinhaze.ledger.ingest import ingest
-from coinhaze.ledger.store import Store
-from coinhaze.ledger.stored import read_store
 from coinhaze.ledger.text import repeated_row
 from coinhaze.ledger.window import ALL, Window
 from coinhaze.simulate import simulate_week
+from coinhaze.store.ingest import ingest
+from coinhaze.store.read import read_store
+from coinhaze.store.store import Store
 
 
 def _write(size: float, folder: Path) -> None:

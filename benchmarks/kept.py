@@ -20,12 +20,12 @@ from typing import Any
 import numpy as np
 
 from benchmarks.apart import run_apart
+from coinhaze.cache.layers import Keeper
+from coinhaze.cache.place import homes_of
 from coinhaze.ledger import write_folder
 from coinhaze.simulate import simulate_week
-from coinhaze.solve.kept import Keeper
-from coinhaze.solve.kept_place import homes_of
-from coinhaze.solve.local import local_row
-from coinhaze.solve.workers import in_words
+from coinhaze.solve.local.row import local_row
+from coinhaze.solve.pool.limits import in_words
 
 NEARLY: dict[str, Any] = {"accuracy": 0.1, "over": "mean"}
 

@@ -19,9 +19,9 @@ import numpy as np
 
 import coinhaze
 from coinhaze import AbsorbingChain, CoinhazeError, absorbing_chain, transaction_graph
-from coinhaze.ledger.amounts import Floats, Ints
+from coinhaze.amounts import Floats, Ints
 from coinhaze.simulate import simulate_town, simulate_week
-from coinhaze.solve.local import LocalSolver, local_row
+from coinhaze.solve.local.row import LocalSolver, local_row
 
 QUANTILES = (0.25, 0.5, 0.75, 0.95, 0.99, 1.0)
 

@@ -11,8 +11,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from coinhaze.ledger.readers.bitcoin_blocks import batches
-from coinhaze.ledger.readers.packed import open_plain
+from coinhaze.formats.bitcoin_raw.blocks import batches
+from coinhaze.formats.compression import open_plain
 
 
 def main(path: Path, *, times: int = 5) -> float:

@@ -21,7 +21,7 @@ from urllib.parse import quote
 import numpy as np
 
 from benchmarks.served import Served, serving
-from coinhaze.ledger.folder import write_folder
+from coinhaze.ledger.parquet import write_folder
 from coinhaze.simulate import simulate_week
 
 CONNECTIONS, COINS = 8, 50

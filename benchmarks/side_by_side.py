@@ -24,10 +24,10 @@ import coinhaze
 from benchmarks.apart import Run, run_apart
 from benchmarks.published import cost_of_series
 from coinhaze import AbsorbingChain, Scores, absorbing_chain, transaction_graph
-from coinhaze.ledger.amounts import Floats, Ints
+from coinhaze.amounts import Floats, Ints
 from coinhaze.simulate import simulate_week
 from coinhaze.simulate.zcash import zcash_history
-from coinhaze.solve.asked import Asked
+from coinhaze.solve.query import Asked
 
 SAMPLE = 200
 

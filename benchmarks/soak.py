@@ -25,7 +25,7 @@ from urllib.parse import quote
 import httpx2
 
 from benchmarks.served import Served, serving
-from coinhaze.ledger.folder import write_folder
+from coinhaze.ledger.parquet import write_folder
 from coinhaze.simulate import simulate_week
 
 CLIENTS = 4

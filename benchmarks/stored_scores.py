@@ -22,9 +22,9 @@ import pyarrow.parquet as pq
 import coinhaze
 from benchmarks.apart import run_apart
 from coinhaze.ledger import CoinLedger
-from coinhaze.ledger.store import Store
-from coinhaze.ledger.stored import read_store
 from coinhaze.simulate import simulate_week
+from coinhaze.store.read import read_store
+from coinhaze.store.store import Store
 
 WIDTH = 0.1  # mean bits of an interval
 

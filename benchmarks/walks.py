@@ -11,7 +11,7 @@ import numpy as np
 
 from benchmarks.walks_kernels import walk_back
 from coinhaze import AbsorbingChain
-from coinhaze.ledger.amounts import Floats, Ints
+from coinhaze.amounts import Floats, Ints
 
 
 def estimate(

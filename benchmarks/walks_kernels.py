@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit, prange
 
-from coinhaze.solve.sketch_kernels import mix
+from coinhaze.solve.sketch.kernels import mix
 
 _WEYL = np.uint64(0x9E3779B97F4A7C15)
 

@@ -22,11 +22,11 @@ import numpy as np
 
 import coinhaze
 from coinhaze import CoinLedger, absorbing_chain, transaction_graph
-from coinhaze.graph.coinjoins import CoinJoin, coinjoin_kinds
-from coinhaze.ledger.amounts import Bools, Floats
-from coinhaze.measure.comparators import compare_measures
-from coinhaze.measure.correlation import spearman
-from coinhaze.measure.entropy import shannon
+from coinhaze.amounts import Bools, Floats
+from coinhaze.graph.clusters.coinjoins import CoinJoin, coinjoin_kinds
+from coinhaze.measures.comparators.registry import compare_measures
+from coinhaze.measures.correlation import spearman
+from coinhaze.measures.entropy import shannon
 
 WASABI_2 = "Wasabi 2's own"
 MEASURES = ("k-anonymity", "wasabi", "boltzmann")

@@ -6,8 +6,8 @@ import argparse
 import tempfile
 from pathlib import Path
 
-from coinhaze.apps.lab import SEEDS, lab_all
-from coinhaze.apps.lab_report import lab_grids, save_lab
+from coinhaze.lab.lab import SEEDS, lab_all
+from coinhaze.lab.report import lab_grids, save_lab
 from coinhaze.report.files import write_whole
 
 

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import coinhaze
-from coinhaze.apps.sensitivity import Sensitivity, sensitivity
 from coinhaze.ledger import Ledger
-from coinhaze.report.sensitivity import save_sensitivity
+from coinhaze.robustness.sensitivity import Sensitivity, sensitivity
+from coinhaze.robustness.sensitivity_report import save_sensitivity
 from coinhaze.simulate import simulate_week
 
 DOCS = Path(__file__).parents[1]

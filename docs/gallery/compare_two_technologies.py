@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import argparse
 
-from coinhaze.apps.lab import Point, lab
-from coinhaze.measure.bands import paired_band, unpaired_band
+from coinhaze.lab.lab import Point, lab
+from coinhaze.measures.bands import paired_band, unpaired_band
 
 SHARE = 0.25  # of people adopt
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from coinhaze.apps.compare import score_ledgers
-from coinhaze.apps.compare_report import write_manifest, write_report
-from coinhaze.apps.compared import Compared
+from coinhaze.compare.ledgers import Compared
+from coinhaze.compare.report import write_manifest, write_report
+from coinhaze.compare.run import score_ledgers
 from coinhaze.report.score_files import read_score_file
 
 

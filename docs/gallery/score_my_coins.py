@@ -8,10 +8,10 @@ from __future__ import annotations
 import argparse
 
 import coinhaze
-from coinhaze.apps.holdings import find_coin
-from coinhaze.apps.suggestion import suggest_coins
-from coinhaze.apps.wallet import weigh_wallet
 from coinhaze.simulate import simulate_town
+from coinhaze.wallet.holdings import find_coin
+from coinhaze.wallet.suggestion import suggest_coins
+from coinhaze.wallet.wallet import weigh_wallet
 
 
 def main() -> None:

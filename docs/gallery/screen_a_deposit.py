@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 import coinhaze
-from coinhaze.apps.screen import screen
+from coinhaze.screening.screen import screen
 
 # Somebody's money passes a shop and a friend before it is deposited.
 PAID = [

@@ -13,14 +13,15 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from coinhaze.chain import AbsorbingChain, absorbing_chain
-    from coinhaze.chain.coinjoin_links import coinjoin_links
-    from coinhaze.chain.link_matrix import link_matrix
+    from coinhaze.coinjoin.link_matrix import link_matrix
     from coinhaze.errors import CoinhazeError
     from coinhaze.graph import TransactionGraph, transaction_graph
-    from coinhaze.ledger import AccountLedger, CoinLedger, read
-    from coinhaze.measure import Origins, Scores, Taint
-    from coinhaze.measure.comparators import compare_measures
+    from coinhaze.ledger import AccountLedger, CoinLedger
+    from coinhaze.measures import Origins, Scores, Taint
+    from coinhaze.measures.comparators.registry import compare_measures
+    from coinhaze.observer import AbsorbingChain, absorbing_chain
+    from coinhaze.observer.coinjoin_links import coinjoin_links
+    from coinhaze.readers import read
     from coinhaze.solve import (
         Parcels,
         Plan,
@@ -65,25 +66,25 @@ __all__ = [
 
 # Names are imported when first used, so that light commands start without numpy and numba.
 _HOME = {
-    "AbsorbingChain": "chain",
+    "AbsorbingChain": "observer",
     "AccountLedger": "ledger",
     "CoinLedger": "ledger",
     "CoinhazeError": "errors",
-    "Origins": "measure",
+    "Origins": "measures",
     "Parcels": "solve",
     "Plan": "solve",
-    "Scores": "measure",
-    "Taint": "measure",
+    "Scores": "measures",
+    "Taint": "measures",
     "TransactionGraph": "graph",
-    "absorbing_chain": "chain",
-    "coinjoin_links": "chain.coinjoin_links",
-    "compare_measures": "measure.comparators",
+    "absorbing_chain": "observer",
+    "coinjoin_links": "observer.coinjoin_links",
+    "compare_measures": "measures.comparators.registry",
     "eliminate": "solve",
-    "link_matrix": "chain.link_matrix",
+    "link_matrix": "coinjoin.link_matrix",
     "origins": "solve",
     "parcels": "solve",
     "plan": "solve",
-    "read": "ledger",
+    "read": "readers",
     "score": "solve",
     "series": "solve",
     "sweep": "solve",

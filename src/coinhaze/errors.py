@@ -24,7 +24,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from coinhaze.measure.scores import Scores
+    from coinhaze.measures.scores import Scores
 
 # What no message may show: passwords and keys of the nodes this process talks to.
 _secrets: set[str] = set()

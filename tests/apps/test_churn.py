@@ -7,8 +7,8 @@ import math
 import pytest
 
 import vectors
-from coinhaze.apps.churn import churn, churn_apart
 from coinhaze.errors import UsageError
+from coinhaze.lab.churn import churn, churn_apart
 from coinhaze.ledger import CoinLedger
 from coinhaze.simulate.rings import ring_economy
 

@@ -11,12 +11,12 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from coinhaze.apps.compare import CONVENTIONS, Asking, growth_beside, score_ledgers
-from coinhaze.apps.compare_report import MANIFEST, write_manifest, write_report
-from coinhaze.apps.compared import Compared, Week, all_weeks, check_names, compared_of
+from coinhaze.compare.ledgers import Compared, Week, all_weeks, check_names, compared_of
+from coinhaze.compare.report import MANIFEST, write_manifest, write_report
+from coinhaze.compare.rows import comparison_rows, row_of
+from coinhaze.compare.run import CONVENTIONS, Asking, growth_beside, score_ledgers
 from coinhaze.errors import InputError, UsageError
 from coinhaze.ledger import AccountLedger, Ledger, write_folder
-from coinhaze.report.comparison_rows import comparison_rows, row_of
 from coinhaze.report.score_files import ScoreFile, read_score_file
 from coinhaze.simulate.rings import ring_economy
 from vectors import coins

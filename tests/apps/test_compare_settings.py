@@ -12,16 +12,16 @@ import numpy as np
 import pytest
 
 import coinhaze
-from coinhaze.apps import compare_row
-from coinhaze.apps.compare import Asking, score_ledgers
-from coinhaze.apps.compare_report import MANIFEST, with_added, write_manifest, write_report
-from coinhaze.apps.compare_settings import command_of, problems_of
-from coinhaze.apps.compared import Compared
+from coinhaze.compare import row as compare_row
+from coinhaze.compare.ledgers import Compared
+from coinhaze.compare.report import MANIFEST, with_added, write_manifest, write_report
+from coinhaze.compare.rows import row_of
+from coinhaze.compare.run import Asking, score_ledgers
+from coinhaze.compare.settings import command_of, problems_of
 from coinhaze.errors import CoinhazeError, InputError, UsageError
 from coinhaze.ledger import AccountLedger, write_folder
-from coinhaze.measure import Scores
-from coinhaze.measure.scores import not_reached
-from coinhaze.report.comparison_rows import row_of
+from coinhaze.measures import Scores
+from coinhaze.measures.scores import not_reached
 from coinhaze.report.score_files import ScoreFile, read_score_file
 from ledger.made_stores import Chain
 from vectors import coins

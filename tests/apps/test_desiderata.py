@@ -3,8 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from coinhaze.apps.approaches import APPROACHES
-from coinhaze.apps.desiderata import PAPER, WISHES, Finding, try_approaches
+from coinhaze.desiderata.approaches import APPROACHES
+from coinhaze.desiderata.cases import PAPER, WISHES, Finding, try_approaches
 from coinhaze.errors import UsageError
 from coinhaze.simulate import small_worlds
 from coinhaze.simulate.small_worlds import COIN_WORLDS, RING_WORLDS, UNIT, World
@@ -25,8 +25,8 @@ def test_the_walks_own_measures_do_all_six(
 
 
 def test_every_comparator_we_have_is_tried(found: dict[tuple[str, str], Finding]) -> None:
-    from coinhaze.measure.comparators import COMPARATORS
-    from coinhaze.solve.taint import POLICIES
+    from coinhaze.measures.comparators.registry import COMPARATORS
+    from coinhaze.solve.lots.taint import POLICIES
 
     assert {*COMPARATORS, *POLICIES, "bits"} <= {approach for approach, _ in found}
     assert set(PAPER) <= set(APPROACHES)

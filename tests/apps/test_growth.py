@@ -12,9 +12,9 @@ import pytest
 import coinhaze
 import twin
 import vectors
-from coinhaze.apps.forward import Forward
-from coinhaze.apps.growth import QUANTILES, growth, weighted_quantiles
 from coinhaze.errors import InputError, UsageError
+from coinhaze.growth.forward import Forward
+from coinhaze.growth.growth import QUANTILES, growth, weighted_quantiles
 from coinhaze.simulate import simulate_town, simulate_week
 from coinhaze.simulate.rings import ring_economy
 

@@ -3,12 +3,12 @@ from __future__ import annotations
 import pytest
 
 import coinhaze
-from coinhaze.apps.combine import Purse
-from coinhaze.apps.holdings import find_coins
 from coinhaze.errors import InputError, UsageError
+from coinhaze.formats.lists.coins import Listed
 from coinhaze.graph import TransactionGraph
 from coinhaze.ledger import CoinLedger
-from coinhaze.ledger.readers.coin_list import Listed
+from coinhaze.wallet.combine import Purse
+from coinhaze.wallet.holdings import find_coins
 
 FIRST = "1A1zP1eP5QGefi2DMPTfTL5SLmv7DivfNa"
 OTHER = "bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4"

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 from coinhaze import cli
-from coinhaze.apps.lab import Sweep, lab, lab_all
-from coinhaze.apps.lab_report import lab_grids, lab_provenance, lab_table, write_lab
 from coinhaze.errors import UsageError
-from coinhaze.measure.bands import unpaired_band
+from coinhaze.lab.lab import Sweep, lab, lab_all
+from coinhaze.lab.report import lab_grids, lab_provenance, lab_table, write_lab
+from coinhaze.measures.bands import unpaired_band
 from coinhaze.simulate.intents import draw_intents
 from coinhaze.simulate.technologies import TECHNOLOGIES
 

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import coinhaze
-from coinhaze.apps.gains import bits_gained
-from coinhaze.apps.robustness import Robustness, _Study, robustness
 from coinhaze.errors import InputError, UsageError
+from coinhaze.robustness.gains import bits_gained
+from coinhaze.robustness.robustness import Robustness, _Study, robustness
 from coinhaze.simulate import simulate_town
 
 TOWN = simulate_town(transactions=120, people=20, seed=3)
@@ -60,7 +60,7 @@ def test_gains_are_what_solving_anew_says(name: str) -> None:
 
 def worlds(found: Robustness, ledger: Any, settings: dict[str, Any]) -> dict[str, Any]:
     """Draw the same world again, to look into it."""
-    from coinhaze.apps.robustness import _world
+    from coinhaze.robustness.robustness import _world
 
     graph = coinhaze.transaction_graph(ledger, **settings)
     count, links = _world(_Study(graph, {}, {}, None), None, np.random.default_rng(1), 12)

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import coinhaze
-from coinhaze.apps.screen import Screening, screen
 from coinhaze.errors import InputError, UnknownName, UsageError
+from coinhaze.screening.screen import Screening, screen
 from properties import strategies
 
 ALL = ("haircut", "poison", "fifo", "lifo", "tiho")

@@ -5,9 +5,9 @@ import pytest
 
 import coinhaze
 from coinhaze import AccountLedger, CoinLedger
-from coinhaze.apps.sensitivity import Choice, choices_for, sensitivity
-from coinhaze.ledger.stretch import last_part
-from coinhaze.report.sensitivity import plot_sensitivity, sensitivity_table
+from coinhaze.ledger.tail import last_part
+from coinhaze.robustness.sensitivity import Choice, choices_for, sensitivity
+from coinhaze.robustness.sensitivity_report import plot_sensitivity, sensitivity_table
 from coinhaze.simulate import simulate_town, simulate_week
 from coinhaze.simulate.small_worlds import random_coins
 

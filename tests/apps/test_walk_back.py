@@ -10,16 +10,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import coinhaze
-from coinhaze.apps.holdings import UnknownCoin, find_coins
-from coinhaze.apps.walk_back import in_order, walk_back
-from coinhaze.apps.wallet import weigh_wallet
-from coinhaze.apps.wallet_report import WalletReport
 from coinhaze.errors import InputError, UnknownName, UsageError
+from coinhaze.formats.lists.coins import Listed
 from coinhaze.ledger import CoinLedger
 from coinhaze.ledger.coins import Input, Output, Transaction
-from coinhaze.ledger.readers.coin_list import Listed
-from coinhaze.measure.beyond import bits_beyond
-from coinhaze.solve.mixing import mix
+from coinhaze.measures.beyond import bits_beyond
+from coinhaze.solve.local.mixing import mix
+from coinhaze.wallet.holdings import UnknownCoin, find_coins
+from coinhaze.wallet.report import WalletReport
+from coinhaze.wallet.walk_back import in_order, walk_back
+from coinhaze.wallet.wallet import weigh_wallet
 
 Records = list[dict[str, Any]]
 

@@ -14,18 +14,18 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import coinhaze
-from coinhaze.apps import suggestion
-from coinhaze.apps.exposed import exposed_chain
-from coinhaze.apps.holdings import Coin, find_coin
-from coinhaze.apps.origin_words import origin_words
-from coinhaze.apps.proposal import named_coins, propose
-from coinhaze.apps.suggestion import TIE, suggest_coins
-from coinhaze.apps.wallet import MOST_PAIRED, Wallet, weigh_wallet
-from coinhaze.apps.wallet_report import WalletReport
 from coinhaze.errors import InputError, UnknownName, UsageError
 from coinhaze.graph import TransactionGraph
 from coinhaze.ledger import CoinLedger
 from coinhaze.ledger.coins import Transaction
+from coinhaze.wallet import suggestion
+from coinhaze.wallet.exposed import exposed_chain
+from coinhaze.wallet.holdings import Coin, find_coin
+from coinhaze.wallet.origin_words import origin_words
+from coinhaze.wallet.proposal import named_coins, propose
+from coinhaze.wallet.report import WalletReport
+from coinhaze.wallet.suggestion import TIE, suggest_coins
+from coinhaze.wallet.wallet import MOST_PAIRED, Wallet, weigh_wallet
 from properties import strategies
 
 Records = list[dict[str, Any]]

@@ -13,13 +13,13 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import coinhaze
-from coinhaze.apps.holdings import UnknownCoin
-from coinhaze.apps.what_if import what_if
-from coinhaze.chain import AbsorbingChain
 from coinhaze.errors import InputError, UsageError
 from coinhaze.graph import TransactionGraph
 from coinhaze.ledger import CoinLedger
 from coinhaze.ledger.coins import Input, Output, Transaction
+from coinhaze.observer import AbsorbingChain
+from coinhaze.wallet.holdings import UnknownCoin
+from coinhaze.wallet.what_if import what_if
 from properties import strategies
 
 Records = list[dict[str, Any]]

@@ -9,8 +9,8 @@ import pytest
 
 import coinhaze
 from coinhaze import CoinLedger, absorbing_chain, transaction_graph
-from coinhaze.chain.coinjoin_links import coinjoin_links
 from coinhaze.errors import UnknownName, UsageError
+from coinhaze.observer.coinjoin_links import coinjoin_links
 
 
 def spent(name: str, value: int) -> dict[str, Any]:

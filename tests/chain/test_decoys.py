@@ -10,7 +10,10 @@ import scipy.integrate
 import scipy.stats
 
 import coinhaze
-from coinhaze.chain.decoys import (
+from coinhaze.errors import InputError, LedgerError, UsageError
+from coinhaze.ledger import CoinLedger
+from coinhaze.measures.comparators.rings import ring_sizes
+from coinhaze.observer.decoys import (
     MONERO,
     Wallet,
     decoy_posterior,
@@ -18,9 +21,6 @@ from coinhaze.chain.decoys import (
     ring_starts,
     with_decoy_posterior,
 )
-from coinhaze.errors import InputError, LedgerError, UsageError
-from coinhaze.ledger import CoinLedger
-from coinhaze.measure.rings import ring_sizes
 from coinhaze.simulate.rings import RingEconomy, ring_economy
 
 HOUR = 3600.0

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 import vectors
 from chain.interpretations_twin import links_and_shares
-from coinhaze.chain import blocks, interpretations
-from coinhaze.chain.link_matrix import intra_fees, link_matrix
-from coinhaze.chain.perfect_coinjoin import closest_perfect, perfect_coinjoin
-from coinhaze.chain.too_large import most_interpretations
+from coinhaze.coinjoin import blocks, interpretations
+from coinhaze.coinjoin.link_matrix import intra_fees, link_matrix
+from coinhaze.coinjoin.perfect import closest_perfect, perfect_coinjoin
+from coinhaze.coinjoin.too_large import most_interpretations
 from coinhaze.errors import InputError, ResourceError, UsageError
 
 CASES: list[dict[str, Any]] = vectors.load("related")["boltzmann"]
@@ -110,7 +110,7 @@ def test_scaling_all_amounts_changes_nothing(
 def test_both_ways_to_find_blocks_count_the_same(
     lookup: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from coinhaze.chain import link_matrix_kernels as kernels
+    from coinhaze.coinjoin import link_matrix_kernels as kernels
 
     for name in ("count_down", "count_up"):
         monkeypatch.setattr(interpretations, name, getattr(kernels, name).py_func)

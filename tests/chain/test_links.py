@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 import coinhaze
-from coinhaze.chain import absorbing_chain
 from coinhaze.errors import InputError, LedgerError
+from coinhaze.formats.lists.knowledge import read_gas_prices, read_links
 from coinhaze.graph import transaction_graph
 from coinhaze.ledger.links import Link
-from coinhaze.ledger.readers.knowledge import read_gas_prices, read_links
+from coinhaze.observer import absorbing_chain
 
 
 def mixed() -> coinhaze.AccountLedger:

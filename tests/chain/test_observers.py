@@ -9,8 +9,8 @@ import scipy.sparse
 
 import coinhaze
 from coinhaze import AccountLedger, CoinLedger, absorbing_chain, transaction_graph
-from coinhaze.chain.policies import poison
 from coinhaze.errors import InputError, PolicyError, UnknownName, UsageError
+from coinhaze.observer.policies import poison
 from vectors import accounts, coins
 
 

@@ -10,18 +10,13 @@ from typing import Any
 import pytest
 
 import coinhaze
-from coinhaze.chain.round_trips import (
-    Crossing,
-    crossings_of,
-    find_round_trips,
-    round_trip_links,
-)
 from coinhaze.errors import UsageError
 from coinhaze.ledger import CoinLedger
 from coinhaze.ledger.coins import POOLS
-from coinhaze.ledger.ingest import ingest
-from coinhaze.ledger.store import Store
+from coinhaze.observer.round_trips import Crossing, crossings_of, find_round_trips, round_trip_links
 from coinhaze.simulate.zcash import zcash_week
+from coinhaze.store.ingest import ingest
+from coinhaze.store.store import Store
 
 FEE = 1_000
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from coinhaze.apps import compare_row
-from coinhaze.measure import Scores
-from coinhaze.measure.scores import not_reached
+from coinhaze.compare import row as compare_row
+from coinhaze.measures import Scores
+from coinhaze.measures.scores import not_reached
 from ledger.made_stores import Chain
 
 Run = Callable[..., tuple[int, str, str]]

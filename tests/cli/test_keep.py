@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from coinhaze.solve.kept import Keeper
+from coinhaze.cache.layers import Keeper
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -86,7 +86,7 @@ def test_a_disk_that_fills_up_still_shows_the_scores(
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("coinhaze.ledger.whole.os.fsync", full)
+    monkeypatch.setattr("coinhaze.ledger.atomic.os.fsync", full)
     code, out, err = run("score", transfers, "--keep")
     assert code == 6
     assert "scored, but not kept" in err

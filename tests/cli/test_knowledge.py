@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
-from coinhaze.graph.heuristics import NAMES
+from coinhaze.graph.clusters.heuristics import NAMES
 
 Run = Callable[..., tuple[int, str, str]]
 GAME = "from,to,amount\na,dice,5\nb,dice,8\ndice,c,8\ndice,d,5\n"

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from coinhaze import CoinLedger
 from coinhaze.cli import cli
 from coinhaze.errors import UsageError
-from coinhaze.ledger.folder import write_folder
+from coinhaze.ledger.parquet import write_folder
 
 
 @pytest.fixture

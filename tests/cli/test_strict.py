@@ -11,11 +11,11 @@ import pyarrow.csv
 import pytest
 
 import coinhaze
+from coinhaze.cache.layers import Keeper
 from coinhaze.errors import AccuracyError, LedgerError
 from coinhaze.ledger.completeness import Check, Completeness
 from coinhaze.solve import certify, score_or_reached
-from coinhaze.solve.choice import Method
-from coinhaze.solve.kept import Keeper
+from coinhaze.solve.planner import Method
 
 from .conftest import Run
 

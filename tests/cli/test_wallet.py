@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from coinhaze import CoinLedger
-from coinhaze.ledger.folder import write_folder
-from coinhaze.ledger.readers.networks import BITCOIN
-from coinhaze.ledger.readers.scripts import owners_of
+from coinhaze.formats.bitcoin_raw.networks import BITCOIN
+from coinhaze.formats.bitcoin_raw.scripts import owners_of
+from coinhaze.ledger.parquet import write_folder
 from ledger.readers.psbt_samples import record, transaction
 
 Run = Callable[..., tuple[int, str, str]]

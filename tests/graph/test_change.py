@@ -8,7 +8,7 @@ import pytest
 
 import coinhaze
 from coinhaze.errors import UsageError
-from coinhaze.graph.change import change_clusters, change_outputs
+from coinhaze.graph.clusters.change import change_clusters, change_outputs
 from coinhaze.ledger import CoinLedger
 
 KEY, KEY2, WITNESS = "1" + "a" * 33, "1" + "b" * 33, "bc1q" + "c" * 38

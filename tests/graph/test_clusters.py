@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 
 from coinhaze.graph import TransactionGraph, transaction_graph
-from coinhaze.graph.clusters import common_input_clusters
+from coinhaze.graph.clusters.merge import common_input_clusters
 from coinhaze.ledger import AccountLedger, CoinLedger
 from graph.tables import column, edges
 

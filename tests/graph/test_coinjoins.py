@@ -9,8 +9,8 @@ from collections.abc import Sequence
 import pytest
 
 from coinhaze.errors import UsageError
-from coinhaze.graph.clusters import common_input_clusters
-from coinhaze.graph.coinjoins import CoinJoin, coinjoin_kinds, split_amounts
+from coinhaze.graph.clusters.coinjoins import CoinJoin, coinjoin_kinds, split_amounts
+from coinhaze.graph.clusters.merge import common_input_clusters
 from coinhaze.ledger import CoinLedger
 
 

@@ -9,15 +9,15 @@ import pytest
 
 import coinhaze
 from coinhaze.errors import UnknownName, UsageError
-from coinhaze.graph.deposit_pools import (
+from coinhaze.graph.clusters.deposit_pools import (
     address_reuse_links,
     denomination_links,
     gas_price_links,
     short_pools,
 )
-from coinhaze.graph.heuristics import HEURISTICS, heuristic
-from coinhaze.graph.knowledge import find
-from coinhaze.graph.services import find_services, payout_links
+from coinhaze.graph.clusters.found import find
+from coinhaze.graph.clusters.heuristics import HEURISTICS, heuristic
+from coinhaze.graph.clusters.services import find_services, payout_links
 from coinhaze.ledger import AccountLedger, CoinLedger
 from coinhaze.ledger.links import Link
 

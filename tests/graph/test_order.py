@@ -2,8 +2,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from coinhaze.amounts import Ints
 from coinhaze.graph.order_kernels import group_rows, merge_pairs, sparse_rows
-from coinhaze.ledger.amounts import Ints
 
 PAIRS = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), max_size=60)
 

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coinhaze.graph.snapshots_kernels import carries, replay
+from coinhaze.graph.temporal_kernels import carries, replay
 from coinhaze.ledger import Amounts
 
 PARTIES = 5

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from coinhaze.ledger.batches import Batch, Rows, gather
-from coinhaze.ledger.store import Store
+from coinhaze.store.store import Store
 
 Made = Sequence[tuple[str, int]]  # coins: owner and value
 Spent = Sequence[tuple[str, int, int | None]]  # coins: maker, number, value if told

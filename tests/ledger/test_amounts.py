@@ -7,8 +7,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from coinhaze.amounts import LARGEST
 from coinhaze.ledger import Amounts
-from coinhaze.ledger.amounts import LARGEST
 
 EDGES = sorted(
     {

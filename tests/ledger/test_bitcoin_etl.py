@@ -13,7 +13,8 @@ import pytest
 
 from coinhaze.errors import CoinhazeError, InputError, LedgerError
 from coinhaze.graph import transaction_graph
-from coinhaze.ledger import CoinLedger, read
+from coinhaze.ledger import CoinLedger
+from coinhaze.readers import read
 
 GENESIS = "4a5e1e4baab89f3a32518a88c31bc87f618f76673e2cc77ab2127b7afdeda33b"
 TWICE = {

@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 
 import coinhaze
 from coinhaze.errors import LedgerError, UsageError
+from coinhaze.formats.bitcoin_raw.wire import id_text, merkle_root
 from coinhaze.graph.holes import from_holes
-from coinhaze.ledger import CoinLedger, read, write_folder
+from coinhaze.ledger import CoinLedger, write_folder
 from coinhaze.ledger.batches import STATEMENTS, Batch, Rows, gather
 from coinhaze.ledger.block_checks import BlockCounts, check_blocks, gaps
 from coinhaze.ledger.completeness import (
@@ -32,13 +33,13 @@ from coinhaze.ledger.completeness import (
     Check,
     Completeness,
 )
-from coinhaze.ledger.ingest import ingest
-from coinhaze.ledger.readers.wire import id_text, merkle_root
-from coinhaze.ledger.store import Store
-from coinhaze.ledger.store_checks import coin_completeness
-from coinhaze.ledger.stored import read_store
-from coinhaze.ledger.verify import verify
 from coinhaze.ledger.window import Window
+from coinhaze.readers import read
+from coinhaze.store.checks import coin_completeness
+from coinhaze.store.ingest import ingest
+from coinhaze.store.read import read_store
+from coinhaze.store.store import Store
+from coinhaze.store.verify import verify
 
 from .etl_chain import Record, five_blocks, name, write_blockchair, write_etl
 from .made_stores import Chain, stored

@@ -7,11 +7,12 @@ import re
 import pytest
 
 from coinhaze.errors import LedgerError, UsageError
-from coinhaze.ledger import AccountLedger, conservation
-from coinhaze.ledger import verify as module
+from coinhaze.ledger import AccountLedger
 from coinhaze.ledger.batches import Rows, gather
-from coinhaze.ledger.store import Store
-from coinhaze.ledger.verify import verify
+from coinhaze.store import conservation
+from coinhaze.store import verify as module
+from coinhaze.store.store import Store
+from coinhaze.store.verify import verify
 from ledger.made_stores import Chain, stored, transfers
 
 ZERO = "0x" + "0" * 40

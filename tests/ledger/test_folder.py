@@ -7,7 +7,8 @@ import pytest
 
 import coinhaze
 from coinhaze.errors import InputError, LedgerError, UsageError
-from coinhaze.ledger import AccountLedger, CoinLedger, read, read_folder, write_folder
+from coinhaze.ledger import AccountLedger, CoinLedger, read_folder, write_folder
+from coinhaze.readers import read
 from coinhaze.simulate import simulate_hubs, simulate_town
 from ledger import folders
 

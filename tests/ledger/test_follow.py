@@ -11,12 +11,12 @@ from types import SimpleNamespace
 import pytest
 
 from coinhaze.errors import InputError, NotAnswering, UsageError
-from coinhaze.ledger import follow
 from coinhaze.ledger.batches import Batch, Rows, gather
-from coinhaze.ledger.follow import catch_up, open_node
-from coinhaze.ledger.nodes.best_chain import BlockMissing, check_follows
-from coinhaze.ledger.store import Store
-from coinhaze.ledger.verify import verify
+from coinhaze.nodes.best_chain import BlockMissing, check_follows
+from coinhaze.store import sync as follow
+from coinhaze.store.store import Store
+from coinhaze.store.sync import catch_up, open_node
+from coinhaze.store.verify import verify
 
 
 class Chain:

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from coinhaze.errors import CoinhazeError
-from coinhaze.ledger import AccountLedger, CoinLedger, read
+from coinhaze.ledger import AccountLedger, CoinLedger
+from coinhaze.readers import read
 from ledger.mutants import mutants as damaged
 
 MUTANTS = 2500

@@ -19,15 +19,16 @@ from benchmarks.blockchair_files import write_blockchair
 
 import coinhaze
 from coinhaze.errors import InputError, LedgerError, UsageError
-from coinhaze.ledger import CoinLedger, read
+from coinhaze.formats.registry import digest_of
+from coinhaze.ledger import CoinLedger
 from coinhaze.ledger.batches import Batch, Rows, are_unique, gather
-from coinhaze.ledger.formats import digest_of
-from coinhaze.ledger.ingest import Ingested, ingest
-from coinhaze.ledger.store import Source, Store
-from coinhaze.ledger.stored import read_store
-from coinhaze.ledger.verify import verify
 from coinhaze.ledger.window import Window
+from coinhaze.readers import read
 from coinhaze.simulate import simulate_week
+from coinhaze.store.ingest import Ingested, ingest
+from coinhaze.store.read import read_store
+from coinhaze.store.store import Source, Store
+from coinhaze.store.verify import verify
 
 
 @pytest.fixture(scope="module")

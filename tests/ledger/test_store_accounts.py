@@ -7,10 +7,10 @@ import pytest
 from coinhaze.errors import InputError, UsageError
 from coinhaze.ledger import AccountLedger
 from coinhaze.ledger.batches import Batch, Rows, gather
-from coinhaze.ledger.store import Store
-from coinhaze.ledger.store_accounts import opening_balances
-from coinhaze.ledger.stored import read_store
 from coinhaze.ledger.window import Window
+from coinhaze.store.accounts import opening_balances
+from coinhaze.store.read import read_store
+from coinhaze.store.store import Store
 from ledger.made_stores import stored, transfers
 
 ZERO = "0x" + "0" * 40

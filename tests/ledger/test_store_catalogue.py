@@ -9,8 +9,8 @@ import pytest
 
 import coinhaze
 from coinhaze.errors import InputError
-from coinhaze.ledger.store import Store
-from coinhaze.ledger.stored import read_store
+from coinhaze.store.read import read_store
+from coinhaze.store.store import Store
 from ledger.made_stores import Chain, transfers
 
 

@@ -13,10 +13,10 @@ from coinhaze.errors import InputError, LedgerError
 from coinhaze.ledger import CoinLedger
 from coinhaze.ledger.batches import Batch, Rows, gather
 from coinhaze.ledger.coins import MOST_OUTPUTS
-from coinhaze.ledger.store import Store
-from coinhaze.ledger.stored import read_store
 from coinhaze.ledger.window import ALL, Window
 from coinhaze.simulate import simulate_town
+from coinhaze.store.read import read_store
+from coinhaze.store.store import Store
 
 Record = dict[str, Any]
 Records = dict[str, list[Record]]

@@ -93,7 +93,7 @@ def _run(command: str, kind: str, folder: Path) -> tuple[object, str, str]:
 def _answers(folder: Path, kind: str, content: bytes) -> Iterator[tuple[str, object, str, str]]:
     """Give exit code, output and errors of every command; for an ingest the digest after it."""
     from coinhaze.errors import CoinhazeError
-    from coinhaze.ledger.store import Store
+    from coinhaze.store.store import Store
 
     for command in COMMANDS:
         for left in folder.glob("store*"):

@@ -42,8 +42,8 @@ def _write(kind: str, folder: Path) -> list[Path]:
 
 
 def _ingest(files: list[Path], path: Path) -> str:
-    from coinhaze.ledger.ingest import ingest
-    from coinhaze.ledger.store import Store
+    from coinhaze.store.ingest import ingest
+    from coinhaze.store.store import Store
 
     with Store(path) as store:
         ingest(files, store)

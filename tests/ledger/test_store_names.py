@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coinhaze.ledger import store_names
-from coinhaze.ledger.store_kernels import number_texts
-from coinhaze.ledger.store_names import Names
+from coinhaze.store import names as store_names
+from coinhaze.store.kernels import number_texts
+from coinhaze.store.names import Names
 
 TEXTS = st.lists(st.none() | st.text("ab:0é", max_size=3), max_size=30)
 KINDS = st.sampled_from([pa.string(), pa.large_string()])
@@ -53,7 +53,7 @@ def test_texts_of_one_hash_are_told_apart() -> None:
     """All in one slot: only the letters tell them from each other."""
     import importlib
 
-    kernels = importlib.import_module("coinhaze.ledger.store_kernels")
+    kernels = importlib.import_module("coinhaze.store.kernels")
     texts = [f"t{k}" for k in range(300)]
     column = pa.array(texts * 2)
     offsets = np.frombuffer(column.buffers()[1], np.int32)[: len(column) + 1]

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from coinhaze.errors import CoinhazeError, InputError, LedgerError, UsageError
-from coinhaze.ledger import AccountLedger, CoinLedger, read
+from coinhaze.ledger import AccountLedger, CoinLedger
+from coinhaze.readers import read
 
 HEADER = "from,to,amount\n"
 GOOD = HEADER + "a,b,5\nb,c,3\n"

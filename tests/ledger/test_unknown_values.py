@@ -14,9 +14,9 @@ from rich.console import Console
 
 import coinhaze
 from coinhaze.errors import InputError, UsageError
-from coinhaze.ledger.stored import read_store
 from coinhaze.report.provenance import provenance
 from coinhaze.report.tables import origins_sentence, scores_report
+from coinhaze.store.read import read_store
 from ledger.made_stores import Chain, transfers
 
 Row = dict[str, Fraction]

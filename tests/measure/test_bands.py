@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from coinhaze.errors import UsageError
-from coinhaze.measure.bands import mean_band, paired_band, ratio_band, unpaired_band
+from coinhaze.measures.bands import mean_band, paired_band, ratio_band, unpaired_band
 
 WORLDS = 4000
 # Four standard deviations of a share of 4000 worlds whose chance is 0.9 or more.

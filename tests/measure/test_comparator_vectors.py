@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coinhaze.errors import InputError, ResourceError
-from coinhaze.measure import entropy
-from coinhaze.measure.matching import admissible_members, count_matchings
-from coinhaze.measure.permanent import permanent, system_anonymity
-from coinhaze.measure.wasabi import wasabi_score
+from coinhaze.measures import entropy
+from coinhaze.measures.comparators.matching import admissible_members, count_matchings
+from coinhaze.measures.comparators.permanent import permanent, system_anonymity
+from coinhaze.measures.comparators.wasabi import wasabi_score
 from vectors import load
 
 RELATED: dict[str, Any] = load("related")

@@ -12,9 +12,9 @@ import pytest
 import coinhaze
 from coinhaze import CoinLedger
 from coinhaze.errors import UsageError
-from coinhaze.measure.comparators import COMPARATORS, compare_measures
-from coinhaze.measure.correlation import correlations, pearson, spearman
-from coinhaze.measure.permanent import permanent, staircase_anonymity, system_anonymity
+from coinhaze.measures.comparators.permanent import permanent, staircase_anonymity, system_anonymity
+from coinhaze.measures.comparators.registry import COMPARATORS, compare_measures
+from coinhaze.measures.correlation import correlations, pearson, spearman
 
 
 def coin(txid: str, vout: int = 0, value: int | None = None, address: str = "") -> dict[str, Any]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from coinhaze.ledger.amounts import Floats
-from coinhaze.measure.intervals import (
+from coinhaze.amounts import Floats
+from coinhaze.measures.intervals import (
     at_least,
     from_missing_mass,
     slack_from_each,

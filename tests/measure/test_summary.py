@@ -9,7 +9,7 @@ import pytest
 
 import coinhaze
 from coinhaze import AccountLedger
-from coinhaze.measure.summary import Summary, summarise
+from coinhaze.measures.summary import Summary, summarise
 
 
 def summary() -> Summary:

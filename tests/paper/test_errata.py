@@ -10,7 +10,7 @@ import pytest
 
 import coinhaze
 from coinhaze import AccountLedger, absorbing_chain, transaction_graph
-from coinhaze.measure.entropy import shannon
+from coinhaze.measures.entropy import shannon
 from coinhaze.simulate import simulate_town
 from vectors import accounts, coins, load
 

@@ -11,7 +11,7 @@ import pytest
 
 import coinhaze
 from coinhaze import CoinLedger
-from coinhaze.chain.coinjoin_links import coinjoin_links
+from coinhaze.observer.coinjoin_links import coinjoin_links
 
 
 @pytest.mark.parametrize(

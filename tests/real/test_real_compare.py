@@ -7,10 +7,10 @@ import gzip
 from pathlib import Path
 
 import coinhaze
-from coinhaze.apps.compare import Asking, score_ledgers
-from coinhaze.apps.compare_report import write_manifest, write_report
-from coinhaze.apps.compared import Compared, compared_of
-from coinhaze.report.comparison_rows import Row, row_of
+from coinhaze.compare.ledgers import Compared, compared_of
+from coinhaze.compare.report import write_manifest, write_report
+from coinhaze.compare.rows import Row, row_of
+from coinhaze.compare.run import Asking, score_ledgers
 from coinhaze.report.score_files import read_score_file
 
 

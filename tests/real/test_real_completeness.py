@@ -16,9 +16,9 @@ from coinhaze.ledger.completeness import (
     MERKLE,
     TRANSACTIONS,
 )
-from coinhaze.ledger.ingest import ingest
-from coinhaze.ledger.store import Store
-from coinhaze.ledger.store_checks import account_completeness, coin_completeness
+from coinhaze.store.checks import account_completeness, coin_completeness
+from coinhaze.store.ingest import ingest
+from coinhaze.store.store import Store
 
 WHOLE = {HEIGHTS, LINKS, COINBASES, INDEXES, TRANSACTIONS, MERKLE}
 SETS = {

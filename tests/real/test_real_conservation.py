@@ -16,9 +16,9 @@ from pathlib import Path
 import pytest
 
 from coinhaze.errors import LedgerError
-from coinhaze.ledger.ingest import ingest
-from coinhaze.ledger.store import Store
-from coinhaze.ledger.verify import verify
+from coinhaze.store.ingest import ingest
+from coinhaze.store.store import Store
+from coinhaze.store.verify import verify
 from ledger.made_stores import transfers
 
 ZEC = 10**8

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 import coinhaze
-from coinhaze.ledger.ingest import ingest
-from coinhaze.ledger.store import Store
-from coinhaze.ledger.verify import verify
+from coinhaze.store.ingest import ingest
+from coinhaze.store.store import Store
+from coinhaze.store.verify import verify
 
 STREAM = "tests/resources/test_stream/blocks_17173049_17173050"
 EXPORTS = "tests/resources/test_export_blocks_job"

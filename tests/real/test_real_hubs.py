@@ -10,9 +10,9 @@ import pytest
 
 import coinhaze
 from coinhaze.simulate import simulate_week
-from coinhaze.solve.asked import Asked
-from coinhaze.solve.exact import foreseen
-from coinhaze.solve.fold import fold
+from coinhaze.solve.exact.engines import foreseen
+from coinhaze.solve.query import Asked
+from coinhaze.solve.structure.lump import fold
 
 DATA = os.environ.get("COINHAZE_DATA")
 

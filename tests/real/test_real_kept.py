@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from coinhaze.ledger.ingest import ingest
-from coinhaze.ledger.store import Store
-from coinhaze.solve.kept import Keeper
+from coinhaze.cache.layers import Keeper
+from coinhaze.store.ingest import ingest
+from coinhaze.store.store import Store
 from solve.kept_twin import differences
 
 SETS: dict[str, tuple[str, dict[str, Any]]] = {

@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 
 import coinhaze
-from coinhaze.graph.change import MOST_OUTPUTS, _pays_itself, change_outputs
-from coinhaze.graph.clusters import cluster_labels
-from coinhaze.graph.coinjoins import CoinJoin, coinjoin_kinds
-from coinhaze.graph.heuristics import heuristic
-from coinhaze.graph.services import payout_links
+from coinhaze.graph.clusters.change import MOST_OUTPUTS, _pays_itself, change_outputs
+from coinhaze.graph.clusters.coinjoins import CoinJoin, coinjoin_kinds
+from coinhaze.graph.clusters.heuristics import heuristic
+from coinhaze.graph.clusters.merge import cluster_labels
+from coinhaze.graph.clusters.services import payout_links
 from coinhaze.ledger import CoinLedger
 
 Unpack = Callable[[str], Path]
@@ -174,7 +174,7 @@ def test_a_tornado_pool_is_scored_with_and_without_knowledge(data: Path, pool: s
 
 def test_leaves_of_all_pools_are_there_from_the_first(data: Path) -> None:
     for file in sorted((data / "tornado_events").glob("deposits_*.json.gz")):
-        from coinhaze.ledger.readers import tornado
+        from coinhaze.formats.ethereum import tornado
 
         leaves = [
             int(sender.as_py().rpartition(":")[2])

@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 
 import coinhaze
-from coinhaze.apps.explain import explain
-from coinhaze.apps.screen import Screening, screen
-from coinhaze.apps.screen_report import window_of
 from coinhaze.errors import InputError
-from coinhaze.ledger.readers.knowledge import read_listed
+from coinhaze.explore.explain import explain
+from coinhaze.formats.lists.knowledge import read_listed
 from coinhaze.report.origins import told_page
+from coinhaze.screening.report import window_of
+from coinhaze.screening.screen import Screening, screen
 from real.test_real_parcels import bitcoin
 
 ASKED = 30  # nodes, from most to least bits

@@ -14,10 +14,10 @@ import pytest
 
 import coinhaze
 from coinhaze.errors import InputError
-from coinhaze.ledger.ingest import Ingested, ingest
-from coinhaze.ledger.store import Store
-from coinhaze.ledger.stored import read_store
-from coinhaze.ledger.verify import verify
+from coinhaze.store.ingest import Ingested, ingest
+from coinhaze.store.read import read_store
+from coinhaze.store.store import Store
+from coinhaze.store.verify import verify
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import pytest
 
 import coinhaze
 from coinhaze import CoinLedger
-from coinhaze.graph.coinjoins import satoshi
+from coinhaze.graph.clusters.coinjoins import satoshi
 from coinhaze.simulate.technologies import wasabi, whirlpool
 
 

@@ -11,9 +11,9 @@ import pytest
 
 import coinhaze
 from coinhaze.errors import InputError
-from coinhaze.ledger.ingest import ingest
-from coinhaze.ledger.store import Store
-from coinhaze.ledger.verify import verify
+from coinhaze.store.ingest import ingest
+from coinhaze.store.store import Store
+from coinhaze.store.verify import verify
 
 # By folder: transactions, those that spend unknown coins alone, both kinds, all left out; sinks.
 SETS = {

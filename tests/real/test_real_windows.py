@@ -12,10 +12,10 @@ import pytest
 import coinhaze
 from coinhaze.errors import InputError
 from coinhaze.ledger.batches import Batch, Rows, gather
-from coinhaze.ledger.ingest import ingest
-from coinhaze.ledger.store import Store
-from coinhaze.ledger.stored import opening_of
 from coinhaze.ledger.window import Window
+from coinhaze.store.ingest import ingest
+from coinhaze.store.read import opening_of
+from coinhaze.store.store import Store
 
 CUT = 490_000
 ZERO = "0x" + "0" * 40

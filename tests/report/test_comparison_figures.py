@@ -12,14 +12,14 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from coinhaze.report import comparison_plots as plots
-from coinhaze.report.comparison_figures import draw_comparison
-from coinhaze.report.comparison_page import comparison_page
-from coinhaze.report.comparison_rows import comparison_rows
-from coinhaze.report.comparison_story import story
-from coinhaze.report.comparison_tables import comparison_grids
+from coinhaze.compare.figures import draw_comparison
+from coinhaze.compare.page import comparison_page
+from coinhaze.compare.rows import comparison_rows
+from coinhaze.compare.story import story
+from coinhaze.compare.tables import comparison_grids
+from coinhaze.growth.plots import plot_growth, plot_growths
+from coinhaze.report import plots as plots
 from coinhaze.report.drawing import COLOURS, Figure, line_of, short_labels
-from coinhaze.report.growth_plots import plot_growth, plot_growths
 from coinhaze.report.score_files import ScoreFile
 
 mpl.use("agg")

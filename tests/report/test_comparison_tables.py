@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from coinhaze.report.comparison_rows import Row, comparison_rows, row_of, rows_table
-from coinhaze.report.comparison_story import story
-from coinhaze.report.comparison_tables import comparison_grids, write_tables
+from coinhaze.compare.published import PUBLISHED, UNMODIFIED
+from coinhaze.compare.rows import Row, comparison_rows, row_of, rows_table
+from coinhaze.compare.story import story
+from coinhaze.compare.tables import comparison_grids, write_tables
 from coinhaze.report.grids import Grid, latex_cell
-from coinhaze.report.published import PUBLISHED, UNMODIFIED
 from coinhaze.report.score_files import ScoreFile
 
 HOSTILE = "50%_of $x & {\\y}|#1~^\n<b>=cmd()"

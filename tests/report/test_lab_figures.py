@@ -9,9 +9,7 @@ import pytest
 
 pytest.importorskip("matplotlib")
 
-from coinhaze.report.drawing import drawing
-from coinhaze.report.figures import pyplot
-from coinhaze.report.lab_figures import (
+from coinhaze.lab.figures import (
     plot_against,
     plot_gain_for_fees,
     plot_gains,
@@ -19,6 +17,8 @@ from coinhaze.report.lab_figures import (
     save_sweep,
     save_technologies,
 )
+from coinhaze.report.drawing import drawing
+from coinhaze.report.figures import pyplot
 
 WORDS = {"title": "t", "says": "s", "measured": "m"}
 

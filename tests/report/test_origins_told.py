@@ -10,8 +10,8 @@ import xml.etree.ElementTree as ET
 import pytest
 
 import coinhaze
-from coinhaze.apps.explain import explain
 from coinhaze.errors import UsageError
+from coinhaze.explore.explain import explain
 from coinhaze.report.layers import Layers
 from coinhaze.report.origins import Told, told_dot, told_json, told_page
 from coinhaze.report.sankey import LINE, lay_out, sankey

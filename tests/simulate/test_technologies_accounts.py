@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import coinhaze
-from coinhaze.chain.decoys import MONERO
 from coinhaze.errors import UsageError
-from coinhaze.graph.deposit_pools import short_pools
+from coinhaze.graph.clusters.deposit_pools import short_pools
 from coinhaze.ledger import AccountLedger, CoinLedger
+from coinhaze.observer.decoys import MONERO
 from coinhaze.simulate.intents import COIN, Intents, draw_intents
 from coinhaze.simulate.purses import Purses
 from coinhaze.simulate.technologies import TECHNOLOGIES

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import coinhaze
-from coinhaze.measure.entropy import shannon
+from coinhaze.measures.entropy import shannon
 from coinhaze.simulate.intents import COIN, Intents
 from coinhaze.simulate.joins import Seat, Told, join
 from coinhaze.simulate.purses import Coin, Purses

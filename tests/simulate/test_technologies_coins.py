@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coinhaze.chain.coinjoin_links import coinjoin_links
 from coinhaze.errors import UsageError
-from coinhaze.graph.coinjoins import CoinJoin, coinjoin_kinds
+from coinhaze.graph.clusters.coinjoins import CoinJoin, coinjoin_kinds
 from coinhaze.ledger import CoinLedger
+from coinhaze.observer.coinjoin_links import coinjoin_links
 from coinhaze.simulate.intents import COIN, Intents, draw_intents
 from coinhaze.simulate.mixing import realise_mixing
 from coinhaze.simulate.purses import Purses

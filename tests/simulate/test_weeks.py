@@ -10,9 +10,9 @@ import pytest
 from benchmarks.calibration import ALLOWED, FIGURES, PAPER, PAPER_GRAPH, calibrate
 
 from coinhaze import AccountLedger, score, transaction_graph
+from coinhaze.amounts import Ints
 from coinhaze.errors import UsageError
-from coinhaze.ledger.amounts import Ints
-from coinhaze.ledger.folder import read_folder, write_folder
+from coinhaze.ledger.parquet import read_folder, write_folder
 from coinhaze.simulate import simulate_week
 from coinhaze.simulate.account_weeks import DAI, ETHEREUM, USDC
 from coinhaze.simulate.economy import Economy, Town

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from coinhaze import AbsorbingChain
-from coinhaze.ledger.amounts import Bools, Floats
+from coinhaze.amounts import Bools, Floats
 
 
 def absorption(chain: AbsorbingChain, nodes: Bools) -> tuple[Floats, Floats]:

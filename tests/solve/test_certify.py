@@ -9,20 +9,20 @@ import pytest
 
 import coinhaze
 from coinhaze.errors import AccuracyError
-from coinhaze.measure.intervals import slack_from_each, slack_from_total, slack_from_walks
+from coinhaze.measures.intervals import slack_from_each, slack_from_total, slack_from_walks
 from coinhaze.simulate import simulate_week
-from coinhaze.solve import factor
-from coinhaze.solve.asked import Asked
 from coinhaze.solve.certify import certified, exposure_interval, intervals
-from coinhaze.solve.exact import add_missing
-from coinhaze.solve.factor import ROUNDING
-from coinhaze.solve.fold import Folded, fold
+from coinhaze.solve.exact import factor
+from coinhaze.solve.exact.engines import add_missing
+from coinhaze.solve.exact.factor import ROUNDING
+from coinhaze.solve.exact.rounding import Rounding, summing, terms_of
+from coinhaze.solve.exact.stream import stream_sums
+from coinhaze.solve.pool.limits import UNLIMITED
 from coinhaze.solve.progress import silent
-from coinhaze.solve.rounding import Rounding, summing, terms_of
-from coinhaze.solve.stream import stream_sums
+from coinhaze.solve.query import Asked
+from coinhaze.solve.structure.lump import Folded, fold
 from coinhaze.solve.sums import Sums
-from coinhaze.solve.truncate import Truncation
-from coinhaze.solve.workers import UNLIMITED
+from coinhaze.solve.truncated.truncate import Truncation
 from solve.economies import random_transfers
 
 

@@ -11,8 +11,8 @@ import coinhaze
 from coinhaze import AbsorbingChain, absorbing_chain, transaction_graph
 from coinhaze.errors import ResourceError, UsageError
 from coinhaze.simulate import simulate_hubs, simulate_week
-from coinhaze.solve import exact_cost
-from coinhaze.solve.workers import Budget, bytes_of, in_words, memory_now, memory_peak
+from coinhaze.solve.exact import cost as exact_cost
+from coinhaze.solve.pool.limits import Budget, bytes_of, in_words, memory_now, memory_peak
 from solve.economies import random_transfers
 
 

@@ -10,14 +10,14 @@ import pytest
 
 import coinhaze
 from coinhaze import AbsorbingChain, absorbing_chain, transaction_graph
+from coinhaze.amounts import Floats
 from coinhaze.errors import AccuracyError
-from coinhaze.ledger.amounts import Floats
-from coinhaze.solve import core, factor
-from coinhaze.solve.asked import Asked
-from coinhaze.solve.core import multiplied_back
-from coinhaze.solve.core_kernels import heavy_components, invert
-from coinhaze.solve.factor import factorise
-from coinhaze.solve.sketch import sketch
+from coinhaze.solve.exact import core, factor
+from coinhaze.solve.exact.core import multiplied_back
+from coinhaze.solve.exact.core_kernels import heavy_components, invert
+from coinhaze.solve.exact.factor import factorise
+from coinhaze.solve.query import Asked
+from coinhaze.solve.sketch.sketch import sketch
 from solve.economies import random_transfers
 
 

@@ -10,10 +10,10 @@ import pytest
 import coinhaze
 from coinhaze import AbsorbingChain, absorbing_chain, transaction_graph
 from coinhaze.simulate import simulate_town, simulate_week
-from coinhaze.solve.asked import Asked
-from coinhaze.solve.fold import fold
-from coinhaze.solve.truncate import Over, Truncation
-from coinhaze.solve.workers import Budget
+from coinhaze.solve.pool.limits import Budget
+from coinhaze.solve.query import Asked
+from coinhaze.solve.structure.lump import fold
+from coinhaze.solve.truncated.truncate import Over, Truncation
 from solve.economies import random_transfers
 from solve.test_core import lingering
 from vectors import coins

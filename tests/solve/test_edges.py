@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 import coinhaze
-from coinhaze.solve.asked import Asked
 from coinhaze.solve.certify import _unmodified, exposure_interval
-from coinhaze.solve.columns import _inner
-from coinhaze.solve.exact import add_missing, width_of
-from coinhaze.solve.rounding import Rounding, terms_of
+from coinhaze.solve.exact.engines import add_missing, width_of
+from coinhaze.solve.exact.rounding import Rounding, terms_of
+from coinhaze.solve.query import Asked
+from coinhaze.solve.structure.columns import _inner
 from coinhaze.solve.sums import Sums
-from coinhaze.solve.sweep import may_drop
+from coinhaze.solve.truncated.topological import may_drop
 
 
 def test_exact_means_a_billionth_of_a_bit() -> None:

@@ -22,14 +22,15 @@ import pytest
 import coinhaze
 from coinhaze.errors import AccuracyError
 from coinhaze.ledger import Amounts
-from coinhaze.measure.intervals import slack_from_walks, surprise
-from coinhaze.solve import exact, fine
-from coinhaze.solve.asked import Asked
-from coinhaze.solve.exact import rounding_of, score_exactly
-from coinhaze.solve.exact_moves import as_pairs, exact_moves
-from coinhaze.solve.fold import fold
-from coinhaze.solve.pairs_kernels import add_pairs, divide_pairs, multiply_pairs
-from coinhaze.solve.stream_kernels import add_tile
+from coinhaze.measures.intervals import slack_from_walks, surprise
+from coinhaze.solve.exact import engines as exact
+from coinhaze.solve.exact import fine
+from coinhaze.solve.exact.engines import rounding_of, score_exactly
+from coinhaze.solve.exact.moves import as_pairs, exact_moves
+from coinhaze.solve.exact.pairs_kernels import add_pairs, divide_pairs, multiply_pairs
+from coinhaze.solve.exact.stream_kernels import add_tile
+from coinhaze.solve.query import Asked
+from coinhaze.solve.structure.lump import fold
 from coinhaze.solve.sums import Sums
 
 Transfer = tuple[str, str, int]

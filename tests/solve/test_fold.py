@@ -10,9 +10,9 @@ import pytest
 from coinhaze import AbsorbingChain, AccountLedger, absorbing_chain, transaction_graph
 from coinhaze.simulate import simulate_hubs, simulate_town, simulate_week
 from coinhaze.simulate.zcash import zcash_history
-from coinhaze.solve.asked import Asked
-from coinhaze.solve.exact import score_exactly
-from coinhaze.solve.fold import Folded, fold
+from coinhaze.solve.exact.engines import score_exactly
+from coinhaze.solve.query import Asked
+from coinhaze.solve.structure.lump import Folded, fold
 from solve.dense import absorption
 from solve.economies import random_transfers
 

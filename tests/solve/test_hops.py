@@ -11,9 +11,9 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import coinhaze
-from coinhaze.chain import AbsorbingChain
 from coinhaze.errors import UsageError
-from coinhaze.solve.hops import hops_of
+from coinhaze.observer import AbsorbingChain
+from coinhaze.solve.local.hops import hops_of
 from properties import strategies
 from solve.economies import random_transfers
 

@@ -14,16 +14,16 @@ from hypothesis import strategies as st
 
 import coinhaze
 from coinhaze import AccountLedger, CoinLedger, absorbing_chain, transaction_graph
+from coinhaze.cache import place as kept_place
+from coinhaze.cache.layers import Keeper, open_kept
+from coinhaze.cache.tree import Packer, Unpacker
 from coinhaze.errors import CoinhazeError, InputError, UsageError
 from coinhaze.graph.build import transaction_graph as build_graph
 from coinhaze.ledger import Ledger, write_folder
 from coinhaze.ledger.links import Link
 from coinhaze.simulate import simulate_town, simulate_week
-from coinhaze.solve import kept_place
-from coinhaze.solve.condensed import Condensed
-from coinhaze.solve.kept import Keeper, open_kept
-from coinhaze.solve.kept_tree import Packer, Unpacker
-from coinhaze.solve.local import LocalSolver, local_row
+from coinhaze.solve.local.bounded import Condensed
+from coinhaze.solve.local.row import LocalSolver, local_row
 from properties import strategies as ledgers
 from properties.comparison import profile
 from solve.kept_twin import differences

@@ -17,13 +17,13 @@ import numpy as np
 import pytest
 
 import coinhaze
+from coinhaze.cache import files as kept_files
+from coinhaze.cache.files import ABOUT, DATA, SEAL, Unusable, read_layer
+from coinhaze.cache.layers import Keeper, Kept
+from coinhaze.cache.tree import Unpacker
 from coinhaze.errors import CoinhazeError, InputError
 from coinhaze.ledger import write_folder
 from coinhaze.simulate import simulate_town
-from coinhaze.solve import kept_files
-from coinhaze.solve.kept import Keeper, Kept
-from coinhaze.solve.kept_files import ABOUT, DATA, SEAL, Unusable, read_layer
-from coinhaze.solve.kept_tree import Unpacker
 from ledger.mutants import mutants
 from solve.kept_twin import differences
 
@@ -154,7 +154,7 @@ def test_a_layer_under_another_name_is_not_opened(path: Path, bits: bytes) -> No
 def test_another_format_is_built_again(
     path: Path, bits: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("coinhaze.solve.kept_place.FORMAT", 2)
+    monkeypatch.setattr("coinhaze.cache.place.FORMAT", 2)
     assert fresh(path).open() is None
     assert fresh(path).build().scores.bits.tobytes() == bits
 
@@ -242,7 +242,7 @@ def test_a_full_disk_leaves_nothing_and_the_scores_are_given(
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("coinhaze.ledger.whole.os.fsync", full)
+    monkeypatch.setattr("coinhaze.ledger.atomic.os.fsync", full)
     built = Keeper(path).build()
     assert not built.kept
     assert "No space left" in built.notes[0]

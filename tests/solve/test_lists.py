@@ -9,16 +9,16 @@ import coinhaze
 from coinhaze import AbsorbingChain, Scores, absorbing_chain, transaction_graph
 from coinhaze.errors import AccuracyError, ResourceError
 from coinhaze.simulate import simulate_hubs, simulate_town
-from coinhaze.solve.asked import Asked
 from coinhaze.solve.certify import certified
-from coinhaze.solve.columns import Columns, columns_of
-from coinhaze.solve.fold import fold
-from coinhaze.solve.lists import list_sums
+from coinhaze.solve.exact.stream import stream_sums
+from coinhaze.solve.pool.limits import UNLIMITED
 from coinhaze.solve.progress import silent
-from coinhaze.solve.sources import possible_sources
-from coinhaze.solve.stream import stream_sums
-from coinhaze.solve.truncate import truncated
-from coinhaze.solve.workers import UNLIMITED
+from coinhaze.solve.query import Asked
+from coinhaze.solve.structure.columns import Columns, columns_of
+from coinhaze.solve.structure.lump import fold
+from coinhaze.solve.structure.sources import possible_sources
+from coinhaze.solve.truncated.lists import list_sums
+from coinhaze.solve.truncated.truncate import truncated
 from solve.economies import random_transfers
 from vectors import coins
 

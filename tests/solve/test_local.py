@@ -19,9 +19,9 @@ from coinhaze import AbsorbingChain, absorbing_chain, transaction_graph
 from coinhaze.errors import AccuracyError, InputError
 from coinhaze.report.tables import origins_report
 from coinhaze.simulate import simulate_hubs, simulate_town
-from coinhaze.solve.condensed_kernels import ALIAS, LOST, TOKEN
-from coinhaze.solve.local import LocalSolver, local_row
-from coinhaze.solve.trace import trace
+from coinhaze.solve.local.bounded_kernels import ALIAS, LOST, TOKEN
+from coinhaze.solve.local.row import LocalSolver, local_row
+from coinhaze.solve.local.trace import trace
 from properties import strategies as random
 from properties.comparison import node_names, profile
 from solve.dense import absorption

@@ -8,10 +8,10 @@ import pytest
 import coinhaze
 from coinhaze import AbsorbingChain, absorbing_chain, transaction_graph
 from coinhaze.simulate import simulate_week
-from coinhaze.solve.asked import Asked
-from coinhaze.solve.exact_cost import ExactCost
-from coinhaze.solve.fold import fold
-from coinhaze.solve.mean import score_for_mean
+from coinhaze.solve.exact.cost import ExactCost
+from coinhaze.solve.query import Asked
+from coinhaze.solve.sketch.mean import score_for_mean
+from coinhaze.solve.structure.lump import fold
 
 
 def chain_of(week: str, size: float, **settings: Any) -> AbsorbingChain:
@@ -39,7 +39,7 @@ def test_without_time_for_it_cycles_are_left_to_draws() -> None:
 
 def test_what_cannot_be_proven_exactly_is_left_to_draws(monkeypatch: pytest.MonkeyPatch) -> None:
     chain = chain_of("dai-week", 0.005)
-    monkeypatch.setattr("coinhaze.solve.rounding.ROUNDING", 1e-3)
+    monkeypatch.setattr("coinhaze.solve.exact.rounding.ROUNDING", 1e-3)
     assert score_for_mean(chain, sinks(chain)).method.startswith("sketch")
 
 
@@ -47,7 +47,7 @@ def test_an_interval_as_narrow_as_the_mean_may_err_is_taken(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     chain = chain_of("dai-week", 0.005)
-    monkeypatch.setattr("coinhaze.solve.rounding.ROUNDING", 1e-6)
+    monkeypatch.setattr("coinhaze.solve.exact.rounding.ROUNDING", 1e-6)
     found = score_for_mean(chain, sinks(chain))
     assert (found.method, found.shortfall) == ("eliminate", None)
     assert 1e-6 < found.widths.mean() <= 0.05

@@ -10,11 +10,11 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import coinhaze
-from coinhaze.chain import AbsorbingChain
 from coinhaze.errors import InputError, UsageError
-from coinhaze.measure.entropy import shannon
-from coinhaze.measure.mixture import blend
-from coinhaze.solve.mixing import mix
+from coinhaze.measures.entropy import shannon
+from coinhaze.measures.mixture import blend
+from coinhaze.observer import AbsorbingChain
+from coinhaze.solve.local.mixing import mix
 from properties import strategies
 from solve.dense import absorption
 

@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import coinhaze
-from coinhaze.chain import AbsorbingChain
 from coinhaze.errors import UsageError
+from coinhaze.observer import AbsorbingChain
 from coinhaze.simulate import simulate_town
-from coinhaze.solve.mixing import mix
-from coinhaze.solve.mixing_nearly import mix_nearly
+from coinhaze.solve.local.mixing import mix
+from coinhaze.solve.local.mixing_nearly import mix_nearly
 from properties import strategies
 from properties.comparison import profile
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from coinhaze import absorbing_chain, transaction_graph
-from coinhaze.solve.asked import Asked
+from coinhaze.solve.query import Asked
 from solve.dense import absorption
 from solve.economies import random_transfers
 

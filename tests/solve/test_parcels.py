@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import coinhaze
 import twin
 from coinhaze import AccountLedger, CoinLedger
-from coinhaze.solve.payments import payments_of
+from coinhaze.solve.lots.payments import payments_of
 from properties import strategies as random
 from properties.comparison import ORDERS, TIGHT, node_names, profile
 from solve import parcel_twin

@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import coinhaze
-from coinhaze.chain import AbsorbingChain
-from coinhaze.chain.chain import NO_COLUMN
-from coinhaze.solve.past import Past, past_of
-from coinhaze.solve.reduce import certain_nodes
+from coinhaze.observer import AbsorbingChain
+from coinhaze.observer.chain import NO_COLUMN
+from coinhaze.solve.local.past import Past, past_of
+from coinhaze.solve.structure.reduce import certain_nodes
 from properties import strategies
 from properties.comparison import profile
 from solve.dense import absorption, reach

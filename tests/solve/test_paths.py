@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import coinhaze
-from coinhaze.chain import AbsorbingChain
-from coinhaze.solve.paths import largest_paths
+from coinhaze.observer import AbsorbingChain
+from coinhaze.solve.local.paths import largest_paths
 from properties import strategies
 
 

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from coinhaze.cache import place as kept_place
+from coinhaze.cache.layers import Keeper
 from coinhaze.ledger.coins import Output, Transaction
-from coinhaze.ledger.nodes.transaction_cache import TransactionCache, default_cache
-from coinhaze.solve import kept_place
-from coinhaze.solve.kept import Keeper
+from coinhaze.nodes.transaction_cache import TransactionCache, default_cache
 
 
 @pytest.fixture(params=[0o000, 0o022, 0o277])

@@ -8,10 +8,10 @@ import pytest
 import coinhaze
 from coinhaze import AbsorbingChain, AccountLedger, absorbing_chain, transaction_graph
 from coinhaze.errors import AccuracyError
-from coinhaze.solve import factor
-from coinhaze.solve.asked import Asked
-from coinhaze.solve.factor import factorise
-from coinhaze.solve.sketch import sketch
+from coinhaze.solve.exact import factor
+from coinhaze.solve.exact.factor import factorise
+from coinhaze.solve.query import Asked
+from coinhaze.solve.sketch.sketch import sketch
 
 
 def loop(power: int) -> AbsorbingChain:

@@ -9,10 +9,10 @@ import pytest
 
 import coinhaze
 from coinhaze import AccountLedger, absorbing_chain, transaction_graph
-from coinhaze.solve.asked import Asked
-from coinhaze.solve.exact import score_exactly
-from coinhaze.solve.fold import fold
-from coinhaze.solve.reduce_kernels import find_equal, is_in_order, turn
+from coinhaze.solve.exact.engines import score_exactly
+from coinhaze.solve.query import Asked
+from coinhaze.solve.structure.lump import fold
+from coinhaze.solve.structure.reduce_kernels import find_equal, is_in_order, turn
 from solve.economies import random_transfers
 
 

@@ -12,11 +12,11 @@ from coinhaze import absorbing_chain, transaction_graph
 from coinhaze.errors import UsageError
 from coinhaze.ledger.text import text_hashes
 from coinhaze.simulate import simulate_hubs, simulate_week
-from coinhaze.solve.asked import Asked
-from coinhaze.solve.fold import fold
-from coinhaze.solve.sketch import SPREAD, sketch
-from coinhaze.solve.sketch_kernels import fill_draws
-from coinhaze.solve.workers import Budget
+from coinhaze.solve.pool.limits import Budget
+from coinhaze.solve.query import Asked
+from coinhaze.solve.sketch.kernels import fill_draws
+from coinhaze.solve.sketch.sketch import SPREAD, sketch
+from coinhaze.solve.structure.lump import fold
 from solve.economies import random_transfers
 from vectors import coins
 

@@ -10,20 +10,20 @@ import pytest
 
 import coinhaze
 from coinhaze import AbsorbingChain, AccountLedger, absorbing_chain, transaction_graph
+from coinhaze.amounts import Floats, Ints
 from coinhaze.errors import AccuracyError, UsageError
-from coinhaze.ledger.amounts import Floats, Ints
 from coinhaze.simulate import simulate_hubs, simulate_town
-from coinhaze.solve import truncate
-from coinhaze.solve.asked import Asked
-from coinhaze.solve.columns import columns_of
-from coinhaze.solve.exact_cost import ExactCost, SweepCost, sweep_cost
-from coinhaze.solve.fold import Folded, fold
-from coinhaze.solve.lists import Swept, sweep_blocks
+from coinhaze.solve.exact.cost import ExactCost, SweepCost, sweep_cost
+from coinhaze.solve.exact.stream_kernels import surprise
 from coinhaze.solve.progress import silent
-from coinhaze.solve.stream_kernels import surprise
+from coinhaze.solve.query import Asked
+from coinhaze.solve.structure.columns import columns_of
+from coinhaze.solve.structure.lump import Folded, fold
 from coinhaze.solve.sums import Sums
-from coinhaze.solve.sweep import sweep
-from coinhaze.solve.truncate import (
+from coinhaze.solve.truncated import truncate
+from coinhaze.solve.truncated.lists import Swept, sweep_blocks
+from coinhaze.solve.truncated.topological import sweep
+from coinhaze.solve.truncated.truncate import (
     Truncation,
     Widths,
     first_level,

@@ -13,8 +13,8 @@ import coinhaze
 import twin
 import vectors
 from coinhaze import AccountLedger, CoinLedger
-from coinhaze.solve.taint import POLICIES
-from coinhaze.solve.tiho import shared
+from coinhaze.solve.lots.taint import POLICIES
+from coinhaze.solve.lots.tiho import shared
 from properties import strategies as random
 from properties.comparison import profile
 from solve import parcel_twin

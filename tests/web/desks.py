@@ -6,9 +6,9 @@ import math
 from collections.abc import Mapping, Sequence
 
 import coinhaze
-from coinhaze.chain import AbsorbingChain
 from coinhaze.errors import UnknownName
 from coinhaze.ledger import Ledger
+from coinhaze.observer import AbsorbingChain
 from coinhaze.simulate import simulate_town
 from coinhaze.web.desk import Desk
 from coinhaze.web.models import CoinAnswer, Flow

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import coinhaze
-from coinhaze.chain import AbsorbingChain
 from coinhaze.errors import CoinhazeError, UnknownName, UsageError
+from coinhaze.observer import AbsorbingChain
 from coinhaze.web.asks import CoinAsk, Settings
 from coinhaze.web.desk import Desk
 from coinhaze.web.models import CoinAnswer, Origin

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import coinhaze
 from coinhaze.errors import InputError
-from coinhaze.measure import Scores
+from coinhaze.measures import Scores
 from coinhaze.web.asks import Settings, TableAsk
 from coinhaze.web.desk import Desk
 from coinhaze.web.desk_places import histogram_of_bits

@@ -10,12 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import coinhaze
-from coinhaze.apps.exposed import exposed_chain
-from coinhaze.apps.holdings import find_coin
-from coinhaze.apps.suggestion import suggest_coins
-from coinhaze.apps.wallet import weigh_wallet
-from coinhaze.apps.what_if import what_if
 from coinhaze.errors import InputError, UsageError
+from coinhaze.wallet.exposed import exposed_chain
+from coinhaze.wallet.holdings import find_coin
+from coinhaze.wallet.suggestion import suggest_coins
+from coinhaze.wallet.wallet import weigh_wallet
+from coinhaze.wallet.what_if import what_if
 from coinhaze.web.asks import Settings, TableAsk, WalletAsk, WhatIfAsk
 from coinhaze.web.desk import Desk
 from coinhaze.web.desk_what_if import WhatIfs

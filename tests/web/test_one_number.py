@@ -15,8 +15,8 @@ import pytest
 from click.testing import CliRunner
 
 import coinhaze
-from coinhaze.apps.screen import screen
 from coinhaze.cli import cli
+from coinhaze.screening.screen import screen
 from coinhaze.web.answers import Answers
 from coinhaze.web.app import guarded
 from coinhaze.web.desks import desk_of

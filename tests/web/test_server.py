@@ -16,7 +16,7 @@ import pytest
 from benchmarks.served import Served, serving
 
 from coinhaze.errors import InputError, UsageError
-from coinhaze.ledger.folder import write_folder
+from coinhaze.ledger.parquet import write_folder
 from coinhaze.simulate.weeks import simulate_week
 from coinhaze.web import server
 from web.browsing import login_of

@@ -16,12 +16,12 @@ import duckdb
 import pytest
 
 import coinhaze
+from coinhaze.cache.layers import Keeper, Kept
 from coinhaze.errors import InputError, UnknownName, UsageError
 from coinhaze.ledger import write_folder
-from coinhaze.ledger.ingest import ingest
-from coinhaze.ledger.store import Store
 from coinhaze.simulate import simulate_town
-from coinhaze.solve.kept import Keeper, Kept
+from coinhaze.store.ingest import ingest
+from coinhaze.store.store import Store
 from coinhaze.web import scoring, shelf_entry
 from coinhaze.web.asks import Settings
 from coinhaze.web.models import LedgerCard
@@ -234,7 +234,7 @@ def test_a_file_nobody_may_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         raise InputError(f"{path}: cannot be read: Permission denied")
 
     # Root may read everything, so the refusal is made up.
-    monkeypatch.setattr("coinhaze.solve.kept_place.digest_of", refuse)
+    monkeypatch.setattr("coinhaze.cache.place.digest_of", refuse)
     shelf = shelf_of(transfers(tmp_path))
     assert_says(shelf.card("t"), "damaged", "Permission denied", "the right to read")
 

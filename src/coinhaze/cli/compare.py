@@ -11,7 +11,7 @@ from coinhaze.cli.options import flag_options, some_options, strict_option, warn
 from coinhaze.cli.waiting import wait_for
 
 if TYPE_CHECKING:
-    from coinhaze.apps.compared import Compared
+    from coinhaze.compare.ledgers import Compared
 
 
 @click.command("compare")
@@ -92,8 +92,8 @@ def command(
     """
     from rich.console import Console
 
-    from coinhaze.apps.compare import score_ledgers
-    from coinhaze.apps.compare_report import with_added, write_manifest, write_report
+    from coinhaze.compare.report import with_added, write_manifest, write_report
+    from coinhaze.compare.run import score_ledgers
     from coinhaze.errors import AccuracyError, UsageError
 
     if again == bool(ledgers or weeks or settings):
@@ -152,7 +152,7 @@ def _compared(
 ) -> list[Compared]:
     from dataclasses import replace
 
-    from coinhaze.apps.compared import all_weeks, compared_of
+    from coinhaze.compare.ledgers import all_weeks, compared_of
     from coinhaze.errors import UsageError
 
     compared = compared_of(ledgers, size=size, seed=seed)
@@ -170,8 +170,8 @@ def _compared(
 
 
 def _asking(options: dict[str, Any]) -> Any:
-    from coinhaze.apps.compare import CONVENTIONS, Asking
-    from coinhaze.solve.workers import Budget, bytes_of
+    from coinhaze.compare.run import CONVENTIONS, Asking
+    from coinhaze.solve.pool.limits import Budget, bytes_of
 
     memory = options["memory"]
     return Asking(

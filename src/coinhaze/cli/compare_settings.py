@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from coinhaze.cli.options import option_kinds
 
 if TYPE_CHECKING:
-    from coinhaze.apps.compared import Compared
+    from coinhaze.compare.ledgers import Compared
 
 # What a ledger is, beside the options of `coinhaze score` that say how it is read.
 _PLACE = {"ledger", "size", "seed"}
@@ -25,7 +25,7 @@ def read_settings(
     Paths are taken from the folder the file lies in. `defaults` are settings of every ledger that
     has no others.
     """
-    from coinhaze.apps.compare_settings import problems_of
+    from coinhaze.compare.settings import problems_of
     from coinhaze.errors import UsageError
 
     wrong: list[str] = []
@@ -65,7 +65,7 @@ def _compared(
     seed: int,
 ) -> tuple[Compared | None, list[str]]:
     """Understand one table; give its ledger if it names one, and what is wrong."""
-    from coinhaze.apps.compared import Compared, Week, week_of
+    from coinhaze.compare.ledgers import Compared, Week, week_of
     from coinhaze.errors import UsageError
 
     if not isinstance(table, dict):

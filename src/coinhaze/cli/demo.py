@@ -20,9 +20,9 @@ def command(output: Path, seed: int) -> None:
     """
     from rich.console import Console
 
-    from coinhaze.chain import absorbing_chain
     from coinhaze.errors import InputError, UsageError
     from coinhaze.graph import transaction_graph
+    from coinhaze.observer import absorbing_chain
     from coinhaze.report.figures import save_overview
     from coinhaze.report.files import write_scores
     from coinhaze.report.provenance import provenance

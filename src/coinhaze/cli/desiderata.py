@@ -27,8 +27,8 @@ def command(approaches: tuple[str, ...], seeds: int, as_json: bool) -> None:
 
     Example: coinhaze desiderata bits boltzmann
     """
-    from coinhaze.apps.approaches import APPROACHES
-    from coinhaze.apps.desiderata import try_approaches
+    from coinhaze.desiderata.approaches import APPROACHES
+    from coinhaze.desiderata.cases import try_approaches
 
     asked = approaches or tuple(APPROACHES)
     found = wait_for("trying", lambda _: try_approaches(asked, seeds=seeds))
@@ -37,6 +37,6 @@ def command(approaches: tuple[str, ...], seeds: int, as_json: bool) -> None:
         return
     from rich.console import Console
 
-    from coinhaze.apps.desiderata_report import desiderata_report
+    from coinhaze.desiderata.report import desiderata_report
 
     Console().print(desiderata_report(found))

@@ -46,7 +46,7 @@ def command(
 
     Example: coinhaze growth transfers.csv --time temporal --length 10 --figure growth.png
     """
-    from coinhaze.apps.growth import growth
+    from coinhaze.growth.growth import growth
     from coinhaze.report.files import check_output
     from coinhaze.report.provenance import made_by
 
@@ -71,7 +71,7 @@ def command(
     elif output is None:
         from rich.console import Console
 
-        from coinhaze.report.growth_plots import growth_table
+        from coinhaze.growth.plots import growth_table
 
         shown = growth_table(
             found.to_arrow(), title="Bits as money is paid on", caption=found.caption
@@ -99,8 +99,8 @@ def _write(
     elif output is not None:
         written += write_table(found.to_arrow(), output, about)
     if figure is not None:
+        from coinhaze.growth.plots import save_growth
         from coinhaze.report.drawing import short_labels
-        from coinhaze.report.growth_plots import save_growth
 
         save_growth(found.to_arrow(), figure, title=short_labels([title])[0])
         written.append(figure)

@@ -20,7 +20,7 @@ def command(sources: tuple[str, ...], complete: bool, as_json: bool, **options: 
 
     Example: coinhaze info transfers.csv
     """
-    from coinhaze.ledger import read
+    from coinhaze.readers import read
 
     ledger = read(list(sources), complete=complete, **settings_of(options))
     tell_notes(ledger.notes)

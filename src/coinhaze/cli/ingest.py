@@ -36,9 +36,9 @@ def command(sources: tuple[str, ...], output: Path, format_: str | None, **optio
     Of a node: coinhaze ingest bitcoin+http://127.0.0.1:8332 --from 800000 -o bitcoin.duckdb
     """
     from coinhaze.errors import UsageError
-    from coinhaze.ledger.follow import is_node
-    from coinhaze.ledger.ingest import expand
-    from coinhaze.ledger.store import Store
+    from coinhaze.store.ingest import expand
+    from coinhaze.store.store import Store
+    from coinhaze.store.sync import is_node
 
     nodes = [s for s in sources if is_node(s)]
     if nodes and (len(sources) > 1 or format_):
@@ -63,8 +63,8 @@ def _again(
     sources: tuple[str, ...], output: Path, format_: str | None, options: dict[str, Any]
 ) -> str:
     """Give the command that goes on, without what may be secret in a node's address."""
-    from coinhaze.ledger.follow import is_node
-    from coinhaze.ledger.nodes.connection import shown_url
+    from coinhaze.nodes.http import shown_url
+    from coinhaze.store.sync import is_node
 
     shown = [shown_url(s) if is_node(s) else s for s in sources]
     more = ["--format", format_] if format_ else []
@@ -78,7 +78,7 @@ def _again(
 
 
 def _from_files(sources: tuple[str, ...], store: Any, format_: str | None) -> None:
-    from coinhaze.ledger.ingest import ingest
+    from coinhaze.store.ingest import ingest
 
     done = wait_for(
         "ingesting",
@@ -101,7 +101,7 @@ def _from_node(
     keep_up: bool,
 ) -> None:
     from coinhaze.errors import NotAnswering
-    from coinhaze.ledger.follow import PATIENCE, Followed, catch_up, open_node
+    from coinhaze.store.sync import PATIENCE, Followed, catch_up, open_node
 
     name, node = open_node(source)
     asking = {"token": token} if token else {}

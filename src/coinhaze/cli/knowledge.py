@@ -65,15 +65,15 @@ def command(
 
 
 def _read(sources: Sequence[str], options: dict[str, Any]) -> Ledger:
-    from coinhaze.ledger import read
+    from coinhaze.readers import read
 
     window = {k: v for k, v in options.items() if k in ("first", "last", "token") and v is not None}
     return read(list(sources), format=options["format_"], **window)
 
 
 def _found(ledger: Ledger, name: str, options: dict[str, Any]) -> list[tuple[object, ...]]:
-    from coinhaze.graph.knowledge import find
-    from coinhaze.ledger.readers.knowledge import read_gas_prices, read_listed
+    from coinhaze.formats.lists.knowledge import read_gas_prices, read_listed
+    from coinhaze.graph.clusters.found import find
 
     services, prices = options["services"], options["gas_prices"]
     return find(
@@ -92,7 +92,7 @@ def _count(sources: Sequence[str], options: dict[str, Any]) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from coinhaze.graph.heuristics import HEURISTICS
+    from coinhaze.graph.clusters.heuristics import HEURISTICS
     from coinhaze.ledger import CoinLedger
 
     ledger = wait_for("reading", lambda _: _read(sources, options))
@@ -113,7 +113,7 @@ def _list() -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from coinhaze.graph.heuristics import HEURISTICS
+    from coinhaze.graph.clusters.heuristics import HEURISTICS
 
     table = Table(title="Heuristics", title_justify="left")
     for column in ("name", "gives", "what it assumes", "confidence", "origin", "default"):

@@ -65,7 +65,7 @@ def command(
             "all technologies take their usual values and observers: name one for more"
         )
 
-    from coinhaze.apps.lab import lab, lab_all
+    from coinhaze.lab.lab import lab, lab_all
 
     asked = None if values is None else _values(values)
     if together:
@@ -83,7 +83,7 @@ def command(
 
 
 def _show(sweeps: Any, output: Path | None, as_json: bool) -> None:
-    from coinhaze.apps.lab_report import lab_grids, lab_json, lab_provenance, write_lab
+    from coinhaze.lab.report import lab_grids, lab_json, lab_provenance, write_lab
 
     made_by = lab_provenance(sweeps, " ".join(["coinhaze", *sys.argv[1:]]))
     if output is not None:

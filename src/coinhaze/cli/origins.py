@@ -52,10 +52,10 @@ def command(
     """
     import numpy as np
 
-    from coinhaze.apps.explain import explain
     from coinhaze.errors import UsageError
+    from coinhaze.explore.explain import explain
+    from coinhaze.formats.lists.labels import read_labels
     from coinhaze.graph.holes import incomplete_notes
-    from coinhaze.ledger.readers.labels import read_labels
     from coinhaze.report.files import check_place
     from coinhaze.report.provenance import made_by
     from coinhaze.solve.score import refuse_incomplete

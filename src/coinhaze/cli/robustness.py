@@ -38,8 +38,8 @@ def command(
 
     Example: coinhaze robustness transfers.csv --time temporal --learn 5
     """
-    from coinhaze.apps.robustness import robustness
-    from coinhaze.ledger.readers.knowledge import read_links
+    from coinhaze.formats.lists.knowledge import read_links
+    from coinhaze.robustness.robustness import robustness
 
     settings = settings_of(options)
     truth = None if world is None else read_links(world)
@@ -52,7 +52,7 @@ def command(
     )  # fmt: skip
     falls = found.to_arrow()
     if figure is not None:
-        from coinhaze.report.falls import save_falls
+        from coinhaze.robustness.report import save_falls
 
         save_falls(falls, figure, title=found.of)
         click.echo(f"wrote {figure}", err=True)
@@ -65,7 +65,7 @@ def command(
         return
     from rich.console import Console
 
-    from coinhaze.report.falls import falls_table
+    from coinhaze.robustness.report import falls_table
 
     caption = (
         f"links of {found.tried:,} of {found.doubtful:,} payments in doubt; {seeds} random orders"

@@ -21,7 +21,7 @@ from coinhaze.cli.options import (
 from coinhaze.cli.waiting import wait_for
 
 if TYPE_CHECKING:
-    from coinhaze.measure import Scores
+    from coinhaze.measures import Scores
     from coinhaze.solve.progress import Progress
 
 
@@ -61,7 +61,7 @@ def command(
     Example: coinhaze score transfers.csv --time temporal -o scores.csv
     """
     from coinhaze.errors import AccuracyError, ResourceError
-    from coinhaze.measure.scores import reached
+    from coinhaze.measures.scores import reached
     from coinhaze.report.files import check_output, scores_json, write_scores
     from coinhaze.report.provenance import provenance
     from coinhaze.solve import plan, score
@@ -72,7 +72,7 @@ def command(
         check_output(output, inputs)
     measures = [] if with_ is None else [name.strip() for name in with_.split(",")]
     if measures:
-        from coinhaze.measure.comparators import check_measures
+        from coinhaze.measures.comparators.registry import check_measures
 
         check_measures(measures, owners=owners is not None)
     settings = settings_of(options) | {"nodes": "all" if every else "sinks", "accuracy": width}
@@ -129,7 +129,7 @@ def _kept(
     sources: list[str], settings: dict[str, Any], *, strict: bool
 ) -> tuple[Scores, str | None]:
     """Score and keep; also say why, if it could not be kept."""
-    from coinhaze.solve.kept import MODEL_SETTINGS, Keeper
+    from coinhaze.cache.layers import MODEL_SETTINGS, Keeper
 
     model = {name: value for name, value in settings.items() if name in MODEL_SETTINGS}
     scoring = {name: value for name, value in settings.items() if name not in MODEL_SETTINGS}
@@ -146,8 +146,8 @@ def _kept(
 
 
 def _compared(scores: Scores, measures: list[str], owners: str | None) -> Scores:
-    from coinhaze.ledger.readers.knowledge import read_clusters
-    from coinhaze.measure.comparators import compare_measures
+    from coinhaze.formats.lists.knowledge import read_clusters
+    from coinhaze.measures.comparators.registry import compare_measures
 
     known = None if owners is None else read_clusters(owners)
     return compare_measures(scores, measures, owners=known)

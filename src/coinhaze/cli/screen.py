@@ -43,13 +43,13 @@ def command(
 
     Example: coinhaze screen transfers.csv --listed list.txt -o statement.html
     """
-    from coinhaze.apps.screen import screen
-    from coinhaze.apps.screen_report import ListFile
     from coinhaze.errors import InputError
-    from coinhaze.ledger.formats import digest_of
-    from coinhaze.ledger.readers.knowledge import read_listed
+    from coinhaze.formats.lists.knowledge import read_listed
+    from coinhaze.formats.registry import digest_of
     from coinhaze.report.files import check_output
     from coinhaze.report.provenance import made_by
+    from coinhaze.screening.report import ListFile
+    from coinhaze.screening.screen import screen
     from coinhaze.solve.score import refuse_incomplete
 
     inputs: list[str | Path] = [*sources, *named_files(options)]
@@ -74,7 +74,7 @@ def command(
         for path in _write(found, listing, about, output, top):
             click.echo(f"wrote {path}", err=True)
     if as_json:
-        from coinhaze.apps.screen_report import screening_json
+        from coinhaze.screening.report import screening_json
 
         click.echo(screening_json(found, listing, about), nl=False)
     elif output is None:
@@ -82,7 +82,7 @@ def command(
 
 
 def _nodes(given: tuple[str, ...]) -> list[str] | None:
-    from coinhaze.ledger.readers.knowledge import read_listed
+    from coinhaze.formats.lists.knowledge import read_listed
 
     names: list[str] = []
     for name in given:
@@ -93,8 +93,8 @@ def _nodes(given: tuple[str, ...]) -> list[str] | None:
 def _show(found: Any, listing: Any, about: dict[str, object], top: int) -> None:
     from rich.console import Console
 
-    from coinhaze.apps.screen_report import screening_sections
     from coinhaze.report.sections import sections_text
+    from coinhaze.screening.report import screening_sections
 
     sections = screening_sections(found, listing, about, most=top)
     Console().print(sections_text(f"Money from {listing.name}", sections))
@@ -103,9 +103,9 @@ def _show(found: Any, listing: Any, about: dict[str, object], top: int) -> None:
 def _write(
     found: Any, listing: Any, about: dict[str, object], output: Path, top: int
 ) -> list[Path]:
-    from coinhaze.apps import screen_report as report
     from coinhaze.report.files import write_table, write_whole
     from coinhaze.report.sections import sections_page
+    from coinhaze.screening import report as report
 
     if output.suffix in (".csv", ".parquet"):
         made = report.provenance_of(found, listing, about)

@@ -34,10 +34,10 @@ def command(
 
     Example: coinhaze sensitivity transfers.csv --figure sensitivity.png
     """
-    from coinhaze.apps.sensitivity import sensitivity
-    from coinhaze.ledger import read
+    from coinhaze.readers import read
     from coinhaze.report.files import check_output, write_table
     from coinhaze.report.provenance import made_by
+    from coinhaze.robustness.sensitivity import sensitivity
     from coinhaze.solve.source import READ_SETTINGS, only
 
     inputs: list[str | Path] = [*sources, *named_files(options)]
@@ -58,7 +58,7 @@ def command(
         for path in write_table(table, output, about):
             click.echo(f"wrote {path}", err=True)
     if figure is not None:
-        from coinhaze.report.sensitivity import save_sensitivity
+        from coinhaze.robustness.sensitivity_report import save_sensitivity
 
         save_sensitivity(table, figure, title=Path(sources[0]).name)
         click.echo(f"wrote {figure}", err=True)
@@ -70,6 +70,6 @@ def command(
     else:
         from rich.console import Console
 
-        from coinhaze.report.sensitivity import sensitivity_table
+        from coinhaze.robustness.sensitivity_report import sensitivity_table
 
         Console().print(sensitivity_table(table))

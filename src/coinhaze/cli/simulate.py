@@ -25,7 +25,7 @@ def command(name: str, output: Path, size: float, seed: int) -> None:
     Example: coinhaze simulate dai-week --size 0.01 --seed 1 -o dai
     """
     from coinhaze.ledger import Ledger
-    from coinhaze.ledger.folder import check_folder, write_folder
+    from coinhaze.ledger.parquet import check_folder, write_folder
     from coinhaze.simulate.weeks import check_week, simulate_week
 
     check_week(name, size, seed)

@@ -24,10 +24,10 @@ def command(store: Path, complete: bool | None, pools: tuple[str, ...]) -> None:
 
     Example: coinhaze verify bitcoin.duckdb
     """
+    from coinhaze.cache.layers import verify_kept
     from coinhaze.errors import LedgerError
-    from coinhaze.ledger.store import Store
-    from coinhaze.ledger.verify import verify
-    from coinhaze.solve.kept import verify_kept
+    from coinhaze.store.store import Store
+    from coinhaze.store.verify import verify
 
     values = dict(_pool_value(given) for given in pools)
     with Store(store, read_only=True) as opened:

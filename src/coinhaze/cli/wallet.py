@@ -13,11 +13,11 @@ from coinhaze.cli.options import settings_of, some_options, strict_option, tell_
 from coinhaze.cli.waiting import wait_for
 
 if TYPE_CHECKING:
-    from coinhaze.apps.proposal import Proposal
-    from coinhaze.apps.wallet import Wallet
-    from coinhaze.apps.wallet_report import WalletReport
+    from coinhaze.formats.lists.coins import Listed
     from coinhaze.ledger.coins import Transaction
-    from coinhaze.ledger.readers.coin_list import Listed
+    from coinhaze.wallet.proposal import Proposal
+    from coinhaze.wallet.report import WalletReport
+    from coinhaze.wallet.wallet import Wallet
 
 FORMS = ("text", "json", "html")
 SUFFIXES = {".html": "html", ".htm": "html", ".json": "json", ".txt": "text"}
@@ -107,11 +107,11 @@ def _report(
     import numpy as np
 
     from coinhaze import __version__
-    from coinhaze.apps.suggestion import suggest_coins
-    from coinhaze.apps.wallet_report import WalletReport
     from coinhaze.graph.holes import incomplete_notes
     from coinhaze.report.provenance import input_digests
     from coinhaze.solve.score import refuse_incomplete
+    from coinhaze.wallet.report import WalletReport
+    from coinhaze.wallet.suggestion import suggest_coins
 
     wallet = _wallet(sources, options)
     graph = wallet.chain.graph
@@ -140,25 +140,25 @@ def _report(
 
 def _command() -> str:
     """Give the command, without what may be secret in a node's address."""
-    from coinhaze.ledger.nodes.connection import shown_url
+    from coinhaze.nodes.http import shown_url
 
     return " ".join(["coinhaze", *(shown_url(a) if _is_node(a) else a for a in sys.argv[1:])])
 
 
 def _is_node(source: str) -> bool:
-    from coinhaze.ledger.follow import is_node
+    from coinhaze.store.sync import is_node
 
     return is_node(source)
 
 
 def _wallet(sources: Sequence[str], options: dict[str, Any]) -> Wallet:
-    from coinhaze.apps.exposed import exposed_chain
-    from coinhaze.apps.holdings import find_coins
-    from coinhaze.apps.wallet import weigh_wallet
-    from coinhaze.ledger.readers.coin_list import read_coin_list
-    from coinhaze.ledger.readers.knowledge import read_listed
-    from coinhaze.ledger.readers.labels import read_labels
+    from coinhaze.formats.lists.coins import read_coin_list
+    from coinhaze.formats.lists.knowledge import read_listed
+    from coinhaze.formats.lists.labels import read_labels
     from coinhaze.solve.source import chain_of
+    from coinhaze.wallet.exposed import exposed_chain
+    from coinhaze.wallet.holdings import find_coins
+    from coinhaze.wallet.wallet import weigh_wallet
 
     listed = read_coin_list(options["coins"])
     names = None if options["exposed"] is None else read_listed(options["exposed"])
@@ -197,10 +197,10 @@ def _opened(
         )
     from contextlib import closing
 
-    from coinhaze.apps.walk_back import walk_back
-    from coinhaze.ledger.follow import open_node
-    from coinhaze.ledger.nodes.past import Past
-    from coinhaze.ledger.nodes.transaction_cache import TransactionCache, default_cache
+    from coinhaze.nodes.past import Past
+    from coinhaze.nodes.transaction_cache import TransactionCache, default_cache
+    from coinhaze.store.sync import open_node
+    from coinhaze.wallet.walk_back import walk_back
 
     _, node = open_node(sources[0])
     file = asked.pop("cache", default_cache())
@@ -215,7 +215,7 @@ def _opened(
 
 
 def _proposal(wallet: Wallet, spend: str | None, psbt: str | None) -> Proposal | None:
-    from coinhaze.apps.proposal import named_coins, propose
+    from coinhaze.wallet.proposal import named_coins, propose
 
     if spend is not None:
         return propose(wallet, named_coins(spend), what="the coins of --spend")
@@ -224,10 +224,10 @@ def _proposal(wallet: Wallet, spend: str | None, psbt: str | None) -> Proposal |
 
 def _psbt(wallet: Wallet, path: str) -> Transaction:
     """Read a PSBT with addresses as the ledger's network writes them."""
-    from coinhaze.apps.holdings import coin_ledger
-    from coinhaze.ledger.readers.addresses import NETWORKS, networks_of_owners
-    from coinhaze.ledger.readers.networks import BITCOIN
-    from coinhaze.ledger.readers.psbt import read_psbt
+    from coinhaze.formats.bitcoin_raw.addresses import NETWORKS, networks_of_owners
+    from coinhaze.formats.bitcoin_raw.networks import BITCOIN
+    from coinhaze.formats.psbt import read_psbt
+    from coinhaze.wallet.holdings import coin_ledger
 
     ours = networks_of_owners(coin_ledger(wallet.chain.graph).owners)
     network = next((n for n in NETWORKS if n.name in ours), BITCOIN)
@@ -247,7 +247,7 @@ def _print(report: WalletReport, form: str) -> None:
 
 def _text(report: WalletReport, form: str) -> str:
     if form == "json":
-        from coinhaze.apps.wallet_document import wallet_json
+        from coinhaze.wallet.document import wallet_json
 
         return wallet_json(report)
     from coinhaze.report.sections import sections_page, sections_text

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from coinhaze.graph.clusters import Clusters, merge_owners
+from coinhaze.graph.clusters.merge import Clusters, merge_owners
 from coinhaze.graph.flows import Flows
 from coinhaze.graph.graph import Kind
 from coinhaze.graph.party_names import PartyNames, PrefixBlock, TextBlock

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from coinhaze.amounts import Ints
 from coinhaze.graph.graph import Kind, TransactionGraph
 from coinhaze.ledger import Amounts
-from coinhaze.ledger.amounts import Ints
 
 # Whose opening balance no ledger or table tells, by the rule that found it.
 _ASSUMED = {

@@ -10,14 +10,14 @@ import numpy as np
 
 from coinhaze.errors import UsageError, first_few
 from coinhaze.graph.accounts import account_flows
-from coinhaze.graph.clusters import Clusters
+from coinhaze.graph.clusters.deposit_pools import short_pool_notes
+from coinhaze.graph.clusters.heuristics import CLUSTERINGS
+from coinhaze.graph.clusters.merge import Clusters
 from coinhaze.graph.coins import coin_flows
-from coinhaze.graph.deposit_pools import short_pool_notes
 from coinhaze.graph.flows import Flows, stationary
 from coinhaze.graph.graph import Kind, TransactionGraph
-from coinhaze.graph.heuristics import CLUSTERINGS
 from coinhaze.graph.opening import Opening
-from coinhaze.graph.snapshots import temporal
+from coinhaze.graph.temporal import temporal
 from coinhaze.ledger import AccountLedger, CoinLedger, Ledger
 from coinhaze.ledger.checks import exact_amount
 from coinhaze.ledger.frozen import release_unused

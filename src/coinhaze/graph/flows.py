@@ -14,13 +14,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from coinhaze.amounts import Bools, Floats, Ints
 from coinhaze.graph.graph import Kinds, TransactionGraph
 from coinhaze.graph.names import NO_SNAPSHOT, Names
 from coinhaze.graph.opening import Opening, opening_balances
 from coinhaze.graph.order_kernels import merge_pairs
 from coinhaze.graph.party_names import Aliases, PartyNames
 from coinhaze.ledger import Amounts, Ledger
-from coinhaze.ledger.amounts import Bools, Floats, Ints
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,10 +12,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import scipy.sparse
 
+from coinhaze.amounts import Bools, Floats, Ints
 from coinhaze.graph.names import NO_SNAPSHOT as NO_SNAPSHOT
 from coinhaze.graph.names import Names as Names
 from coinhaze.ledger import Amounts, CoinLedger, Ledger
-from coinhaze.ledger.amounts import Bools, Floats, Ints
 from coinhaze.ledger.coins import UNKNOWN
 from coinhaze.ledger.frozen import freeze
 from coinhaze.ledger.shown import shown

@@ -6,9 +6,9 @@ import numpy as np
 import pyarrow.compute as pc
 import scipy.sparse
 
+from coinhaze.amounts import Bools, Ints
 from coinhaze.graph.graph import Kind, TransactionGraph, downstream
 from coinhaze.ledger import CoinLedger
-from coinhaze.ledger.amounts import Bools, Ints
 
 _NEVER = np.iinfo(np.int64).max
 

@@ -10,10 +10,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from coinhaze.amounts import Bools, Ints
 from coinhaze.errors import UnknownName
 from coinhaze.graph.order_kernels import group_rows
 from coinhaze.graph.party_names import ABSENT, Aliases, PartyNames
-from coinhaze.ledger.amounts import Bools, Ints
 from coinhaze.ledger.frozen import narrow
 
 NO_SNAPSHOT = -1

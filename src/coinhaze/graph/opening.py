@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from coinhaze.amounts import Bools
 from coinhaze.errors import OpeningError, first_few
 from coinhaze.graph.party_names import PartyNames
 from coinhaze.ledger import Amounts
-from coinhaze.ledger.amounts import Bools
 from coinhaze.ledger.checks import exact_amount
 
 

@@ -15,9 +15,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from coinhaze.amounts import Ints
 from coinhaze.graph.order_kernels import group_rows
 from coinhaze.ledger import CoinLedger
-from coinhaze.ledger.amounts import Ints
 from coinhaze.ledger.frozen import narrow
 from coinhaze.ledger.text import TextIndex, text_buffers
 from coinhaze.ledger.text_kernels import number_lengths

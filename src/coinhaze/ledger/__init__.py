@@ -1,17 +1,17 @@
-"""What happened: ledgers of coins and of accounts, and the readers of their files."""
+"""What happened: ledgers of coins and of accounts."""
 
+from coinhaze.amounts import Amounts
 from coinhaze.ledger.accounts import AccountLedger
-from coinhaze.ledger.amounts import Amounts
 from coinhaze.ledger.coins import CoinLedger
-from coinhaze.ledger.folder import read_folder, write_folder
-from coinhaze.ledger.readers import Ledger, read
+from coinhaze.ledger.parquet import read_folder, write_folder
+
+Ledger = CoinLedger | AccountLedger
 
 __all__ = [
     "AccountLedger",
     "Amounts",
     "CoinLedger",
     "Ledger",
-    "read",
     "read_folder",
     "write_folder",
 ]

@@ -9,8 +9,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from coinhaze.amounts import Amounts, Ints
 from coinhaze.errors import LedgerError, UnknownName
-from coinhaze.ledger.amounts import Amounts, Ints
 from coinhaze.ledger.checks import Place, check_name, check_names, exact_amounts
 from coinhaze.ledger.completeness import Completeness
 from coinhaze.ledger.frozen import freeze

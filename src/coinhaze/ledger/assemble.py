@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from coinhaze.amounts import Amounts
 from coinhaze.errors import LedgerError
-from coinhaze.ledger.amounts import Amounts
 from coinhaze.ledger.checks import (
     check_name,
     check_pool,

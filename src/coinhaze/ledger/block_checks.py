@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from coinhaze.ledger.amounts import Bools, Ints
+from coinhaze.amounts import Bools, Ints
 from coinhaze.ledger.completeness import (
     COINBASES,
     HEIGHTS,

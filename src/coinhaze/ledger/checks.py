@@ -10,8 +10,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from coinhaze.amounts import LARGEST, Amounts
 from coinhaze.errors import LedgerError
-from coinhaze.ledger.amounts import LARGEST, Amounts
 from coinhaze.ledger.text import text_buffers
 
 Place = Callable[[int], str]

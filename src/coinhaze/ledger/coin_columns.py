@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from coinhaze.amounts import LARGEST, Amounts
 from coinhaze.errors import LedgerError
-from coinhaze.ledger.amounts import LARGEST, Amounts
 from coinhaze.ledger.checks import check_pool_values, exact_amount
 from coinhaze.ledger.coin_rules import check_rules
 from coinhaze.ledger.coins import MOST_OUTPUTS, POOLS, CoinLedger

@@ -10,8 +10,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from coinhaze.amounts import Amounts, Bools, Ints
 from coinhaze.errors import LedgerError
-from coinhaze.ledger.amounts import Amounts, Bools, Ints
 from coinhaze.ledger.coins import DUPLICATE_COINBASES, CoinLedger
 from coinhaze.ledger.columns import TablePlace
 

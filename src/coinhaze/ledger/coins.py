@@ -10,8 +10,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from coinhaze.amounts import Amounts, Bools, Ints
 from coinhaze.errors import LedgerError, UnknownName
-from coinhaze.ledger.amounts import Amounts, Bools, Ints
 from coinhaze.ledger.columns import TablePlace, default_place
 from coinhaze.ledger.completeness import Completeness
 from coinhaze.ledger.frozen import freeze

@@ -13,8 +13,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from coinhaze.amounts import Amounts, Bools, Floats, Ints
 from coinhaze.errors import LedgerError
-from coinhaze.ledger.amounts import Amounts, Bools, Floats, Ints
 from coinhaze.ledger.checks import check_names, exact_amounts
 from coinhaze.ledger.text import repeated_row
 

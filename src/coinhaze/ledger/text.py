@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from coinhaze.ledger.amounts import Ints
+from coinhaze.amounts import Ints
 from coinhaze.ledger.frozen import narrow
 
 Hashes = npt.NDArray[np.uint64]

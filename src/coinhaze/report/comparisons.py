@@ -9,9 +9,9 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from coinhaze.measure import Scores
-from coinhaze.measure.comparators import COMPARATORS
-from coinhaze.measure.correlation import correlations
+from coinhaze.measures import Scores
+from coinhaze.measures.comparators.registry import COMPARATORS
+from coinhaze.measures.correlation import correlations
 
 
 def comparison_report(scores: Scores, *, most: int = 5) -> Group:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from coinhaze.errors import UsageError
-from coinhaze.measure import Scores
+from coinhaze.measures import Scores
 
 BLUE, ORANGE, GREY = "#0b5cad", "#b5420a", "#55636f"
 MANY = 2000

@@ -14,8 +14,8 @@ import pyarrow.csv
 import pyarrow.parquet
 
 from coinhaze.errors import InputError, ResourceError, UsageError
-from coinhaze.measure import Scores
-from coinhaze.measure.correlation import correlations
+from coinhaze.measures import Scores
+from coinhaze.measures.correlation import correlations
 
 SUFFIXES = (".csv", ".json", ".parquet")
 

@@ -8,11 +8,11 @@ from functools import cached_property
 import numpy as np
 import pyarrow as pa
 
-from coinhaze.chain.belief import Belief
-from coinhaze.chain.outcomes import SourceNames
+from coinhaze.amounts import Ints
 from coinhaze.graph import TransactionGraph
 from coinhaze.graph.graph import Kind
-from coinhaze.ledger.amounts import Ints
+from coinhaze.observer.belief import Belief
+from coinhaze.observer.outcomes import SourceNames
 
 UNLABELLED = -1
 

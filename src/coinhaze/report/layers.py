@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from coinhaze.ledger.amounts import Floats, Ints
-from coinhaze.measure.hops import Hop, Hops
+from coinhaze.amounts import Floats, Ints
+from coinhaze.measures.hops import Hop, Hops
 from coinhaze.report.labels import UNLABELLED, Labelled
 
 LONGEST = 24  # letters of a name that is shown in full

@@ -7,16 +7,16 @@ import math
 import numpy as np
 import pyarrow as pa
 
-from coinhaze.chain import AbsorbingChain
+from coinhaze.amounts import Amounts, Floats
 from coinhaze.graph import TransactionGraph
 from coinhaze.graph.graph import Kind
-from coinhaze.ledger.amounts import Amounts, Floats
-from coinhaze.measure import Origins, Scores
+from coinhaze.measures import Origins, Scores
+from coinhaze.observer import AbsorbingChain
 from coinhaze.report.labels import Labelled
 from coinhaze.report.layers import fold_hops, short_name
 from coinhaze.report.page import Html, escape, paragraph, table
 from coinhaze.report.sankey import sankey
-from coinhaze.solve.hops import hops_of
+from coinhaze.solve.local.hops import hops_of
 
 # A notebook has its own ground, light or dark: words take its ink, bars a blue seen on both.
 _LOOK = (

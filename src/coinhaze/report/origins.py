@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from coinhaze.errors import UsageError
-from coinhaze.measure import Origins
+from coinhaze.measures import Origins
 from coinhaze.report.dot import dot
 from coinhaze.report.labels import Labelled
 from coinhaze.report.layers import Box, Layers

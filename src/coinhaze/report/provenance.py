@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from coinhaze import __version__
-from coinhaze.ledger.folder import folder_files, is_folder
-from coinhaze.ledger.formats import digest_of
-from coinhaze.measure import Scores
+from coinhaze.formats.registry import digest_of
+from coinhaze.ledger.parquet import folder_files, is_folder
+from coinhaze.measures import Scores
 
 
 def provenance(

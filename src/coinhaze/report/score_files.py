@@ -17,11 +17,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 
+from coinhaze.amounts import Bools, Floats
 from coinhaze.errors import InputError
 from coinhaze.graph.graph import Kind
-from coinhaze.ledger.amounts import Bools, Floats
 from coinhaze.ledger.frozen import freeze
-from coinhaze.measure import Scores
+from coinhaze.measures import Scores
 from coinhaze.report.files import write_whole
 
 KEY = b"coinhaze"

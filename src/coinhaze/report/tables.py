@@ -9,10 +9,10 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from coinhaze.chain.belief import reading_words
-from coinhaze.ledger.amounts import Ints
-from coinhaze.measure import Origins, Scores, Summary
-from coinhaze.measure.summary import AT_LEAST
+from coinhaze.amounts import Ints
+from coinhaze.measures import Origins, Scores, Summary
+from coinhaze.measures.summary import AT_LEAST
+from coinhaze.observer.belief import reading_words
 from coinhaze.report.layers import short_name
 
 

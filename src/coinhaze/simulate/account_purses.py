@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from coinhaze.amounts import Bools
 from coinhaze.errors import UsageError
 from coinhaze.ledger import AccountLedger
-from coinhaze.ledger.amounts import Bools
 from coinhaze.simulate.intents import COIN, Intents
 from coinhaze.simulate.technology import Holding, Realised
 

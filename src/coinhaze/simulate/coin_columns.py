@@ -10,8 +10,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from coinhaze.amounts import Floats, Ints
 from coinhaze.ledger import Amounts, CoinLedger
-from coinhaze.ledger.amounts import Floats, Ints
 from coinhaze.simulate import coin_kernels as kernels
 from coinhaze.simulate.coin_kernels import NONE, Book
 from coinhaze.simulate.names import hex_names

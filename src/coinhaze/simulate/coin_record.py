@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 import numpy as np
 import pyarrow as pa
 
+from coinhaze.amounts import Bools, Ints
 from coinhaze.ledger import CoinLedger
-from coinhaze.ledger.amounts import Bools, Ints
 from coinhaze.ledger.coins import Input, Output, Transaction
 
 START = 1_612_137_600  # 1 February 2021, as the simulated weeks

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from coinhaze.amounts import Bools, Floats, Ints
 from coinhaze.ledger import AccountLedger
-from coinhaze.ledger.amounts import Bools, Floats, Ints
 from coinhaze.simulate.payments import WEEK, ZERO, Book
 
 BATCH = 600.0  # seconds between an exchange's batches of withdrawals

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from coinhaze.amounts import Bools, Floats, Ints
 from coinhaze.errors import UsageError
-from coinhaze.ledger.amounts import Bools, Floats, Ints
 from coinhaze.ledger.frozen import freeze
 
 COIN = 100_000_000

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 import numpy as np
 import scipy.sparse
 
-from coinhaze.chain.policies import proportional
 from coinhaze.graph import TransactionGraph
+from coinhaze.observer.policies import proportional
 from coinhaze.simulate.purses import NOBODY, Coin, Pay, Purses
 
 

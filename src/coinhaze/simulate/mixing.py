@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from coinhaze.ledger.amounts import Bools
+from coinhaze.amounts import Bools
 from coinhaze.simulate.intents import Intents
 from coinhaze.simulate.joins import Told
 from coinhaze.simulate.purses import Coin, Purses

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 import numpy as np
 import pyarrow as pa
 
+from coinhaze.amounts import DIGIT_BITS, Bools, Floats, Ints
 from coinhaze.ledger import AccountLedger, Amounts
 from coinhaze.ledger.accounts import ZERO_ADDRESSES
-from coinhaze.ledger.amounts import DIGIT_BITS, Bools, Floats, Ints
 from coinhaze.simulate.names import hex_names
 
 START = 1_612_137_600  # 1 February 2021, the first day of the paper's week

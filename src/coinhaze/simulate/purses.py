@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from coinhaze.amounts import Bools
 from coinhaze.errors import UsageError
-from coinhaze.ledger.amounts import Bools
 from coinhaze.ledger.coins import Transaction
 from coinhaze.simulate.coin_record import CoinRecord
 from coinhaze.simulate.intents import Intents

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from coinhaze.chain.decoys import MONERO, Wallet
+from coinhaze.amounts import Ints
 from coinhaze.errors import UsageError
 from coinhaze.ledger import CoinLedger
-from coinhaze.ledger.amounts import Ints
+from coinhaze.observer.decoys import MONERO, Wallet
 
 FIRST_HEIGHT = 3_000_000
 

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from coinhaze.amounts import Bools, Floats, Ints
 from coinhaze.errors import UsageError
 from coinhaze.ledger import Ledger
-from coinhaze.ledger.amounts import Bools, Floats, Ints
 from coinhaze.ledger.frozen import freeze
 from coinhaze.simulate.intents import Intents
 from coinhaze.solve import score_or_reached

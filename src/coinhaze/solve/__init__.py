@@ -1,13 +1,13 @@
 """How it is solved: chains and parcels become scores of all coins, or origins of one."""
 
-from coinhaze.solve.choice import Plan
-from coinhaze.solve.eliminate import eliminate
-from coinhaze.solve.origins import origins
-from coinhaze.solve.parcels import Parcels, parcels
+from coinhaze.solve.exact.eliminate import eliminate
+from coinhaze.solve.local.origins import origins
+from coinhaze.solve.lots.lots import Parcels, parcels
+from coinhaze.solve.lots.taint import taint
+from coinhaze.solve.planner import Plan
 from coinhaze.solve.score import plan, score, score_or_reached
 from coinhaze.solve.series import series
-from coinhaze.solve.sweep import sweep
-from coinhaze.solve.taint import taint
+from coinhaze.solve.truncated.topological import sweep
 
 __all__ = [
     "Parcels",

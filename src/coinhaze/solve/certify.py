@@ -6,17 +6,17 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from coinhaze.chain.chain import NO_COLUMN
+from coinhaze.amounts import Floats, Ints
 from coinhaze.errors import AccuracyError, UsageError
-from coinhaze.ledger.amounts import Floats, Ints
-from coinhaze.measure import Scores
-from coinhaze.measure.entropy import conditional, renyi_from_power
-from coinhaze.measure.intervals import at_least, surprise
-from coinhaze.measure.scores import not_reached
-from coinhaze.solve.asked import Asked
-from coinhaze.solve.columns import Columns
-from coinhaze.solve.factor import ROUNDING
-from coinhaze.solve.rounding import Rounding, summing, terms_of
+from coinhaze.measures import Scores
+from coinhaze.measures.entropy import conditional, renyi_from_power
+from coinhaze.measures.intervals import at_least, surprise
+from coinhaze.measures.scores import not_reached
+from coinhaze.observer.chain import NO_COLUMN
+from coinhaze.solve.exact.factor import ROUNDING
+from coinhaze.solve.exact.rounding import Rounding, summing, terms_of
+from coinhaze.solve.query import Asked
+from coinhaze.solve.structure.columns import Columns
 from coinhaze.solve.sums import Sums
 
 CERTIFICATE = 1e-9

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from coinhaze.chain import AbsorbingChain
-from coinhaze.ledger.amounts import Floats, Ints
-from coinhaze.measure.intervals import surprise
+from coinhaze.amounts import Floats, Ints
+from coinhaze.measures.intervals import surprise
+from coinhaze.observer import AbsorbingChain
 
 
 @dataclass(frozen=True, eq=False)

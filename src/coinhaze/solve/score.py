@@ -7,21 +7,21 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from coinhaze.chain import AbsorbingChain
+from coinhaze.amounts import Ints
 from coinhaze.errors import LedgerError, UsageError
 from coinhaze.graph import TransactionGraph
 from coinhaze.ledger import Ledger
-from coinhaze.ledger.amounts import Ints
-from coinhaze.measure import Scores
-from coinhaze.measure.scores import reached
-from coinhaze.solve.choice import Accuracy, Choice, Method, Plan, choose, plan_of, refuse_longer
-from coinhaze.solve.exact import width_of
-from coinhaze.solve.in_order import is_ordered, parcels_of, score_in_order
+from coinhaze.measures import Scores
+from coinhaze.measures.scores import reached
+from coinhaze.observer import AbsorbingChain
+from coinhaze.solve.exact.engines import width_of
+from coinhaze.solve.lots.scores import is_ordered, parcels_of, score_in_order
+from coinhaze.solve.planner import Accuracy, Choice, Method, Plan, choose, plan_of, refuse_longer
+from coinhaze.solve.pool.limits import Budget, bytes_of
 from coinhaze.solve.progress import Progress, silent
-from coinhaze.solve.sketch import DRAWS
+from coinhaze.solve.sketch.sketch import DRAWS
 from coinhaze.solve.source import Source, chain_of
-from coinhaze.solve.truncate import Over
-from coinhaze.solve.workers import Budget, bytes_of
+from coinhaze.solve.truncated.truncate import Over
 
 # The published conventions: the zero address is an account, tables are topped up, fees kept by
 # transactions count as unspent, and the series stops at 0.001.

@@ -6,16 +6,17 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from coinhaze.chain import AbsorbingChain, absorbing_chain
-from coinhaze.chain.belief import Belief
 from coinhaze.errors import UsageError
+from coinhaze.formats.lists import knowledge
+from coinhaze.formats.registry import is_store
+from coinhaze.formats.tabular.arrow_rows import ArrowStream
 from coinhaze.graph import TransactionGraph, transaction_graph
 from coinhaze.graph.build import default_time, default_view
-from coinhaze.ledger import AccountLedger, CoinLedger, Ledger, read
-from coinhaze.ledger.formats import is_store
-from coinhaze.ledger.readers import is_stream, knowledge
-from coinhaze.ledger.readers.arrow_rows import ArrowStream
+from coinhaze.ledger import AccountLedger, CoinLedger, Ledger
 from coinhaze.ledger.window import Window
+from coinhaze.observer import AbsorbingChain, absorbing_chain
+from coinhaze.observer.belief import Belief
+from coinhaze.readers import is_stream, read
 
 READ_SETTINGS = frozenset({"format", "complete", "first", "last", "token", "unknown"})
 GRAPH_SETTINGS = frozenset(
@@ -123,7 +124,7 @@ def opening_before(thing: Any, settings: dict[str, Any]) -> dict[str, Any]:
     is_path = isinstance(path, str | Path)
     if not is_path or "opening" in settings or not is_store(Path(path)):
         return settings
-    from coinhaze.ledger.stored import opening_of
+    from coinhaze.store.read import opening_of
 
     window = Window.of(settings.get("first"), settings.get("last"))
     opening = opening_of(Path(path), window, token=settings.get("token"))

@@ -6,8 +6,8 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
-from coinhaze.chain.chain import NO_COLUMN
-from coinhaze.ledger.amounts import Floats, Ints
+from coinhaze.amounts import Floats, Ints
+from coinhaze.observer.chain import NO_COLUMN
 
 
 @dataclass(frozen=True, eq=False)

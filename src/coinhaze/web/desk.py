@@ -9,11 +9,11 @@ import numpy as np
 import pyarrow as pa
 
 from coinhaze import __version__
-from coinhaze.chain import AbsorbingChain
 from coinhaze.errors import UnknownName
 from coinhaze.ledger.completeness import Completeness
-from coinhaze.measure import Scores
-from coinhaze.measure.summary import AT_LEAST
+from coinhaze.measures import Scores
+from coinhaze.measures.summary import AT_LEAST
+from coinhaze.observer import AbsorbingChain
 from coinhaze.web.asks import CoinAsk, Settings, TableAsk, WalletAsk, WhatIfAsk
 from coinhaze.web.desk_book import Book
 from coinhaze.web.desk_coin import Question, answer_coin

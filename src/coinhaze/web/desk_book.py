@@ -7,10 +7,10 @@ from functools import cached_property, reduce
 import numpy as np
 import pyarrow as pa
 
+from coinhaze.amounts import Ints
+from coinhaze.formats.bitcoin_raw.addresses import LOOKED_AT, networks_of
 from coinhaze.graph.order_kernels import group_rows
 from coinhaze.ledger import AccountLedger, CoinLedger, Ledger
-from coinhaze.ledger.amounts import Ints
-from coinhaze.ledger.readers.addresses import LOOKED_AT, networks_of
 from coinhaze.web.models import Amount
 from coinhaze.web.words import amount_words
 

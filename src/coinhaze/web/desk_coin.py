@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from coinhaze.chain import AbsorbingChain
-from coinhaze.chain.outcomes import SourceNames
+from coinhaze.amounts import Bools, Ints
 from coinhaze.errors import AccuracyError
-from coinhaze.ledger.amounts import Bools, Ints
+from coinhaze.observer import AbsorbingChain
+from coinhaze.observer.outcomes import SourceNames
 from coinhaze.solve import Parcels, origins
-from coinhaze.solve.in_order import origins_in_order
-from coinhaze.solve.past import Past, past_of
+from coinhaze.solve.local.past import Past, past_of
+from coinhaze.solve.lots.scores import origins_in_order
 from coinhaze.web.asks import CoinAsk
 from coinhaze.web.desk_exposure import SLACK, Met, is_untouched, met, tell_exposure, threads
 from coinhaze.web.desk_flow import Opened, coin_node, draw_flow, origin_nodes, straight_flow

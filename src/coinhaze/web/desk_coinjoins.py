@@ -8,10 +8,10 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 
-from coinhaze.graph.coinjoins import coinjoin_kinds
+from coinhaze.amounts import Ints
+from coinhaze.graph.clusters.coinjoins import coinjoin_kinds
 from coinhaze.graph.graph import Kind
 from coinhaze.ledger import CoinLedger
-from coinhaze.ledger.amounts import Ints
 from coinhaze.web.desk_book import Book
 from coinhaze.web.desk_nodes import Nodes
 

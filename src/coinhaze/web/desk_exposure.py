@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from coinhaze.chain import AbsorbingChain
-from coinhaze.chain.chain import NO_COLUMN
-from coinhaze.ledger.amounts import Bools, Floats, Ints
+from coinhaze.amounts import Bools, Floats, Ints
+from coinhaze.observer import AbsorbingChain
+from coinhaze.observer.chain import NO_COLUMN
 from coinhaze.solve import Parcels
-from coinhaze.solve.in_order import origins_in_order
-from coinhaze.solve.past import Past
+from coinhaze.solve.local.past import Past
+from coinhaze.solve.lots.scores import origins_in_order
 from coinhaze.web.desk_book import is_accounts
 from coinhaze.web.desk_nodes import Nodes
 from coinhaze.web.desk_views import Listed, Look, Views

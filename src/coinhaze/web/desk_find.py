@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from coinhaze.apps.named import find_node, name_in, other_network
 from coinhaze.errors import UnknownName, shorten
+from coinhaze.graph.find import find_node, name_in, other_network
 from coinhaze.ledger import CoinLedger
 from coinhaze.web.desk_nodes import Nodes
 from coinhaze.web.desk_views import Look, Views

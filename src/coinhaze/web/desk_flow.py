@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from coinhaze.ledger.amounts import Bools, Ints
-from coinhaze.solve.past import Past
+from coinhaze.amounts import Bools, Ints
+from coinhaze.solve.local.past import Past
 from coinhaze.web.asks import MOST_NODES, By
 from coinhaze.web.desk_coinjoins import coinjoins
 from coinhaze.web.desk_hops import Box, Hop, Spread, spread_hops

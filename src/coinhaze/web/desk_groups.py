@@ -8,15 +8,15 @@ from functools import cached_property
 
 import numpy as np
 
-from coinhaze.apps.named import name_in, other_network
-from coinhaze.chain import AbsorbingChain
+from coinhaze.amounts import Bools, Floats, Ints
 from coinhaze.errors import AccuracyError, UnknownName, shorten
+from coinhaze.graph.find import name_in, other_network
 from coinhaze.ledger import AccountLedger, CoinLedger
-from coinhaze.ledger.amounts import Bools, Floats, Ints
-from coinhaze.measure import Scores
+from coinhaze.measures import Scores
+from coinhaze.observer import AbsorbingChain
 from coinhaze.solve import Parcels
-from coinhaze.solve.in_order import score_in_order
-from coinhaze.solve.past import past_of
+from coinhaze.solve.local.past import past_of
+from coinhaze.solve.lots.scores import score_in_order
 from coinhaze.web.asks import Settings
 from coinhaze.web.desk_cursors import cursor_at, place_of_cursor
 from coinhaze.web.desk_exposure import Met, is_untouched, met, met_together, tell_exposure

@@ -17,11 +17,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from coinhaze.chain.chain import NO_COLUMN
+from coinhaze.amounts import Bools, Floats, Ints
 from coinhaze.graph.graph import NO_SNAPSHOT, Kind
-from coinhaze.ledger.amounts import Bools, Floats, Ints
-from coinhaze.solve.past import Past
-from coinhaze.solve.past_kernels import stay
+from coinhaze.observer.chain import NO_COLUMN
+from coinhaze.solve.local.past import Past
+from coinhaze.solve.local.past_kernels import stay
 
 FOLDED = 0.01  # boxes below this share are folded
 COIN_VIEW_PASSED, OTHERS_PASSED = (Kind.coin, Kind.ring), (Kind.transaction,)

@@ -10,8 +10,8 @@ import numpy as np
 from coinhaze.errors import CoinhazeError, InputError
 from coinhaze.graph import transaction_graph
 from coinhaze.graph.graph import Kind
-from coinhaze.measure import Scores
-from coinhaze.measure.comparators import COMPARATORS, compare_measures
+from coinhaze.measures import Scores
+from coinhaze.measures.comparators.registry import COMPARATORS, compare_measures
 from coinhaze.solve import score_or_reached
 from coinhaze.web.asks import Settings, Time
 from coinhaze.web.desk_coin import Question, exposure_of

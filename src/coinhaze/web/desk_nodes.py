@@ -7,12 +7,12 @@ from functools import cached_property
 
 import numpy as np
 
-from coinhaze.chain.chain import ELSEWHERE
+from coinhaze.amounts import Ints
 from coinhaze.graph import TransactionGraph
 from coinhaze.graph.assumed import assumed_openings
 from coinhaze.graph.graph import Kind
-from coinhaze.ledger.amounts import Ints
 from coinhaze.ledger.coins import UNKNOWN
+from coinhaze.observer.chain import ELSEWHERE
 from coinhaze.web.desk_book import NOBODY, Book
 from coinhaze.web.links import thing_link
 from coinhaze.web.models import Amount, NodeKind, OriginKind

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from coinhaze.chain import AbsorbingChain
-from coinhaze.chain.chain import NO_COLUMN
-from coinhaze.chain.outcomes import SourceNames
-from coinhaze.ledger.amounts import Bools, Floats, Ints
-from coinhaze.measure import Origins
+from coinhaze.amounts import Bools, Floats, Ints
+from coinhaze.measures import Origins
+from coinhaze.observer import AbsorbingChain
+from coinhaze.observer.chain import NO_COLUMN
+from coinhaze.observer.outcomes import SourceNames
 from coinhaze.solve import Parcels
-from coinhaze.solve.past import Past
+from coinhaze.solve.local.past import Past
 from coinhaze.web.desk_nodes import Nodes
 from coinhaze.web.models import Origin, Other
 

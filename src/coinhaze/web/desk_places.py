@@ -7,9 +7,9 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from coinhaze.amounts import Bools, Floats
 from coinhaze.graph.graph import Kind
-from coinhaze.ledger.amounts import Bools, Floats
-from coinhaze.measure import Scores
+from coinhaze.measures import Scores
 from coinhaze.web.asks import Settings
 from coinhaze.web.models import Density, Histogram, Outlier, Place
 

@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from coinhaze.ledger.amounts import Ints
+from coinhaze.amounts import Ints
 from coinhaze.ledger.text import text_buffers
 from coinhaze.web.desk_prefixes_kernels import LETTERS, first_letters
 

@@ -9,13 +9,13 @@ from urllib.parse import unquote
 
 import numpy as np
 
-from coinhaze.apps.named import other_network
+from coinhaze.amounts import Ints
 from coinhaze.errors import InputError
+from coinhaze.formats.lists.labels import normal_address
 from coinhaze.graph import TransactionGraph
+from coinhaze.graph.find import other_network
 from coinhaze.graph.graph import Kind
 from coinhaze.ledger import CoinLedger
-from coinhaze.ledger.amounts import Ints
-from coinhaze.ledger.readers.labels import normal_address
 from coinhaze.web.desk_nodes import Nodes
 from coinhaze.web.desk_prefixes import Prefixes
 from coinhaze.web.links import thing_link

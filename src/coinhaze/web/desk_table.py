@@ -11,8 +11,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from coinhaze.ledger.amounts import Bools, Floats, Ints
-from coinhaze.measure import Scores
+from coinhaze.amounts import Bools, Floats, Ints
+from coinhaze.measures import Scores
 from coinhaze.web.asks import TableAsk
 from coinhaze.web.desk_cursors import cursor_at, place_of_cursor
 from coinhaze.web.desk_nodes import Nodes

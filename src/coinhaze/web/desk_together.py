@@ -6,10 +6,10 @@ import math
 from collections.abc import Sequence
 from typing import Protocol
 
-from coinhaze.apps.combine import Combination
-from coinhaze.apps.holdings import Coin
-from coinhaze.chain import AbsorbingChain
 from coinhaze.errors import UsageError
+from coinhaze.observer import AbsorbingChain
+from coinhaze.wallet.combine import Combination
+from coinhaze.wallet.holdings import Coin
 from coinhaze.web.desk_nodes import Nodes
 from coinhaze.web.desk_views import Look, Views
 from coinhaze.web.links import thing_link

@@ -11,18 +11,18 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 import pyarrow.compute as pc
 
-from coinhaze.apps.named import name_in
-from coinhaze.chain import AbsorbingChain, absorbing_chain
-from coinhaze.chain.knowledge import SourceSet, source_set
+from coinhaze.amounts import Ints
 from coinhaze.errors import UsageError, shorten
 from coinhaze.graph import TransactionGraph, transaction_graph
 from coinhaze.graph.build import default_time
+from coinhaze.graph.find import name_in
 from coinhaze.graph.graph import Kind
 from coinhaze.ledger import AccountLedger, CoinLedger
-from coinhaze.ledger.amounts import Ints
-from coinhaze.measure import Scores
+from coinhaze.measures import Scores
+from coinhaze.observer import AbsorbingChain, absorbing_chain
+from coinhaze.observer.knowledge import SourceSet, source_set
 from coinhaze.solve import Parcels, parcels, score, score_or_reached
-from coinhaze.solve.local import LocalSolver
+from coinhaze.solve.local.row import LocalSolver
 from coinhaze.web.asks import Policy, Settings
 from coinhaze.web.desk_memo import Memo
 from coinhaze.web.working import progress

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from coinhaze.apps.exposed import exposed_chain
-from coinhaze.apps.holdings import Coin, find_coins
-from coinhaze.apps.suggestion import Suggestion, suggest_coins
-from coinhaze.apps.wallet import Wallet, weigh_wallet
-from coinhaze.apps.wallet_words import IS_NOT, how_sure, would_change
 from coinhaze.errors import UsageError
-from coinhaze.ledger.readers.coin_list import parse_coin_list, parse_entry
+from coinhaze.formats.lists.coins import parse_coin_list, parse_entry
+from coinhaze.wallet.exposed import exposed_chain
+from coinhaze.wallet.holdings import Coin, find_coins
+from coinhaze.wallet.suggestion import Suggestion, suggest_coins
+from coinhaze.wallet.wallet import Wallet, weigh_wallet
+from coinhaze.wallet.words import IS_NOT, how_sure, would_change
 from coinhaze.web.asks import Settings, WalletAsk
 from coinhaze.web.desk_together import Purses
 from coinhaze.web.models import Before, Group, Suggested, WalletAnswer

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from coinhaze.apps.combine import Purse
-from coinhaze.apps.holdings import Coin, find_coin
-from coinhaze.apps.what_if import TO_COINS
 from coinhaze.errors import InputError
-from coinhaze.solve.mixing_nearly import NearlyMixed, mix_nearly
+from coinhaze.solve.local.mixing_nearly import NearlyMixed, mix_nearly
+from coinhaze.wallet.combine import Purse
+from coinhaze.wallet.holdings import Coin, find_coin
+from coinhaze.wallet.what_if import TO_COINS
 from coinhaze.web.asks import Settings, WhatIfAsk
 from coinhaze.web.desk_exposure import Met, met, met_together
 from coinhaze.web.desk_together import Purses

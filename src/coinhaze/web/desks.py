@@ -7,8 +7,8 @@ from threading import Thread
 
 import numpy as np
 
+from coinhaze.cache.layers import Kept
 from coinhaze.errors import CoinhazeError
-from coinhaze.solve.kept import Kept
 from coinhaze.web.asks import CoinAsk
 from coinhaze.web.desk import Desk
 from coinhaze.web.shelf import Shelf

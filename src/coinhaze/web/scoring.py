@@ -105,7 +105,7 @@ def main() -> None:
 
     try:
         refuse_settings()
-        from coinhaze.solve.kept import Keeper
+        from coinhaze.cache.layers import Keeper
 
         keeper = Keeper(asked["paths"], **asked["settings"])
         built = keeper.build(progress=lambda share: tell(share=share), **asked["scoring"])

@@ -18,11 +18,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from coinhaze.cache.layers import Kept
 from coinhaze.errors import UnknownName, UsageError
-from coinhaze.ledger.formats import digest_of
-from coinhaze.ledger.readers.knowledge import read_listed
-from coinhaze.ledger.readers.labels import read_labels
-from coinhaze.solve.kept import Kept
+from coinhaze.formats.lists.knowledge import read_listed
+from coinhaze.formats.lists.labels import read_labels
+from coinhaze.formats.registry import digest_of
 from coinhaze.solve.progress import Progress
 from coinhaze.web.asks import Settings
 from coinhaze.web.desk_book import unit_of

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from coinhaze.cache.layers import Keeper, Kept
 from coinhaze.errors import CoinhazeError, InputError, UsageError
-from coinhaze.ledger.folder import folder_files, is_folder
-from coinhaze.ledger.formats import is_store
-from coinhaze.ledger.readers import format_of
-from coinhaze.solve.kept import Keeper, Kept
+from coinhaze.formats.registry import is_store
+from coinhaze.ledger.parquet import folder_files, is_folder
+from coinhaze.readers import format_of
 from coinhaze.solve.progress import Progress
 from coinhaze.web.desk_views import why_no_snapshots
 from coinhaze.web.models import State
@@ -210,7 +210,7 @@ class Entry:
         """Raise what reading the ledger would meet at once: a lock, damage, nothing in it."""
         path = self.paths[0]
         if is_store(path):
-            from coinhaze.ledger.store import Store
+            from coinhaze.store.store import Store
 
             with Store(path, read_only=True) as store:
                 if store.kind is None:

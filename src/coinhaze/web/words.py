@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 
-from coinhaze.measure.summary import AT_LEAST
+from coinhaze.measures.summary import AT_LEAST
 
 EVEN_WIDTH, WIDE = 0.1, 1.0  # widths of a range, in bits, from which digits are dropped
 EXACT = 1e-6  # a range this narrow is said to be exact

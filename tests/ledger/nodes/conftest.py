@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from coinhaze import errors
-from coinhaze.ledger.nodes.connection import LARGEST_ANSWER
-from coinhaze.ledger.nodes.rpc import JsonRpc
+from coinhaze.nodes.http import LARGEST_ANSWER
+from coinhaze.nodes.rpc import JsonRpc
 from ledger.nodes.daemons import Daemon, bitcoin_daemon
 from ledger.nodes.fakes import Fake
 

@@ -17,8 +17,8 @@ import msgspec
 import pytest
 
 from coinhaze.errors import SourceUnreachable
-from coinhaze.ledger.nodes.credentials import Credentials
-from coinhaze.ledger.nodes.rpc import JsonRpc
+from coinhaze.nodes.credentials import Credentials
+from coinhaze.nodes.rpc import JsonRpc
 
 
 def find_program(name: str) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from coinhaze.errors import SourceUnreachable
-from coinhaze.ledger.nodes.rpc import JsonRpc
+from coinhaze.nodes.rpc import JsonRpc
 from ledger.nodes.daemons import find_program, free_port, running
 
 

@@ -12,8 +12,8 @@ import pytest
 
 from coinhaze.errors import CoinhazeError, LedgerError, SourceUnreachable, UsageError
 from coinhaze.ledger.batches import SCHEMAS
-from coinhaze.ledger.nodes import best_chain
-from coinhaze.ledger.nodes.best_chain import (
+from coinhaze.nodes import best_chain
+from coinhaze.nodes.best_chain import (
     ChainChanged,
     MissingUndo,
     PrunedBlocks,
@@ -21,12 +21,12 @@ from coinhaze.ledger.nodes.best_chain import (
     WrongNetwork,
     read_ahead,
 )
-from coinhaze.ledger.nodes.bitcoin import PLAIN, PREVOUTS, REST, BitcoinNode
-from coinhaze.ledger.nodes.connection import AccessRefused
-from coinhaze.ledger.nodes.credentials import Credentials
-from coinhaze.ledger.nodes.mweb import Holder
-from coinhaze.ledger.nodes.raw_blocks import NETWORKS, raw_tables, spent_coins
-from coinhaze.ledger.nodes.rpc import JsonRpc
+from coinhaze.nodes.bitcoin import PLAIN, PREVOUTS, REST, BitcoinNode
+from coinhaze.nodes.credentials import Credentials
+from coinhaze.nodes.http import AccessRefused
+from coinhaze.nodes.mweb import Holder
+from coinhaze.nodes.raw_blocks import NETWORKS, raw_tables, spent_coins
+from coinhaze.nodes.rpc import JsonRpc
 from ledger.nodes.chains import Told
 from ledger.nodes.daemons import Daemon, bitcoin_daemon, free_port
 from ledger.nodes.fakes import Fake, FakeNode, Reply, Request, mutated

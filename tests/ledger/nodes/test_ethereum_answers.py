@@ -14,11 +14,11 @@ import pytest
 
 from coinhaze.errors import CoinhazeError, LedgerError
 from coinhaze.ledger.batches import SCHEMAS, Rows
-from coinhaze.ledger.nodes.ethereum import ChainChanged, NotOffered
-from coinhaze.ledger.nodes.ethereum_blocks import Answers, add_block
-from coinhaze.ledger.nodes.ethereum_fields import deep_nesting, quantity
-from coinhaze.ledger.nodes.ethereum_logs import read_transfers
-from coinhaze.ledger.nodes.ethereum_traces import movements, read_flat, read_nested
+from coinhaze.nodes.ethereum.blocks import Answers, add_block
+from coinhaze.nodes.ethereum.fields import deep_nesting, quantity
+from coinhaze.nodes.ethereum.logs import read_transfers
+from coinhaze.nodes.ethereum.node import ChainChanged, NotOffered
+from coinhaze.nodes.ethereum.traces import movements, read_flat, read_nested
 from ledger.nodes.ethereum_fixtures import (
     account,
     hash_of,

@@ -8,10 +8,10 @@ import msgspec
 import pytest
 
 from coinhaze.errors import LedgerError, SourceUnreachable
-from coinhaze.ledger.nodes.connection import AccessRefused
-from coinhaze.ledger.nodes.ethereum import ChainChanged, EthereumNode
-from coinhaze.ledger.nodes.ethereum_logs import read_transfers
-from coinhaze.ledger.nodes.rpc import RpcError
+from coinhaze.nodes.ethereum.logs import read_transfers
+from coinhaze.nodes.ethereum.node import ChainChanged, EthereumNode
+from coinhaze.nodes.http import AccessRefused
+from coinhaze.nodes.rpc import RpcError
 from ledger.nodes.ethereum_fixtures import FakeNode, account, hash_of, made_block, made_log
 
 TOKEN = account(0x70)

@@ -13,9 +13,9 @@ import pytest
 
 from coinhaze.errors import SourceUnreachable, UsageError
 from coinhaze.ledger.batches import KEYS, Batch
-from coinhaze.ledger.nodes.ethereum import ChainChanged, EthereumNode, NotOffered
-from coinhaze.ledger.nodes.ethereum_fields import ZERO_ADDRESS
-from coinhaze.ledger.nodes.rpc import RpcError
+from coinhaze.nodes.ethereum.fields import ZERO_ADDRESS
+from coinhaze.nodes.ethereum.node import ChainChanged, EthereumNode, NotOffered
+from coinhaze.nodes.rpc import RpcError
 from ledger.nodes.ethereum_fixtures import (
     MINER,
     Anvil,

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import coinhaze
-from coinhaze.ledger.store import Store
-from coinhaze.ledger.verify import verify
+from coinhaze.store.store import Store
+from coinhaze.store.verify import verify
 from ledger.nodes.daemons import bitcoin_daemon
 from ledger.nodes.ethereum_fixtures import running_anvil
 

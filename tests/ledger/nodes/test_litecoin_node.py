@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from coinhaze.errors import CoinhazeError, LedgerError
-from coinhaze.ledger.nodes import best_chain
-from coinhaze.ledger.nodes.best_chain import WrongNetwork
-from coinhaze.ledger.nodes.bitcoin import PLAIN, BitcoinNode
-from coinhaze.ledger.nodes.credentials import Credentials
-from coinhaze.ledger.nodes.mweb import Holder, holder_after, read_pegs
-from coinhaze.ledger.nodes.rpc import JsonRpc
+from coinhaze.nodes import best_chain
+from coinhaze.nodes.best_chain import WrongNetwork
+from coinhaze.nodes.bitcoin import PLAIN, BitcoinNode
+from coinhaze.nodes.credentials import Credentials
+from coinhaze.nodes.mweb import Holder, holder_after, read_pegs
+from coinhaze.nodes.rpc import JsonRpc
 from ledger.nodes.chains import Told
 from ledger.nodes.daemons import Daemon
 from ledger.nodes.fakes import mutated

@@ -14,11 +14,11 @@ import coinhaze
 from coinhaze.errors import CoinhazeError, LedgerError, SourceUnreachable, UsageError
 from coinhaze.ledger import CoinLedger
 from coinhaze.ledger.batches import KEYS, SCHEMAS, Batch
-from coinhaze.ledger.follow import catch_up
-from coinhaze.ledger.nodes.best_chain import BlockMissing, ChainChanged
-from coinhaze.ledger.nodes.monero import MoneroNode, UntrustedNode
-from coinhaze.ledger.nodes.rpc import JsonRpc
-from coinhaze.ledger.store import Store
+from coinhaze.nodes.best_chain import BlockMissing, ChainChanged
+from coinhaze.nodes.monero import MoneroNode, UntrustedNode
+from coinhaze.nodes.rpc import JsonRpc
+from coinhaze.store.store import Store
+from coinhaze.store.sync import catch_up
 from ledger.nodes.daemons import quick_folder
 from ledger.nodes.monero_fixtures import MadeUpNode, Monero, running_monero, txid_of
 

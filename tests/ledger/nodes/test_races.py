@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 
-from coinhaze.ledger import follow
-from coinhaze.ledger.follow import catch_up
-from coinhaze.ledger.nodes import best_chain
-from coinhaze.ledger.nodes.bitcoin import PLAIN, PREVOUTS, REST, BitcoinNode
-from coinhaze.ledger.nodes.connection import Answer
-from coinhaze.ledger.nodes.credentials import Credentials
-from coinhaze.ledger.nodes.rpc import JsonRpc
-from coinhaze.ledger.store import Store
+from coinhaze.nodes import best_chain
+from coinhaze.nodes.bitcoin import PLAIN, PREVOUTS, REST, BitcoinNode
+from coinhaze.nodes.credentials import Credentials
+from coinhaze.nodes.http import Answer
+from coinhaze.nodes.rpc import JsonRpc
+from coinhaze.store import sync as follow
+from coinhaze.store.store import Store
+from coinhaze.store.sync import catch_up
 from ledger.nodes.daemons import Daemon
 
 DEEPEST = 6  # blocks of a reorganisation

@@ -10,16 +10,18 @@ from typing import Any
 
 import pytest
 
-from coinhaze.ledger import follow
-from coinhaze.ledger.follow import catch_up
-from coinhaze.ledger.nodes import best_chain, ethereum, ethereum_logs, monero
-from coinhaze.ledger.nodes.best_chain import BlockMissing, ChainChanged
-from coinhaze.ledger.nodes.bitcoin import PLAIN, BitcoinNode
-from coinhaze.ledger.nodes.ethereum import EthereumNode
-from coinhaze.ledger.nodes.monero import MoneroNode
-from coinhaze.ledger.nodes.rpc import JsonRpc, RpcError
-from coinhaze.ledger.nodes.zcash import ZcashNode
-from coinhaze.ledger.store import Store
+from coinhaze.nodes import best_chain, monero
+from coinhaze.nodes.best_chain import BlockMissing, ChainChanged
+from coinhaze.nodes.bitcoin import PLAIN, BitcoinNode
+from coinhaze.nodes.ethereum import logs as ethereum_logs
+from coinhaze.nodes.ethereum import node as ethereum
+from coinhaze.nodes.ethereum.node import EthereumNode
+from coinhaze.nodes.monero import MoneroNode
+from coinhaze.nodes.rpc import JsonRpc, RpcError
+from coinhaze.nodes.zcash import ZcashNode
+from coinhaze.store import sync as follow
+from coinhaze.store.store import Store
+from coinhaze.store.sync import catch_up
 from ledger.nodes.ethereum_fixtures import (
     Anvil,
     FakeNode,

@@ -16,16 +16,16 @@ import pytest
 from coinhaze.cli import cli
 from coinhaze.cli import ingest as ingest_command
 from coinhaze.errors import CoinhazeError, InputError, NotAnswering
-from coinhaze.ledger import follow
-from coinhaze.ledger.follow import catch_up
-from coinhaze.ledger.nodes import connection
-from coinhaze.ledger.nodes.best_chain import PrunedBlocks
-from coinhaze.ledger.nodes.bitcoin import BitcoinNode
-from coinhaze.ledger.nodes.connection import AccessRefused, Answer
-from coinhaze.ledger.nodes.credentials import Credentials
-from coinhaze.ledger.nodes.monero import MoneroNode
-from coinhaze.ledger.nodes.rpc import JsonRpc, WarmingUp
-from coinhaze.ledger.store import Store
+from coinhaze.nodes import http as connection
+from coinhaze.nodes.best_chain import PrunedBlocks
+from coinhaze.nodes.bitcoin import BitcoinNode
+from coinhaze.nodes.credentials import Credentials
+from coinhaze.nodes.http import AccessRefused, Answer
+from coinhaze.nodes.monero import MoneroNode
+from coinhaze.nodes.rpc import JsonRpc, WarmingUp
+from coinhaze.store import sync as follow
+from coinhaze.store.store import Store
+from coinhaze.store.sync import catch_up
 from ledger.nodes.daemons import Daemon, free_port, quick_folder, started
 from ledger.nodes.fakes import Fake, FakeNode, Reply, Request
 from ledger.nodes.monero_fixtures import MadeUpNode
@@ -60,7 +60,7 @@ def steps(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[float]]:
 def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
     """Makes the pauses between tries short."""
     monkeypatch.setattr(connection, "pause_after", lambda attempt: 0.01)
-    monkeypatch.setattr("coinhaze.ledger.nodes.rpc.pause_after", lambda attempt: 0.01)
+    monkeypatch.setattr("coinhaze.nodes.rpc.pause_after", lambda attempt: 0.01)
 
 
 def run(*arguments: str) -> None:

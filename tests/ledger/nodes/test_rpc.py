@@ -13,9 +13,9 @@ from random import Random
 import pytest
 
 from coinhaze.errors import CoinhazeError, InputError, SourceUnreachable, UsageError
-from coinhaze.ledger.nodes.connection import AccessRefused, StatusError
-from coinhaze.ledger.nodes.credentials import Credentials
-from coinhaze.ledger.nodes.rpc import JsonRpc, RpcError
+from coinhaze.nodes.credentials import Credentials
+from coinhaze.nodes.http import AccessRefused, StatusError
+from coinhaze.nodes.rpc import JsonRpc, RpcError
 from ledger.nodes.daemons import free_port
 from ledger.nodes.fakes import Fake, Reply, Request, mutated
 
@@ -26,7 +26,7 @@ SECRET = "correct-horse"
 def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """The pauses that were asked for, none of which is made."""
     made: list[float] = []
-    monkeypatch.setattr("coinhaze.ledger.nodes.rpc.time.sleep", made.append)
+    monkeypatch.setattr("coinhaze.nodes.rpc.time.sleep", made.append)
     return made
 
 
@@ -443,7 +443,7 @@ def check_mutants(fake: Fake, times: int) -> None:
     with JsonRpc(fake.url, retries=0) as rpc, pytest.MonkeyPatch.context() as patch:
         for _ in range(times):
             answers.append(mutated(random.choice(good), random))
-            patch.setattr("coinhaze.ledger.nodes.rpc._numbers", iter((1, 2)))
+            patch.setattr("coinhaze.nodes.rpc._numbers", iter((1, 2)))
             try:
                 results = rpc.batch([("a", []), ("b", [])])
             except CoinhazeError:

@@ -25,13 +25,13 @@ from coinhaze.errors import (
     shorten,
     without_secrets,
 )
-from coinhaze.ledger.follow import open_node
-from coinhaze.ledger.nodes.connection import shown_url
-from coinhaze.ledger.nodes.credentials import Credentials
-from coinhaze.ledger.nodes.ethereum import EthereumNode
-from coinhaze.ledger.nodes.monero import MoneroNode
-from coinhaze.ledger.nodes.rpc import JsonRpc, RpcError
-from coinhaze.ledger.store import Store
+from coinhaze.nodes.credentials import Credentials
+from coinhaze.nodes.ethereum.node import EthereumNode
+from coinhaze.nodes.http import shown_url
+from coinhaze.nodes.monero import MoneroNode
+from coinhaze.nodes.rpc import JsonRpc, RpcError
+from coinhaze.store.store import Store
+from coinhaze.store.sync import open_node
 from ledger.nodes.fakes import Fake, Reply, Request
 from ledger.nodes.test_bitcoin_node import fake_chain
 
@@ -257,7 +257,7 @@ def test_a_following_that_waits_shows_no_secret(
 ) -> None:
     monkeypatch.setenv("COINHAZE_RPC_USER", "me")
     monkeypatch.setenv("COINHAZE_RPC_PASSWORD", PASSWORD)
-    monkeypatch.setattr("coinhaze.ledger.nodes.connection.pause_after", lambda attempt: 0.0)
+    monkeypatch.setattr("coinhaze.nodes.http.pause_after", lambda attempt: 0.0)
     fake.answer = fake_chain(3)
     waits: list[float] = []
 

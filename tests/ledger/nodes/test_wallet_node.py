@@ -15,13 +15,13 @@ import pytest
 import coinhaze
 from coinhaze import cli
 from coinhaze.errors import InputError, LedgerError, SourceUnreachable
+from coinhaze.formats.bitcoin_raw.networks import BITCOIN
 from coinhaze.ledger.coins import Input, Output, Transaction
-from coinhaze.ledger.follow import catch_up
-from coinhaze.ledger.nodes.bitcoin import BitcoinNode
-from coinhaze.ledger.nodes.past import read_transaction
-from coinhaze.ledger.nodes.transaction_cache import TransactionCache, default_cache
-from coinhaze.ledger.readers.networks import BITCOIN
-from coinhaze.ledger.store import Store
+from coinhaze.nodes.bitcoin import BitcoinNode
+from coinhaze.nodes.past import read_transaction
+from coinhaze.nodes.transaction_cache import TransactionCache, default_cache
+from coinhaze.store.store import Store
+from coinhaze.store.sync import catch_up
 from ledger.nodes.daemons import Daemon, bitcoin_daemon
 
 A, B = "a" * 64, "b" * 64

@@ -10,10 +10,10 @@ import pytest
 
 from coinhaze.errors import CoinhazeError, LedgerError
 from coinhaze.ledger.batches import SCHEMAS, Batch
-from coinhaze.ledger.nodes.best_chain import NETWORKS as KNOWN
-from coinhaze.ledger.nodes.best_chain import ChainChanged, WrongNetwork
-from coinhaze.ledger.nodes.rpc import JsonRpc
-from coinhaze.ledger.nodes.zcash import NETWORKS, ZcashNode, decode_block, zcash_batch
+from coinhaze.nodes.best_chain import NETWORKS as KNOWN
+from coinhaze.nodes.best_chain import ChainChanged, WrongNetwork
+from coinhaze.nodes.rpc import JsonRpc
+from coinhaze.nodes.zcash import NETWORKS, ZcashNode, decode_block, zcash_batch
 from ledger.nodes.chains import Row, Told
 from ledger.nodes.fakes import Fake, FakeNode, mutated
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from coinhaze.errors import LedgerError
-from coinhaze.ledger.readers import bitcoin_blocks
+from coinhaze.formats.bitcoin_raw import blocks as bitcoin_blocks
 
 Rows = list[dict[str, Any]]
 

@@ -10,8 +10,10 @@ from typing import Any
 
 import pyarrow as pa
 
+from coinhaze.formats.bitcoin_etl import batches as bitcoin_etl_batches
+from coinhaze.formats.json import bitcoin as bitcoin_json
+from coinhaze.formats.json import esplora
 from coinhaze.ledger.batches import SCHEMAS, Batch
-from coinhaze.ledger.readers import bitcoin_etl_batches, bitcoin_json, esplora
 
 GENESIS = "4a5e1e4baab89f3a32518a88c31bc87f618f76673e2cc77ab2127b7afdeda33b"
 Record = dict[str, Any]

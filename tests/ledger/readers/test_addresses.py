@@ -6,14 +6,14 @@ import pyarrow as pa
 import pytest
 
 from coinhaze.errors import UsageError
-from coinhaze.ledger.readers.addresses import (
+from coinhaze.formats.bitcoin_raw.addresses import (
     NETWORKS,
     network_named,
     networks_of,
     networks_of_owners,
 )
-from coinhaze.ledger.readers.networks import Network
-from coinhaze.ledger.readers.scripts import owners_of
+from coinhaze.formats.bitcoin_raw.networks import Network
+from coinhaze.formats.bitcoin_raw.scripts import owners_of
 
 KINDS = {
     "key": bytes.fromhex("76a914") + bytes(range(20)) + b"\x88\xac",

@@ -9,11 +9,12 @@ from typing import Any
 import pytest
 
 from coinhaze.errors import LedgerError
-from coinhaze.ledger.readers import bitcoin_json, esplora
-from coinhaze.ledger.readers.json_records import Format
-from coinhaze.ledger.readers.networks import BITCOIN, BITCOIN_MAGICS, Network
-from coinhaze.ledger.readers.packed import open_plain
-from coinhaze.ledger.readers.scripts import owners_of
+from coinhaze.formats.bitcoin_raw.networks import BITCOIN, BITCOIN_MAGICS, Network
+from coinhaze.formats.bitcoin_raw.scripts import owners_of
+from coinhaze.formats.compression import open_plain
+from coinhaze.formats.json import bitcoin as bitcoin_json
+from coinhaze.formats.json import esplora
+from coinhaze.formats.json.records import Format
 from ledger.readers.block_samples import ODD_SCRIPTS
 from ledger.readers.json_samples import (
     CORE_MINT,

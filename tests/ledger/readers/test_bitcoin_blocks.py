@@ -12,8 +12,9 @@ import pyarrow as pa
 import pytest
 
 from coinhaze.errors import InputError
-from coinhaze.ledger.readers import bitcoin_blocks, block_contents
-from coinhaze.ledger.readers.block_files import LARGEST_FRAME
+from coinhaze.formats.bitcoin_raw import blocks as bitcoin_blocks
+from coinhaze.formats.bitcoin_raw import contents as block_contents
+from coinhaze.formats.bitcoin_raw.files import LARGEST_FRAME
 from ledger.readers import block_samples as samples
 from ledger.readers import block_twin as twin
 from ledger.readers.block_reading import Rows, fault, heights, rows, write

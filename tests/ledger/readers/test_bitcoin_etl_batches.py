@@ -16,7 +16,15 @@ import pyarrow.parquet as pq
 import pytest
 
 from coinhaze.errors import InputError, LedgerError
-from coinhaze.ledger.readers import bitcoin_etl, bitcoin_etl_batches, bitcoin_etl_parquet
+from coinhaze.formats.bitcoin_etl import (
+    batches as bitcoin_etl_batches,
+)
+from coinhaze.formats.bitcoin_etl import (
+    lines as bitcoin_etl,
+)
+from coinhaze.formats.bitcoin_etl import (
+    parquet as bitcoin_etl_parquet,
+)
 from ledger.readers.json_samples import (
     ETL,
     Record,

@@ -12,9 +12,10 @@ from typing import Any
 import pytest
 
 from coinhaze.errors import InputError, LedgerError
+from coinhaze.formats.bitcoin_etl import batches as bitcoin_etl_batches
+from coinhaze.formats.json import bitcoin as bitcoin_json
+from coinhaze.formats.json.bitcoin import block_tables, satoshi
 from coinhaze.ledger.batches import Batch
-from coinhaze.ledger.readers import bitcoin_etl_batches, bitcoin_json
-from coinhaze.ledger.readers.bitcoin_json import block_tables, satoshi
 from ledger.readers.json_samples import (
     BLOCKS,
     CORE_MINT,

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from coinhaze.ledger.readers.block_heights import height_told
+from coinhaze.formats.bitcoin_raw.heights import height_told
 from ledger.readers import block_samples as samples
 from ledger.readers.block_reading import fault, heights, rows, write
 from ledger.readers.block_samples import (

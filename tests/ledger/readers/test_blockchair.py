@@ -12,13 +12,14 @@ import pytest
 from benchmarks.blockchair_files import INPUTS, OUTPUTS, TRANSACTIONS
 
 from coinhaze.errors import CoinhazeError, InputError
+from coinhaze.formats.blockchair import bitcoin as blockchair
+from coinhaze.formats.compression import open_plain
+from coinhaze.formats.registry import format_of
+from coinhaze.formats.tabular import delimited
 from coinhaze.ledger.batches import SCHEMAS, Batch
-from coinhaze.ledger.formats import format_of
-from coinhaze.ledger.ingest import ingest
-from coinhaze.ledger.readers import blockchair, delimited
-from coinhaze.ledger.readers.packed import open_plain
-from coinhaze.ledger.store import Store
-from coinhaze.ledger.stored import read_store
+from coinhaze.store.ingest import ingest
+from coinhaze.store.read import read_store
+from coinhaze.store.store import Store
 
 Row = dict[str, Any]
 

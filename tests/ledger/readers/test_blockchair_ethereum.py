@@ -8,7 +8,11 @@ from typing import Any
 import pytest
 
 from coinhaze.errors import InputError, LedgerError
-from coinhaze.ledger.readers import blockchair, blockchair_ethereum, delimited, ethereum_etl, traces
+from coinhaze.formats.blockchair import bitcoin as blockchair
+from coinhaze.formats.blockchair import ethereum as blockchair_ethereum
+from coinhaze.formats.ethereum import etl as ethereum_etl
+from coinhaze.formats.ethereum import traces
+from coinhaze.formats.tabular import delimited
 from ledger.readers import trace_twin
 from ledger.readers.ethereum_files import (
     ZERO,

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from coinhaze.errors import InputError
-from coinhaze.ledger.readers.coin_list import Listed, parse_coin_list, read_coin_list
+from coinhaze.formats.lists.coins import Listed, parse_coin_list, read_coin_list
 from ledger.mutants import mutants
 
 MUTANTS = 20_000

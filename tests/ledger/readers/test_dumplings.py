@@ -9,8 +9,8 @@ import pytest
 
 import coinhaze
 from coinhaze.errors import LedgerError
-from coinhaze.ledger import formats
-from coinhaze.ledger.readers import dumplings
+from coinhaze.formats import registry as formats
+from coinhaze.formats.json import dumplings
 from ledger.readers.test_json_fuzz import FEW, MANY, fuzz, obey
 
 BLOCK = "0" * 63 + "b"

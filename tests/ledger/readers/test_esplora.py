@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from coinhaze.errors import CoinhazeError, InputError, LedgerError
-from coinhaze.ledger.readers import esplora, json_records
+from coinhaze.formats.json import esplora
+from coinhaze.formats.json import records as json_records
 from ledger.readers.json_samples import (
     ESPLORA,
     Record,

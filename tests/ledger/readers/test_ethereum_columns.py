@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from coinhaze.errors import InputError, LedgerError
-from coinhaze.ledger.readers import ethereum_etl
+from coinhaze.formats.ethereum import etl as ethereum_etl
 from ledger.readers.ethereum_files import (
     EXPECTED,
     Row,

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from coinhaze.errors import CoinhazeError, InputError, LedgerError
-from coinhaze.ledger.readers import ethereum_etl, traces
+from coinhaze.formats.ethereum import etl as ethereum_etl
+from coinhaze.formats.ethereum import traces
 from ledger.readers.ethereum_files import (
     EXPECTED,
     ZERO,

@@ -12,7 +12,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from coinhaze.ledger.readers import blockchair_ethereum, ethereum_etl
+from coinhaze.formats.blockchair import ethereum as blockchair_ethereum
+from coinhaze.formats.ethereum import etl as ethereum_etl
 from ledger.readers.ethereum_files import (
     blockchair_transaction,
     call,

@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 
 from coinhaze.errors import LedgerError
-from coinhaze.ledger.readers import ethereum_etl, table_rows, traces
+from coinhaze.formats.ethereum import etl as ethereum_etl
+from coinhaze.formats.ethereum import traces
+from coinhaze.formats.tabular import table_rows
 from ledger.readers import trace_twin
 from ledger.readers.ethereum_files import (
     ZERO,

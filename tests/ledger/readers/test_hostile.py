@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from coinhaze.ledger.formats import FORMATS
+from coinhaze.formats.registry import FORMATS
 from ledger.readers.block_samples import chain, frame
 
 ROOM = 512 << 20

@@ -17,8 +17,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from coinhaze.errors import CoinhazeError, InputError
+from coinhaze.formats.bitcoin_etl import batches as bitcoin_etl_batches
+from coinhaze.formats.json import bitcoin as bitcoin_json
+from coinhaze.formats.lists import labels
 from coinhaze.ledger.batches import SCHEMAS
-from coinhaze.ledger.readers import bitcoin_etl_batches, bitcoin_json, labels
 from ledger.mutants import mutants as damaged
 from ledger.readers.json_samples import BLOCKS, ESPLORA, ETL, READERS, lines, rows
 from ledger.readers.test_bitcoin_etl_batches import AWS_END, aws, write_parquet

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from coinhaze.errors import InputError, LedgerError, UsageError
-from coinhaze.ledger.readers import labels
-from coinhaze.ledger.readers.labels import Labels, read_labels
+from coinhaze.formats.lists import labels
+from coinhaze.formats.lists.labels import Labels, read_labels
 
 DEPOSIT = "0x00000000219ab540356cBB839Cbe05303d7705Fa"
 TAGPACK = """\

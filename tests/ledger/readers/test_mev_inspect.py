@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 
 from coinhaze.errors import InputError, LedgerError
-from coinhaze.ledger.readers import bitcoin_etl, ethereum_etl, mev_inspect
+from coinhaze.formats.bitcoin_etl import lines as bitcoin_etl
+from coinhaze.formats.ethereum import etl as ethereum_etl
+from coinhaze.formats.ethereum import mev_inspect
 from ledger.readers.ethereum_files import ZERO, Row, address, blocks, transfers, txid, write
 from ledger.readers.ethereum_mutants import is_read_or_refused, mutants
 

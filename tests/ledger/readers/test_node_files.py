@@ -10,7 +10,7 @@ from typing import Any, cast
 
 import pytest
 
-from coinhaze.ledger.readers import bitcoin_blocks
+from coinhaze.formats.bitcoin_raw import blocks as bitcoin_blocks
 from ledger.nodes.daemons import Daemon, bitcoin_daemon
 
 Rows = list[dict[str, Any]]

@@ -17,11 +17,12 @@ from hypothesis import strategies as st
 
 import coinhaze
 from coinhaze.errors import LedgerError, UsageError
-from coinhaze.ledger import AccountLedger, CoinLedger, read
-from coinhaze.ledger.folder import read_folder, write_folder
-from coinhaze.ledger.ingest import ingest
-from coinhaze.ledger.store import Store
-from coinhaze.ledger.stored import read_store
+from coinhaze.ledger import AccountLedger, CoinLedger
+from coinhaze.ledger.parquet import read_folder, write_folder
+from coinhaze.readers import read
+from coinhaze.store.ingest import ingest
+from coinhaze.store.read import read_store
+from coinhaze.store.store import Store
 
 SIX = [
     ("a", "b", 10, 100), ("c", "b", 10, 200), ("b", "d", 8, 300), ("e", "b", 4, 400),

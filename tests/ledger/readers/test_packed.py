@@ -13,9 +13,9 @@ import pyarrow as pa
 import pytest
 
 from coinhaze.errors import InputError, UsageError
-from coinhaze.ledger import read
-from coinhaze.ledger.readers import packed
-from coinhaze.ledger.readers.packed import MAX_RATIO, RATIO_VARIABLE, open_plain
+from coinhaze.formats import compression as packed
+from coinhaze.formats.compression import MAX_RATIO, RATIO_VARIABLE, open_plain
+from coinhaze.readers import read
 
 Pack = Callable[[bytes], bytes]
 LINE = b"alice,bob,1\n"

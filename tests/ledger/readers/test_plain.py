@@ -17,14 +17,16 @@ import pytest
 
 import coinhaze
 from coinhaze.errors import CoinhazeError, InputError, LedgerError, UsageError
-from coinhaze.ledger import AccountLedger, CoinLedger, read
+from coinhaze.formats.registry import format_of
+from coinhaze.formats.tabular import arrow_rows
+from coinhaze.formats.transfers import plain
+from coinhaze.ledger import AccountLedger, CoinLedger
 from coinhaze.ledger.batches import SCHEMAS
-from coinhaze.ledger.formats import format_of
-from coinhaze.ledger.ingest import ingest
-from coinhaze.ledger.readers import arrow_rows, plain
-from coinhaze.ledger.store import Store
-from coinhaze.ledger.stored import read_store
-from coinhaze.ledger.verify import verify
+from coinhaze.readers import read
+from coinhaze.store.ingest import ingest
+from coinhaze.store.read import read_store
+from coinhaze.store.store import Store
+from coinhaze.store.verify import verify
 from ledger.mutants import mutants as damaged
 
 ZERO = "0x" + "0" * 40

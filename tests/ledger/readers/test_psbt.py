@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from coinhaze.errors import InputError
+from coinhaze.formats.bitcoin_raw.networks import BITCOIN, Network
+from coinhaze.formats.psbt import is_psbt, parse_psbt, read_psbt
 from coinhaze.ledger.coins import Transaction
-from coinhaze.ledger.readers.networks import BITCOIN, Network
-from coinhaze.ledger.readers.psbt import is_psbt, parse_psbt, read_psbt
 from ledger.mutants import mutants
 from ledger.readers import block_twin as twin
 from ledger.readers.psbt_samples import Sample, digest, draw, record, told, transaction
@@ -61,7 +61,7 @@ def test_both_versions_say_what_was_written() -> None:
 
 
 def test_addresses_are_those_of_the_network() -> None:
-    from coinhaze.ledger.readers.addresses import network_named
+    from coinhaze.formats.bitcoin_raw.addresses import network_named
 
     sample, regtest = draw(random.Random(2)), network_named("bitcoin regtest")
     assert parse_psbt(sample.first(), network=regtest) == expected(sample, regtest)

@@ -13,10 +13,12 @@ import pyarrow.compute as pc
 import pytest
 
 from coinhaze.errors import CoinhazeError
+from coinhaze.formats.bitcoin_raw import blocks as bitcoin_blocks
+from coinhaze.formats.bitcoin_raw import contents as block_contents
+from coinhaze.formats.bitcoin_raw.wire import Cursor
+from coinhaze.formats.zcash_raw import blocks as zcash_blocks
+from coinhaze.formats.zcash_raw.transactions import read_transaction
 from coinhaze.ledger.batches import SCHEMAS, Batch
-from coinhaze.ledger.readers import bitcoin_blocks, block_contents, zcash_blocks
-from coinhaze.ledger.readers.wire import Cursor
-from coinhaze.ledger.readers.zcash_transactions import read_transaction
 from ledger.readers import block_samples, zcash_samples
 from ledger.readers.block_samples import file_of, undo_frame, varied_blocks
 

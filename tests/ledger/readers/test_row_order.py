@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coinhaze.errors import LedgerError
-from coinhaze.ledger.readers.row_order import Key, OrderColumns, put_in_order
+from coinhaze.formats.tabular.row_order import Key, OrderColumns, put_in_order
 from ledger.readers.order_twin import Keys, in_order
 
 

@@ -9,15 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from coinhaze.ledger.readers.networks import (
-    BITCOIN,
-    BITCOIN_MAGICS,
-    ZCASH_MAGICS,
-    Network,
-)
-from coinhaze.ledger.readers.script_kernels import ripemd160
-from coinhaze.ledger.readers.scripts import owners_of, whole_key
-from coinhaze.ledger.readers.wire import Malformed
+from coinhaze.formats.bitcoin_raw.networks import BITCOIN, BITCOIN_MAGICS, ZCASH_MAGICS, Network
+from coinhaze.formats.bitcoin_raw.script_kernels import ripemd160
+from coinhaze.formats.bitcoin_raw.scripts import owners_of, whole_key
+from coinhaze.formats.bitcoin_raw.wire import Malformed
 from ledger.readers import block_twin as twin
 from ledger.readers.block_samples import ODD_SCRIPTS, ONE_X, ONE_Y
 

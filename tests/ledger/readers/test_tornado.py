@@ -12,9 +12,9 @@ import pytest
 
 import coinhaze
 from coinhaze.errors import InputError, LedgerError
-from coinhaze.ledger import formats
-from coinhaze.ledger.readers import tornado
-from coinhaze.ledger.readers.packed import open_plain
+from coinhaze.formats import registry as formats
+from coinhaze.formats.compression import open_plain
+from coinhaze.formats.ethereum import tornado
 from ledger.readers.test_json_fuzz import FEW, MANY, fuzz, obey
 
 UNIT = 10**17

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from coinhaze.errors import InputError, LedgerError
-from coinhaze.ledger.readers import utxo_edges
+from coinhaze.formats.tabular import utxo_edges
 from ledger.readers.json_samples import READERS, Tables, rows, txid
 from ledger.readers.test_json_fuzz import FEW, MANY, fuzz, obey
 

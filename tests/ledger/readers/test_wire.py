@@ -5,7 +5,7 @@ import random
 import numpy as np
 import pytest
 
-from coinhaze.ledger.readers.wire import (
+from coinhaze.formats.bitcoin_raw.wire import (
     Cursor,
     Malformed,
     double_sha256,

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from coinhaze.errors import InputError, LedgerError
-from coinhaze.ledger.readers import zcash_blocks
-from coinhaze.ledger.readers.wire import Cursor, Malformed
-from coinhaze.ledger.readers.zcash_transactions import read_transaction
+from coinhaze.formats.bitcoin_raw.wire import Cursor, Malformed
+from coinhaze.formats.zcash_raw import blocks as zcash_blocks
+from coinhaze.formats.zcash_raw.transactions import read_transaction
 from ledger.readers import block_samples
 from ledger.readers import zcash_samples as samples
 from ledger.readers.block_samples import file_of, pay, pay_to_key_hash, spend

@@ -23,9 +23,10 @@ def load() -> None:
     import pyarrow.parquet  # noqa: F401
 
     from coinhaze.cli import ingest  # noqa: F401
-    from coinhaze.ledger import store  # noqa: F401
-    from coinhaze.ledger.formats import FORMATS, reader_of
-    from coinhaze.ledger.readers import block_kernels, script_kernels  # noqa: F401
+    from coinhaze.formats.bitcoin_raw import kernels as block_kernels  # noqa: F401
+    from coinhaze.formats.bitcoin_raw import script_kernels
+    from coinhaze.formats.registry import FORMATS, reader_of
+    from coinhaze.store import store  # noqa: F401
 
     for name in FORMATS:
         reader_of(name)
@@ -35,7 +36,7 @@ def warm() -> None:
     """Let libraries start their threads, which reserve more address space than they ever use."""
     import pyarrow.csv
 
-    from coinhaze.ledger.store import Store
+    from coinhaze.store.store import Store
 
     with Store(None) as store:
         store.ask("SELECT sum(x) FROM range(1000000) AS numbers(x)")

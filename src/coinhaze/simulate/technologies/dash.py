@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from coinhaze.ledger.amounts import Bools
+from coinhaze.amounts import Bools
 from coinhaze.simulate.intents import COIN, Intents
 from coinhaze.simulate.joins import Seat, Told, join
 from coinhaze.simulate.mixing import OBSERVERS, mixed_coins, realise_mixing, spare

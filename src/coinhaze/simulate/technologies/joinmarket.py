@@ -6,7 +6,7 @@ from itertools import islice
 
 import numpy as np
 
-from coinhaze.ledger.amounts import Bools
+from coinhaze.amounts import Bools
 from coinhaze.simulate.intents import Intents
 from coinhaze.simulate.joins import Seat, Told, join
 from coinhaze.simulate.mixing import OBSERVERS, realise_mixing, spare

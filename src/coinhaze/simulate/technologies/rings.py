@@ -8,11 +8,11 @@ from functools import lru_cache
 
 import numpy as np
 
-from coinhaze.chain.decoys import MONERO, measured_ages, with_decoy_posterior
+from coinhaze.amounts import Floats, Ints
 from coinhaze.errors import UsageError
 from coinhaze.ledger import CoinLedger
-from coinhaze.ledger.amounts import Floats, Ints
 from coinhaze.ledger.coins import Input, Output, Transaction
+from coinhaze.observer.decoys import MONERO, measured_ages, with_decoy_posterior
 from coinhaze.simulate.intents import Intents
 from coinhaze.simulate.purses import Purses, Tariff
 from coinhaze.simulate.technology import Realised, Technology

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from coinhaze.ledger.amounts import Bools
+from coinhaze.amounts import Bools
 from coinhaze.simulate.intents import Intents
 from coinhaze.simulate.purses import Coin, Pay, Purses, change_of
 from coinhaze.simulate.technology import Holding, Realised, Technology

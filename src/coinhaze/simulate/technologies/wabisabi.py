@@ -8,7 +8,7 @@ from functools import cache
 
 import numpy as np
 
-from coinhaze.graph.coinjoins import split_amounts
+from coinhaze.graph.clusters.coinjoins import split_amounts
 from coinhaze.simulate.intents import COIN, Intents
 from coinhaze.simulate.joins import Seat, Told, join
 from coinhaze.simulate.mixing import OBSERVERS, realise_mixing, spare

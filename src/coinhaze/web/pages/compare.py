@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from coinhaze.measure.summary import AT_LEAST
+from coinhaze.measures.summary import AT_LEAST
 from coinhaze.report.page import Html, escape
 from coinhaze.web.links import ledger_link
 from coinhaze.web.models import Comparison, Curve, LedgerCard

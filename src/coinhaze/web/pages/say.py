@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import UTC, datetime
 
-from coinhaze.measure.summary import AT_LEAST
+from coinhaze.measures.summary import AT_LEAST
 from coinhaze.report.page import Html, escape
 from coinhaze.web.models import Amount, Bits, LedgerCard, Window
 from coinhaze.web.words import bits_words, range_words

@@ -1,1 +1,0 @@
-"""What people ask: wallets, screening, robustness, churn; over the library's own nouns."""

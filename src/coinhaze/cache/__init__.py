@@ -1,0 +1,1 @@
+"""Results on disk: a ledger, its graph and chain, and scores, each rebuilt only when it changed."""

@@ -1,0 +1,370 @@
+"""What is dear to build, kept on disk: a ledger, its graph and chain, and scores, layer by layer.
+
+Each layer is named by what it rests on and its own settings: another policy of the same view finds
+ledger and graph there already. See kept_files.py for how a layer lies on disk.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar
+from weakref import WeakValueDictionary
+
+from coinhaze.cache.facts import facts_of
+from coinhaze.cache.files import Layer, Unusable, check_layer, read_about, read_layer, write_layer
+from coinhaze.cache.place import (
+    clear_out,
+    digest_of_sources,
+    home_to_write,
+    homes_of,
+    key_of,
+    keys_in,
+    touch,
+)
+from coinhaze.errors import AccuracyError, CoinhazeError, InputError, UsageError
+from coinhaze.graph import TransactionGraph, transaction_graph
+from coinhaze.ledger import Ledger
+from coinhaze.measures import Scores
+from coinhaze.observer import AbsorbingChain, absorbing_chain
+from coinhaze.readers import read
+from coinhaze.solve.local.bounded import Condensed
+from coinhaze.solve.local.row import LocalSolver
+from coinhaze.solve.pool.limits import in_words
+from coinhaze.solve.progress import Progress, silent
+from coinhaze.solve.score import refuse_incomplete, score, score_or_reached
+from coinhaze.solve.source import (
+    CHAIN_SETTINGS,
+    GRAPH_SETTINGS,
+    READ_SETTINGS,
+    in_time,
+    only,
+    opening_before,
+)
+
+# Layers from the ledger up, the settings of each, and what part of the time it takes.
+LADDER = (
+    ("ledger", READ_SETTINGS, 0.2),
+    ("graph", GRAPH_SETTINGS, 0.2),
+    ("chain", CHAIN_SETTINGS, 0.1),
+    ("local", frozenset[str](), 0.1),
+)
+MODEL_SETTINGS = READ_SETTINGS | GRAPH_SETTINGS | CHAIN_SETTINGS
+SCORES, SCORING = "scores", 0.4
+SCORE_SETTINGS = frozenset({"nodes", "accuracy", "over", "method", "renyi", "draws"})
+LIMITS = frozenset({"threads", "memory", "seconds"})  # change no result
+
+
+@dataclass(frozen=True, eq=False)
+class Kept:
+    """A ledger opened from what was kept, or built and kept now."""
+
+    ledger: Ledger
+    graph: TransactionGraph
+    chain: AbsorbingChain
+    scores: Scores
+    digest: str  # of the files it was made from, as they were
+    facts: Mapping[str, Any]  # what can be told of it before it is opened
+    kept: bool  # whether all of it is on disk now
+    notes: tuple[str, ...] = ()  # why something was built again, or not kept
+    layers: tuple[Layer, ...] = field(default=(), repr=False)
+
+
+class Keeper:
+    """What is kept of one ledger, under one choice of settings.
+
+    Settings are those of `read`, `transaction_graph` and `absorbing_chain`. Looking is cheap; the
+    ledger's files are looked at once, when this is made.
+    """
+
+    # Layers that somebody holds are shared: ten policies of a week have one ledger.
+    _open: ClassVar[WeakValueDictionary[tuple[Path, str], Layer]] = WeakValueDictionary()
+
+    def __init__(self, source: str | Path | Sequence[str | Path], **settings: Any) -> None:
+        self.paths = [Path(source)] if isinstance(source, str | Path) else [*map(Path, source)]
+        unknown = settings.keys() - MODEL_SETTINGS
+        if unknown:
+            raise UsageError(f"unknown setting {sorted(unknown)[0]!r}")
+        if settings.get("policy") in ("fifo", "lifo"):
+            raise UsageError("ordered policies replay the ledger: there is no chain to keep")
+        self.settings = settings
+        self.digest = digest_of_sources(self.paths)
+        self.keys: list[str] = []
+        for what, names, _ in LADDER:
+            below = self.keys[-1] if self.keys else self.digest
+            ours = only(settings, names)
+            if what == "graph" and self._in_time:
+                ours |= {"in_time": True}
+            self.keys.append(key_of(what, below, ours))
+
+    @property
+    def _in_time(self) -> bool:
+        """Whether the list asks for payments in the order of time, which nobody chose."""
+        return self.settings.get("listed") is not None and self.settings.get("time") is None
+
+    def place(self) -> Path | None:
+        """Say where the ledger is kept, None if it is not."""
+        homes = homes_of(self.paths)
+        return next((home for home in homes if os.path.isdir(home / self.keys[0])), None)
+
+    def check(self, **scoring: Any) -> None:
+        """Refuse, before any work is done, what cannot be kept or has no place."""
+        _check(scoring)
+        home_to_write(self.paths)
+
+    def facts(self) -> Mapping[str, Any] | None:
+        """Say what scores are kept, None if none are: what `facts_of` tells of the narrowest."""
+        found = self._best()
+        return None if found is None else found[1]
+
+    def open(self, *, compare: bool = False) -> Kept | None:
+        """Open what is kept, the narrowest scores with it; None unless chain and scores are.
+
+        `compare` compares all data with its digests: see `read_layer`.
+        """
+        best = self._best()
+        if best is None:
+            return None
+        layers: list[Layer] = []
+        try:
+            for key in self.keys:
+                layers.append(self.layer(key, layers, compare=compare))
+            layers.append(self.layer(best[0], layers, compare=compare))
+        except Unusable:
+            return None
+        touch(homes_of(self.paths), [layer.key for layer in layers])
+        return self._kept(layers, kept=True)
+
+    def build(
+        self,
+        *,
+        progress: Progress = silent,
+        keep: bool = True,
+        strict: bool = False,
+        **scoring: Any,
+    ) -> Kept:
+        """Open as many layers as are kept, build the rest, and keep that.
+
+        `scoring` are settings of `score`. Raises what reading, building and scoring do; what
+        cannot be kept is a note. Scores short of the accuracy are kept with their note, unless
+        `strict`, which raises.
+        """
+        _check(scoring)
+        key = key_of(SCORES, self.keys[-1], only(scoring, SCORE_SETTINGS))
+        work = _Work(self, progress, keep)
+        layers: list[Layer] = []
+        makers: list[Callable[[], Any]] = [
+            lambda: self._ledger(strict=strict),
+            lambda: self._graph(layers[0].value),
+            lambda: absorbing_chain(layers[1].value, **only(self.settings, CHAIN_SETTINGS)),
+            lambda: Condensed.of(layers[2].value),
+        ]
+        for (_, _, share), k, make in zip(LADDER, self.keys, makers, strict=True):
+            layers.append(work.layer(k, layers, make, share))
+        LocalSolver.give(layers[2].value, layers[3].value)
+        limits = only(scoring, SCORE_SETTINGS | LIMITS)
+        if strict:
+            refuse_incomplete(layers[1].value)
+        solve = score if strict else score_or_reached
+        layers.append(
+            work.layer(
+                key,
+                layers,
+                lambda: solve(layers[2].value, progress=work.part(SCORING), **limits),
+                SCORING,
+                facts_of,
+            )
+        )
+        work.clear_out()
+        shortfall = layers[-1].value.shortfall
+        if strict and shortfall is not None:
+            raise AccuracyError(shortfall, scores=layers[-1].value)
+        return self._kept(layers, tuple(work.notes), kept=work.home is not None)
+
+    def _ledger(self, *, strict: bool = False) -> Ledger:
+        ledger = read(list(self.paths), **only(self.settings, READ_SETTINGS))
+        if strict:  # before anything of it is kept
+            refuse_incomplete(ledger)
+        self._refuse_change()
+        return ledger
+
+    def _graph(self, ledger: Ledger) -> TransactionGraph:
+        source = self.paths[0] if len(self.paths) == 1 else list(self.paths)
+        settings = opening_before(source, self.settings)
+        if settings is not self.settings:  # balances came out of the file, which was read again
+            self._refuse_change()
+        settings = only(settings, GRAPH_SETTINGS)
+        return transaction_graph(
+            ledger, **(in_time(ledger, settings) if self._in_time else settings)
+        )
+
+    def _refuse_change(self) -> None:
+        if not self.is_current():
+            raise InputError(f"{self.paths[0]}: changed while it was read: try again")
+
+    def is_current(self) -> bool:
+        """Tell whether the ledger's files are as they were when this was made."""
+        return digest_of_sources(self.paths) == self.digest
+
+    def layer(self, key: str, below: Sequence[Layer], *, compare: bool = False) -> Layer:
+        """Open a layer from wherever it lies; `Unusable` if nowhere."""
+        homes = homes_of(self.paths)
+        layer = None if compare else self._open.get((homes[0], key))
+        why = Unusable(f"{homes[0] / key}: not there")
+        for home in homes if layer is None else ():
+            try:
+                layer = self._open[homes[0], key] = read_layer(
+                    home, key, below=below, compare=compare
+                )
+                break
+            except Unusable as error:
+                why = error if os.path.exists(home / key) else why
+        if layer is None:
+            raise why
+        return layer
+
+    def _kept(self, layers: Sequence[Layer], notes: tuple[str, ...] = (), *, kept: bool) -> Kept:
+        ledger, graph, chain, local, scores = (layer.value for layer in layers)
+        view = self.settings.get("view") or graph.settings["view"]
+        if view != graph.settings["view"]:  # the word for another kind of ledger's default
+            raise UsageError(f"view {view!r} does not fit this ledger: {graph.settings['view']}")
+        LocalSolver.give(chain, local)
+        facts = layers[-1].facts
+        return Kept(ledger, graph, chain, scores, self.digest, facts, kept, notes, tuple(layers))
+
+    def _best(self) -> tuple[str, Mapping[str, Any]] | None:
+        """Find the scores of the chain that are proven best."""
+        found = []
+        for home in homes_of(self.paths):
+            for key in keys_in(home):
+                with suppress(Unusable):
+                    about = read_about(home, key)
+                    if about["rests_on"] == self.keys and "bits_median" in about["facts"]:
+                        found.append((key, about["facts"]))
+        if not found:
+            return None
+        return min(found, key=lambda each: (each[1]["estimate"], each[1]["mean_interval"]))
+
+
+class _Work:
+    """Building layers: how far it is, what is kept, and what could not be."""
+
+    def __init__(self, keeper: Keeper, progress: Progress, keep: bool) -> None:
+        self.keeper = keeper
+        self.notes: list[str] = []
+        self._progress = progress
+        self._done = 0.0
+        self.home: Path | None = None
+        if keep:
+            try:
+                self.home = home_to_write(keeper.paths)
+            except CoinhazeError as error:
+                self.notes.append(str(error))
+
+    def layer(
+        self,
+        key: str,
+        below: Sequence[Layer],
+        make: Callable[[], Any],
+        share: float,
+        facts: Callable[[Any], Mapping[str, Any]] = lambda value: {},
+    ) -> Layer:
+        """Open a layer, or build and keep it."""
+        self._progress(self._done)
+        layer = self._found(key, below)
+        if layer is None:
+            value = make()
+            layer = self._put(key, value, below, facts(value))
+        self._done += share
+        return layer
+
+    def part(self, share: float) -> Progress:
+        """Give what a part of the work tells its own progress."""
+        before = self._done
+
+        def note(done: float, /) -> None:
+            self._progress(before + share * done)
+
+        return note
+
+    def clear_out(self) -> None:
+        """Remove what nobody will ask for any more."""
+        self._progress(1.0)
+        if self.home is not None and self.keeper.is_current():
+            clear_out(self.home, self.keeper.digest)
+
+    def _found(self, key: str, below: Sequence[Layer]) -> Layer | None:
+        try:
+            return self.keeper.layer(key, below)
+        except Unusable:
+            if any(os.path.exists(home / key) for home in homes_of(self.keeper.paths)):
+                self.notes.append("part of what was kept is damaged: it is built again")
+            return None
+
+    def _put(self, key: str, value: Any, below: Sequence[Layer], facts: Mapping[str, Any]) -> Layer:
+        keeper = self.keeper
+        if self.home is not None and not keeper.is_current():
+            self.home = None
+            self.notes.append("the ledger has changed since it was read: this is not kept")
+        if self.home is not None:
+            try:
+                return write_layer(
+                    self.home, key, value, ledger=keeper.digest, below=below, facts=facts
+                )
+            except CoinhazeError as error:
+                with suppress(Unusable):  # another process may have been faster
+                    return keeper.layer(key, below)
+                self.home = None
+                self.notes.append(str(error))
+        return Layer(key, value, (), facts, tuple(below))
+
+
+def verify_kept(source: str | Path | Sequence[str | Path]) -> list[str]:
+    """Compare all that is kept of a ledger with its digests; say what is, one line or none."""
+    paths = [Path(source)] if isinstance(source, str | Path) else [*map(Path, source)]
+    sizes, wrong = [], []
+    for home in homes_of(paths):
+        for key in keys_in(home):
+            try:
+                sizes.append(check_layer(home, key))
+            except Unusable as error:
+                wrong.append(str(error))
+    if wrong:
+        return [f"kept: {len(wrong)} layers will not be opened, but built again: {wrong[0]}"]
+    return [f"kept: {len(sizes)} layers, {in_words(sum(sizes))}, as written"] if sizes else []
+
+
+def open_kept(
+    source: str | Path | Sequence[str | Path],
+    *,
+    progress: Progress = silent,
+    scoring: Mapping[str, Any] | None = None,
+    **settings: Any,
+) -> Kept:
+    """Open a ledger with its graph, chain and scores, building and keeping what is not there.
+
+    Kept scores are taken whatever their accuracy; without any, `scoring` says how to score.
+
+    >>> import tempfile
+    >>> from coinhaze import AccountLedger
+    >>> from coinhaze.ledger import write_folder
+    >>> ledger = AccountLedger.from_transfers([("a", "c", 1), ("b", "c", 1)])
+    >>> with tempfile.TemporaryDirectory() as home:
+    ...     path = write_folder(ledger, f"{home}/ledger")
+    ...     open_kept(path).scores.bits, Keeper(path).open().scores.bits
+    (array([1.]), array([1.]))
+    """
+    keeper = Keeper(source, **settings)
+    return keeper.open() or keeper.build(progress=progress, **(scoring or {}))
+
+
+def _check(scoring: Mapping[str, Any]) -> None:
+    unknown = scoring.keys() - SCORE_SETTINGS - LIMITS
+    if unknown:
+        raise UsageError(f"cannot be kept with {sorted(unknown)[0]!r}: it is no setting of scores")
+    nodes = scoring.get("nodes", "sinks")
+    if nodes != "sinks":
+        raise UsageError("scores of sinks are kept, not of other nodes: leave `nodes` out")

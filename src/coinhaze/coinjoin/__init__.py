@@ -1,0 +1,1 @@
+"""One transaction from the inside: which inputs can have paid for which outputs."""

@@ -1,0 +1,168 @@
+"""The ways to take a transaction apart: which inputs can have paid for which outputs by themselves.
+
+A block is some inputs with the outputs they pay for; it stands if what it keeps as a fee is within
+bounds. Inputs of one value are alike, and so are outputs, so a block is a number of each value: the
+digits of a code. The sums of all codes of outputs are sorted once, so the outputs a choice of
+inputs can pay for lie side by side: two lists of sums met in the middle, never their product.
+
+What is left to take apart is a state. It gives up next the block that holds the first of its
+inputs of the highest value, so that every interpretation is met once, in one order.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from coinhaze.amounts import Ints
+from coinhaze.coinjoin.too_large import too_large
+
+MOST_CODES = 2**22  # choices of inputs, and of outputs
+MOST_STATES = 2**25
+
+
+@dataclass(frozen=True, eq=False)
+class Side:
+    """The inputs or the outputs: distinct values, how often each occurs, every choice of them."""
+
+    value: Ints
+    count: Ints
+    stride: Ints  # code = sum of digit x stride
+    sums: Ints
+    packed: Ints  # digits with a spare bit each: x | guard - y keeps all guards if y is within x
+    guard: int
+    digit: Ints  # shift and mask of each digit, lowest value first
+
+    @classmethod
+    def of(cls, amounts: Sequence[int]) -> Side:
+        """List every choice of some amounts."""
+        alike = sorted(Counter(amounts).items())
+        sums, packed = np.zeros(1, dtype=np.int64), np.zeros(1, dtype=np.int64)
+        stride, digit, guard, shift = [], [], 0, 0
+        for value, count in alike:
+            stride.append(len(sums))
+            digit.append((shift, (1 << count.bit_length()) - 1))
+            some = np.arange(count + 1)[:, None]
+            sums = (some * value + sums).ravel()
+            packed = ((some << shift) + packed).ravel()
+            shift += count.bit_length() + 1
+            guard |= 1 << (shift - 1)
+        values, counts = zip(*alike, strict=True)
+        return cls(
+            np.array(values), np.array(counts), np.array(stride), sums, packed, guard,
+            np.array(digit),
+        )  # fmt: skip
+
+    def __len__(self) -> int:
+        return int(self.count.sum())
+
+    def digits(self, packed: Ints) -> Ints:
+        """Give the numbers of each value in choices given packed, a column a value."""
+        return (packed[:, None] >> self.digit[:, 0]) & self.digit[:, 1]
+
+    @property
+    def repeated(self) -> Ints:
+        """Shift and mask of the digits that can pass 1: elsewhere there is one way to choose."""
+        return self.digit[self.count > 1]
+
+
+class Blocks(NamedTuple):
+    """All blocks that stand and all states, as arrays for the kernels.
+
+    Outputs go by rank, their place among all choices in order of sum. The k-th choice of inputs
+    that can pay for anything pays for the ranks from `block_begin[k]` to `block_end[k]`; the
+    states with inputs of code c have ranks from `state_first[c]` on.
+    """
+
+    in_stride: Ints
+    in_packed: Ints
+    in_guard: int
+    in_digit: Ints
+    in_repeated: Ints
+    in_block: Ints  # by code, which of `block_inputs` it is, -1 if none
+    out_stride: Ints
+    out_digit: Ints
+    out_sum: Ints  # by rank
+    out_code: Ints  # by rank
+    out_packed: Ints  # by rank
+    out_rank: Ints  # by code
+    out_guard: int
+    out_repeated: Ints
+    block_inputs: Ints
+    block_sum: Ints
+    block_begin: Ints
+    block_end: Ints
+    block_start: Ints  # where the blocks of those inputs begin among all blocks
+    state_start: Ints
+    state_first: Ints
+    least: int
+    most: int
+
+
+def blocks_of(inputs: Side, outputs: Side, *, least: int, most: int) -> Blocks:
+    """Find the blocks that keep between `least` (not above 0) and `most` of their money."""
+    order = np.argsort(outputs.sums, kind="stable")
+    by_sum = outputs.sums[order]
+    begin = np.searchsorted(by_sum, inputs.sums - most, "left")
+    end = np.searchsorted(by_sum, inputs.sums - least, "right")
+    begin[0] = end[0] = 0  # a block has at least one input
+    some = np.flatnonzero(end > begin)
+    start, first = _states(inputs, by_sum, least=least, most=most)
+    total = int((end - begin).sum())
+    if start[-1] > MOST_STATES or total > MOST_STATES:
+        what = f"{max(int(start[-1]), total):,} parts could stand alone, not {MOST_STATES:,}"
+        raise too_large(len(inputs), len(outputs), what)
+    rank = np.empty(len(order), dtype=np.int64)
+    rank[order] = np.arange(len(order))
+    number = np.full(len(inputs.sums), -1)
+    number[some] = np.arange(len(some))
+    return Blocks(
+        in_stride=inputs.stride,
+        in_packed=inputs.packed,
+        in_guard=inputs.guard,
+        in_digit=inputs.digit,
+        in_repeated=inputs.repeated,
+        in_block=number,
+        out_stride=outputs.stride,
+        out_digit=outputs.digit,
+        out_sum=by_sum,
+        out_code=order,
+        out_packed=outputs.packed[order],
+        out_rank=rank,
+        out_guard=outputs.guard,
+        out_repeated=outputs.repeated,
+        block_inputs=some,
+        block_sum=inputs.sums[some],
+        block_begin=begin[some],
+        block_end=end[some],
+        block_start=np.cumsum(end[some] - begin[some]) - (end[some] - begin[some]),
+        state_start=start,
+        state_first=first,
+        least=least,
+        most=most,
+    )
+
+
+def _states(inputs: Side, by_sum: Ints, *, least: int, most: int) -> tuple[Ints, Ints]:
+    """Find which outputs can be left with each choice of inputs.
+
+    A state is left by k inputs in at most k blocks, and what was taken before had at most n - k:
+    both bound what it keeps, since the whole keeps what it keeps.
+    """
+    k = inputs.digits(inputs.packed).sum(axis=1)
+    n, whole = int(k[-1]), int(inputs.sums[-1] - by_sum[-1])
+    low = np.maximum(k * least, whole - (n - k) * most)
+    high = np.minimum(k * most, whole - (n - k) * least)
+    first = np.searchsorted(by_sum, inputs.sums - high, "left")
+    end = np.searchsorted(by_sum, inputs.sums - low, "right")
+    return np.concatenate([[0], np.cumsum(np.maximum(end - first, 0))]), first
+
+
+def choices(amounts: Sequence[int]) -> int:
+    """Count the choices of some amounts, those of one value alike."""
+    return math.prod(count + 1 for count in Counter(amounts).values())

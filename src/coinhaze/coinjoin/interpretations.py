@@ -1,0 +1,131 @@
+"""Count the interpretations of a transaction and how often each block occurs in them, exactly."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from coinhaze.amounts import Ints
+from coinhaze.coinjoin.blocks import MOST_STATES, Blocks, Side
+from coinhaze.coinjoin.link_matrix_kernels import count_down, count_up
+from coinhaze.coinjoin.too_large import most_interpretations, too_large
+
+LARGEST_PLAIN = 2**62
+PRIME_BITS = 30.99
+
+
+class Counted(NamedTuple):
+    """How many interpretations there are, and for each block that occurs, how often."""
+
+    interpretations: int
+    inputs: Ints  # packed choices
+    outputs: Ints
+    times: npt.NDArray[Any]  # int64, or Python integers where those are too small
+
+
+def count_blocks(blocks: Blocks, ins: Side, outs: Side, *, steps: int) -> Counted:
+    """Count with 64-bit integers where they are sure to do, else by remainders.
+
+    Remainders modulo enough primes determine a number below their product (Chinese remainders).
+    """
+    n, m = len(ins), len(outs)
+    # A sum over all interpretations of inputs x outputs in a block is the largest number needed.
+    bound = most_interpretations(n, m) * n * m
+    if bound >= LARGEST_PLAIN:
+        bound = min(bound, _about(blocks, ins, outs, steps) * n * m)
+    if bound < LARGEST_PLAIN:
+        found = [_count(blocks, ins, outs, 0, steps)]
+        at = np.flatnonzero(found[0][1])
+        return _counted(blocks, at, int(found[0][0]), found[0][1][at])
+    primes = _primes(math.ceil((bound.bit_length() + 1) / PRIME_BITS))
+    if len(primes) * int(blocks.state_start[-1]) > 4 * MOST_STATES:
+        what = f"{int(blocks.state_start[-1]):,} states with numbers of {bound.bit_length()} bits"
+        raise too_large(n, m, what)
+    parts = [_count(blocks, ins, outs, p, steps // len(primes)) for p in primes]
+    at = np.flatnonzero(np.any([times for _, times in parts], axis=0))
+    whole = _from_remainders([[n for n, _ in parts]], primes)[0]
+    remainders = np.array([times[at] for _, times in parts]).T.tolist()
+    times = np.array(_from_remainders(remainders, primes), dtype=object)
+    return _counted(blocks, at, whole, times)
+
+
+def _counted(blocks: Blocks, at: Ints, interpretations: int, times: npt.NDArray[Any]) -> Counted:
+    a = np.searchsorted(blocks.block_start, at, "right") - 1
+    rank = blocks.block_begin[a] + at - blocks.block_start[a]
+    packed = blocks.in_packed[blocks.block_inputs[a]]
+    return Counted(interpretations, packed, blocks.out_packed[rank], times)
+
+
+def _count(blocks: Blocks, ins: Side, outs: Side, modulus: int, steps: int) -> tuple[int, Ints]:
+    """Give the interpretations and how often each block occurs, modulo a prime or 2^64."""
+    choose = _choose(ins, outs)
+    wrapped = choose % modulus if modulus else (choose + 2**63) % 2**64 - 2**63
+    table = wrapped.astype(np.int64)
+    reached = np.zeros(int(blocks.state_start[-1]), dtype=np.int64)
+    if count_down(blocks, table, modulus, reached, steps) < 0:
+        raise too_large(len(ins), len(outs), f"more than {steps:,} steps")
+    finished = np.zeros_like(reached)
+    times = np.zeros(int((blocks.block_end - blocks.block_begin).sum()), dtype=np.int64)
+    count_up(blocks, table, modulus, reached, finished, times)
+    return int(finished[-1]), times
+
+
+def _about(blocks: Blocks, ins: Side, outs: Side, steps: int) -> int:
+    """Bound the number of interpretations from above by counting in floats.
+
+    Sums of positive numbers lose at most 2^-53 a step, and a number goes through fewer than 2^40.
+    """
+    try:
+        table = _choose(ins, outs).astype(np.float64)
+    except OverflowError:
+        return 1 << (1 << 20)
+    reached = np.zeros(int(blocks.state_start[-1]))
+    if count_down(blocks, table, 0, reached, steps) < 0:
+        raise too_large(len(ins), len(outs), f"more than {steps:,} steps")
+    return math.ceil(reached[0] * 1.001) if math.isfinite(reached[0]) else 1 << (1 << 20)
+
+
+def _choose(ins: Side, outs: Side) -> npt.NDArray[np.object_]:
+    """Give C(n, k) for all n up to how often a value occurs."""
+    most = int(max(ins.count.max(), outs.count.max()))
+    return np.array([[math.comb(n, k) for k in range(most + 1)] for n in range(most + 1)], object)
+
+
+def _primes(count: int) -> list[int]:
+    """Give the largest primes below 2^31."""
+    found: list[int] = []
+    number = 2**31 - 1
+    while len(found) < count:
+        if _is_prime(number):
+            found.append(number)
+        number -= 2
+    return found
+
+
+def _is_prime(n: int) -> bool:
+    """Tell an odd n above 7 and below 3 215 031 751 by Miller and Rabin: these bases are enough."""
+    odd = n - 1
+    twos = (odd & -odd).bit_length() - 1
+    odd >>= twos
+    for base in (2, 3, 5, 7):
+        x = pow(base, odd, n)
+        if x in (1, n - 1):
+            continue
+        for _ in range(twos - 1):
+            x = x * x % n
+            if x == n - 1:
+                break
+        else:
+            return False
+    return True
+
+
+def _from_remainders(rows: Sequence[Sequence[int]], primes: Sequence[int]) -> list[int]:
+    """Find the numbers below the primes' product that leave these remainders."""
+    product = math.prod(primes)
+    parts = [product // p * pow(product // p, -1, p) for p in primes]
+    return [sum(r * part for r, part in zip(row, parts, strict=True)) % product for row in rows]

@@ -1,0 +1,221 @@
+"""What a comparison compares: ledgers to read or weeks to make up, each with a name."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from coinhaze.errors import InputError, UsageError
+from coinhaze.formats.lists.knowledge import read_history
+from coinhaze.ledger import AccountLedger, Ledger
+from coinhaze.readers import read
+from coinhaze.report.provenance import input_digests
+from coinhaze.simulate.weeks import WEEKS, check_week, simulate_week
+from coinhaze.solve.lots.lots import ORDERS
+from coinhaze.solve.source import READ_SETTINGS, opening_before, option_files, read_options
+
+WEEK = "week:"
+
+
+@dataclass(frozen=True)
+class Week:
+    """A week to make up."""
+
+    name: str
+    size: float = 1.0
+    seed: int = 1
+
+    def __post_init__(self) -> None:
+        check_week(self.name, self.size, self.seed)
+
+
+@dataclass(frozen=True)
+class Compared:
+    """One ledger of a comparison: files, a folder or a store, or a made-up week.
+
+    `history` is a file with what entered its pools before. A made-up week of Zcash has its own.
+    `settings` are its own: options of `coinhaze score` as people write them, such as
+    `{"unknown": "leave-out"}`, files by their path. They count before those of the comparison.
+    """
+
+    name: str
+    source: tuple[Path, ...] | Week
+    history: Path | None = None
+    settings: Mapping[str, str | bool] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, text: str, *, size: float = 1.0, seed: int = 1) -> Compared:
+        """Understand LEDGER or NAME=LEDGER; `week:dai` is a made-up week.
+
+        >>> Compared.of("token=week:dai", size=0.1)
+        Compared(name='token', source=Week(name='dai-week', size=0.1, seed=1), history=None, \
+settings={})
+        """
+        name, equals, place = text.partition("=")
+        if not equals or Path(text).exists():
+            name, place = "", text
+        if not place or (equals and not name and not Path(text).exists()):
+            raise UsageError(f"{text!r}: write LEDGER or NAME=LEDGER")
+        week = week_of(place, size, seed)
+        if week is not None:
+            return cls(name or week.name, week)
+        path = Path(place)
+        if not path.exists():
+            raise InputError(f"{place}: no such file or folder; made-up weeks are {WEEK}NAME")
+        return cls(name or _stem(path), (path,))
+
+    @property
+    def slug(self) -> str:
+        """The name as part of a file's name."""
+        return re.sub(r"[^\w.-]+", "-", self.name, flags=re.ASCII).strip("-.") or "ledger"
+
+    def made_of(self) -> dict[str, Any]:
+        """Say what it is made of: files with their digests, or a week with its seed."""
+        week, files = None, [] if self.history is None else [self.history]
+        if isinstance(self.source, Week):
+            w = self.source
+            week = {"week": w.name, "size": w.size, "seed": w.seed}
+        else:
+            files = [*self.source, *files]
+        named = list(option_files(self.settings).values())
+        return {
+            "simulated": week,
+            "inputs": input_digests(files),
+            "settings_files": input_digests(named),
+        }
+
+    def ledger(self, settings: Mapping[str, Any]) -> tuple[Ledger, dict[str, Any]]:
+        """Read it, or make it up; also give the settings that are left for graph and chain."""
+        given = dict(settings) | read_options(self.settings)
+        if not isinstance(self.source, Week):
+            # A window of a store opens with what the store tells of the time before it.
+            given = opening_before(list(self.source), given)
+        reading = {k: given.pop(k) for k in list(given) if k in READ_SETTINGS}
+        if not isinstance(self.source, Week):
+            return read(list(self.source), **reading), given
+        week = self.source
+        return simulate_week(week.name, size=week.size, seed=week.seed), given
+
+    def pool_history(self, ledger: Ledger) -> Mapping[str, Sequence[int]] | None:
+        """Give what entered its pools before, where that is known."""
+        if self.history is not None:
+            return read_history(str(self.history))
+        if not isinstance(self.source, Week) or self.source.name != "zcash-week":
+            return None
+        from coinhaze.simulate.zcash import zcash_history
+
+        entered = zcash_history(size=self.source.size, seed=self.source.seed)
+        # A small week may leave a pool alone.
+        seen = ledger.facts()["pools"]
+        assert isinstance(seen, list)
+        return {pool: values for pool, values in entered.items() if pool in seen} or None
+
+
+def week_of(place: str, size: float = 1.0, seed: int = 1) -> Week | None:
+    """Give the made-up week that `week:NAME` means; None for anything else.
+
+    >>> week_of("week:dai").name, week_of("transfers.csv")
+    ('dai-week', None)
+    """
+    if not place.startswith(WEEK):
+        return None
+    return Week(place.removeprefix(WEEK).removesuffix("-week") + "-week", size, seed)
+
+
+def compared_of(texts: Sequence[str], *, size: float = 1.0, seed: int = 1) -> list[Compared]:
+    """Understand LEDGER or NAME=LEDGER, several times; files of one NAME are one ledger.
+
+    >>> [one.name for one in compared_of(["week:dai", "other=week:dai"])]
+    ['dai-week', 'other']
+    """
+    found: list[Compared] = []
+    last = ""
+    for text in texts:
+        one = Compared.of(text, size=size, seed=seed)
+        named = text.startswith(f"{one.name}=") and not Path(text).exists()
+        before = found[-1] if found and named and one.name == last else None
+        if before is None or isinstance(before.source, Week) or isinstance(one.source, Week):
+            found.append(one)
+        else:
+            found[-1] = replace(before, source=before.source + one.source)
+        last = one.name if named else ""
+    return found
+
+
+def all_weeks(*, size: float = 1.0, seed: int = 1) -> list[Compared]:
+    """Give the paper's five weeks, made up."""
+    order = ("bitcoin-week", "zcash-week", "ethereum-week", "dai-week", "usdc-week")
+    assert set(order) == set(WEEKS)
+    return [Compared(name, Week(name, size, seed)) for name in order]
+
+
+def check_names(compared: Sequence[Compared]) -> None:
+    """Refuse ledgers that nobody could tell apart."""
+    seen: dict[str, str] = {}
+    for one in compared:
+        slug = one.slug.lower()
+        if slug in seen:
+            raise UsageError(
+                f"two ledgers are called {seen[slug]!r} and {one.name!r}: name one of them "
+                "otherwise, as NAME=LEDGER"
+            )
+        seen[slug] = one.name
+
+
+@dataclass(frozen=True)
+class Reading:
+    """One way to look at a ledger: how time is read, and the graph's settings for that."""
+
+    time: str
+    settings: Mapping[str, str] = field(default_factory=dict)
+
+
+def readings_of(
+    ledger: Ledger, *, view: str | None = None, time: str | None = None, policy: str | None = None
+) -> list[Reading]:
+    """Say how a ledger can be looked at; a view, a time or an ordered policy leaves some of it.
+
+    The paper's stationary graph of coins merges an address's coins, its temporal one is that of
+    coins. Where amounts are hidden, or nobody tells who owned a coin, there are no addresses.
+    """
+    found = _all_readings(ledger, view)
+    if policy in ORDERS:
+        found = [reading for reading in found if reading.settings != STATIONARY | ADDRESS]
+        found = [reading for reading in found if reading.settings != STATIONARY]
+    found = [reading for reading in found if time in (None, reading.time)]
+    if not found:
+        named = {"view": view, "time": time, "policy": policy}
+        words = ", ".join(f"{name}={value}" for name, value in named.items() if value is not None)
+        raise UsageError(f"{words}: there is no such graph of this ledger")
+    return found
+
+
+STATIONARY, TEMPORAL = {"time": "stationary"}, {"time": "temporal"}
+COIN, ADDRESS = {"view": "coin"}, {"view": "address"}
+
+
+def _all_readings(ledger: Ledger, view: str | None) -> list[Reading]:
+    accounts = isinstance(ledger, AccountLedger)
+    if view not in ((None, "account") if accounts else (None, "coin", "address")):
+        raise UsageError(
+            f"view {view!r} does not fit this ledger: it is one of "
+            f"{'accounts' if accounts else 'coins'}"
+        )
+    if isinstance(ledger, AccountLedger):
+        return [Reading("stationary", STATIONARY), Reading("temporal", TEMPORAL)]
+    if view == "address":
+        both = (("stationary", STATIONARY), ("temporal", TEMPORAL))
+        return [Reading(time, ADDRESS | settings) for time, settings in both]
+    coins = Reading("temporal", COIN)
+    hidden = ledger.output_value is None or ledger.has_unknown or len(ledger.ring_tx)
+    if view == "coin" or hidden:
+        return [coins]
+    return [Reading("stationary", ADDRESS | STATIONARY), coins]
+
+
+def _stem(path: Path) -> str:
+    name = path.resolve().name
+    return name if path.is_dir() else name.partition(".")[0] or name

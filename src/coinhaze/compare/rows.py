@@ -1,0 +1,257 @@
+"""Score files -> rows of the paper's two tables, and what else should be told of each ledger."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from pathlib import PurePath
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from coinhaze.amounts import Floats
+from coinhaze.compare.published import PUBLISHED, UNMODIFIED, Published
+from coinhaze.ledger.completeness import Completeness
+from coinhaze.measures.summary import AT_LEAST, summarise
+from coinhaze.report.score_files import CERTAIN, ScoreFile
+
+TIMES = ("stationary", "temporal")
+EXACT = 1e-6  # bits: intervals narrower than this on average are those of exact solves
+
+
+@dataclass(frozen=True)
+class Row:
+    """One ledger in one reading of time; not a number where nobody knows.
+
+    Figures are over sinks that have an answer and are no burns. Variances are the population's;
+    means by value use what sinks hold. `one_origin` is the share proven to have 0 bits. Where some
+    bits are lower bounds, so are their mean, quantiles and maximum; variances are of the bounds.
+    """
+
+    ledger: str
+    variant: str  # another look at the same ledger: without histories, or as the paper prints it
+    time: str
+    view: str
+    nodes: int
+    edges: int
+    sinks: int | None  # these three are None where the paper does not tell
+    nulls: int | None
+    burns: int | None
+    bits_mean: float
+    bits_median: float
+    bits_variance: float
+    bits_max: float
+    bits_05: float
+    bits_25: float
+    bits_75: float
+    bits_95: float
+    bits_by_value: float
+    one_origin: float
+    bits_low_mean: float
+    bits_high_mean: float
+    mean_error: float  # standard error of the mean, measured over draws
+    steps_mean: float
+    steps_median: float
+    steps_variance: float
+    top_probability_mean: float
+    exposure_mean: float
+    exposure_by_value: float
+    method: str
+    data: str  # which files were read, or which week was made up
+    rules: str = ""  # view, policy, and settings that are not everybody's
+    lower_bounds: int | None = None  # of the sinks, those whose bits are lower bounds
+    notes: tuple[str, ...] = ()  # what must be known of ledger, graph and solve
+    completeness: str = ""  # what the ledger showed about itself, in a line
+
+    @property
+    def label(self) -> str:
+        """Name it in a table in which rows of one ledger follow each other."""
+        return f"  {self.variant}" if self.variant else self.ledger
+
+    @property
+    def mark(self) -> str:
+        """The sign before mean, quantiles and maximum of bits."""
+        return AT_LEAST if self.lower_bounds else ""
+
+    @property
+    def known(self) -> str:
+        """Say how far the mean of bits can be trusted."""
+        if self.method == PRINTED:
+            return ""
+        if self.sinks == 0:
+            return "no sinks"
+        if not np.isnan(self.mean_error):
+            bound = ", lower bound" if self.lower_bounds else ""
+            return f"s.e. {self.mean_error:.3f}{bound}"
+        if self.bits_high_mean - self.bits_low_mean < EXACT:
+            return "lower bound" if self.lower_bounds else "exact"
+        if self.lower_bounds:
+            return f"{AT_LEAST}{self.bits_low_mean:.2f}"
+        return f"{self.bits_low_mean:.2f} to {self.bits_high_mean:.2f}"
+
+
+PRINTED = "as published"
+
+
+def comparison_rows(files: Sequence[ScoreFile], time: str, *, published: bool = False) -> list[Row]:
+    """Give the rows of one table, in the order of the files.
+
+    A ledger with a history of its pools has a second row without it. With `published` the paper's
+    own rows follow those of ledgers named like its weeks.
+    """
+    rows = []
+    for file in files:
+        if file.time != time:
+            continue
+        rows.append(row_of(file))
+        if published and (file.name, time) in PUBLISHED:
+            rows.append(_printed(file.name, "paper", time, PUBLISHED[file.name, time]))
+        if file.bits_unmodified is None:
+            continue
+        rows.append(row_of(file, unmodified=True))
+        if published and (file.name, time) in UNMODIFIED:
+            variant = "no history, paper"
+            rows.append(_printed(file.name, variant, time, UNMODIFIED[file.name, time]))
+    return rows
+
+
+def row_of(file: ScoreFile, *, unmodified: bool = False) -> Row:
+    """Sum one score file up; `unmodified` leaves the histories of pools out."""
+    bits, low, high = file.bits, file.bits_low, file.bits_high
+    if unmodified:
+        assert file.bits_unmodified is not None
+        # What a history adds is known as well as the rest is, so intervals move along.
+        shift = file.bits - file.bits_unmodified
+        bits, low, high = file.bits_unmodified, low - shift, high - shift
+    summary = summarise(
+        bits,
+        file.steps,
+        file.balance,
+        nodes=file.nodes,
+        edges=file.edges,
+        burnt=file.burnt,
+        widths=np.zeros(0),
+        standard_error=None,
+        method=file.method,
+    )
+    held = file.held
+    low, high = np.maximum(low[held], 0.0), high[held]
+    one_origin = high < CERTAIN
+    if file.lower_bound is not None:
+        one_origin &= ~file.lower_bound[held]
+    at = (0.05, 0.25, 0.75, 0.95)
+    bits_05, bits_25, bits_75, bits_95 = (_quantile(bits[held], q) for q in at)
+    return Row(
+        ledger=file.name,
+        variant="no history" if unmodified else "",
+        time=file.time,
+        view=file.view,
+        nodes=file.nodes,
+        edges=file.edges,
+        sinks=summary.scored,
+        nulls=summary.nulls,
+        burns=summary.burns,
+        bits_mean=summary.bits_mean,
+        bits_median=summary.bits_median,
+        bits_variance=summary.bits_variance,
+        bits_max=summary.bits_max,
+        bits_05=bits_05,
+        bits_25=bits_25,
+        bits_75=bits_75,
+        bits_95=bits_95,
+        bits_by_value=summary.bits_weighted_mean,
+        one_origin=_mean(one_origin),
+        bits_low_mean=_mean(low),
+        bits_high_mean=_mean(high),
+        mean_error=np.nan if file.mean_error is None else file.mean_error,
+        steps_mean=summary.steps_mean,
+        steps_median=summary.steps_median,
+        steps_variance=summary.steps_variance,
+        top_probability_mean=_mean(file.top_probability[held]),
+        exposure_mean=np.nan if file.exposure is None else _mean(file.exposure[held]),
+        exposure_by_value=np.nan
+        if file.exposure is None
+        else _weighted(file.exposure[held], file.balance[held]),
+        method=file.method,
+        data=_data(file.about),
+        rules=rules_of(file),
+        lower_bounds=file.lower_bounds,
+        notes=file.notes,
+        completeness=_completeness(file.about),
+    )
+
+
+def rows_table(rows: Sequence[Row]) -> pa.Table:
+    """Give rows with all their figures in full, null where nobody knows."""
+    columns = {}
+    for field in fields(Row):
+        values = [getattr(row, field.name) for row in rows]
+        if field.name == "notes":
+            columns[field.name] = pa.array([" | ".join(notes) for notes in values], pa.string())
+        elif field.type == "float":
+            numbers = np.array(values, dtype=np.float64)
+            columns[field.name] = pa.array(numbers, mask=np.isnan(numbers))
+        else:
+            kind = pa.int64() if str(field.type).startswith("int") else pa.string()
+            columns[field.name] = pa.array(values, kind)
+    columns["mean_known"] = pa.array([row.known for row in rows], pa.string())
+    return pa.table(columns)
+
+
+def _mean(values: Floats | np.typing.NDArray[np.bool_]) -> float:
+    return float(values.mean()) if len(values) else np.nan
+
+
+def _quantile(values: Floats, share: float) -> float:
+    return float(np.quantile(values, share)) if len(values) else np.nan
+
+
+def _weighted(values: Floats, weights: Floats) -> float:
+    return float(np.average(values, weights=weights)) if weights.sum() > 0 else np.nan
+
+
+def _completeness(about: Mapping[str, Any]) -> str:
+    record = about.get("completeness")
+    return "" if record is None else Completeness.of_record(record, "score file").line()
+
+
+def _data(about: Mapping[str, Any]) -> str:
+    """Say what was read, or made up."""
+    week = about.get("simulated")
+    if week:
+        return f"made up, {week['size']:.4g} of a week, seed {week['seed']}"
+    names = [str(given["file"]) for given in about["inputs"]]
+    return ", ".join(names) if len(names) < 3 else f"{names[0]} and {len(names) - 1} more files"
+
+
+def rules_of(file: ScoreFile) -> str:
+    """Say by which rules a ledger was scored: what nodes are, the policy, its own settings."""
+    used = file.about.get("settings") or {}
+    own = (file.about.get("key") or {}).get("settings") or {}
+    words = [f"{file.view} view", *([str(used["policy"])] if "policy" in used else [])]
+    for name, value in own.items():
+        if name not in ("view", "time", "policy"):
+            given = "" if value is True else f"={PurePath(str(value)).name}"
+            words.append(f"{name.replace('_', '-')}{given}")
+    return ", ".join(words)
+
+
+def _printed(name: str, variant: str, time: str, p: Published) -> Row:
+    unknown: dict[str, Any] = {f.name: np.nan for f in fields(Row) if f.type == "float"}
+    told = {f.name: getattr(p, f.name) for f in fields(Published) if f.name != "sinks"}
+    return Row(
+        **unknown
+        | told
+        | {
+            "ledger": name,
+            "variant": variant,
+            "time": time,
+            "view": "",
+            "sinks": p.sinks,
+            "nulls": None,
+            "burns": None,
+            "method": PRINTED,
+            "data": "1 to 8 February 2021",
+        }
+    )

@@ -1,0 +1,200 @@
+"""The paper's evaluation on any ledgers: score files first, then all else from them alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
+
+from coinhaze.compare.ledgers import Compared, Week, check_names, readings_of
+from coinhaze.compare.row import ComparedRow
+from coinhaze.compare.settings import CONVENTIONS as CONVENTIONS
+from coinhaze.compare.settings import Asking as Asking
+from coinhaze.compare.settings import problems_of
+from coinhaze.errors import CoinhazeError, InputError, UsageError
+from coinhaze.formats.lists.knowledge import read_listed
+from coinhaze.ledger.frozen import release_unused
+from coinhaze.report.score_files import read_about
+from coinhaze.solve.progress import Progress, silent
+from coinhaze.solve.score import refuse_incomplete
+
+SCORES, GROWTH = "scores", "growth"
+Result = TypeVar("Result")
+Tell = Callable[[str], None]
+
+
+class Do(Protocol):
+    """How a piece of work is done: at once, or watched by a progress bar."""
+
+    def __call__(self, what: str, work: Callable[[Progress], Result], /) -> Result:
+        """Do it, and give what it gives."""
+
+
+def at_once(what: str, work: Callable[[Progress], Result], /) -> Result:
+    """Do the work and tell nobody."""
+    return work(silent)
+
+
+def score_ledgers(
+    compared: Sequence[Compared],
+    folder: Path,
+    asking: Asking | None = None,
+    *,
+    do: Do = at_once,
+    tell: Tell = lambda line: None,
+) -> list[Path]:
+    """Score every ledger stationary and temporal, a file each, and say which files there are.
+
+    What was scored before from the same inputs with the same settings is not scored again. Settings
+    that cannot be are refused before anything is solved: each ledger is read and its graphs are
+    built once for that.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as place:
+    ...     files = score_ledgers([Compared.of("week:dai", size=0.002)], Path(place))
+    ...     [file.name for file in files]
+    ['dai-week-stationary.parquet', 'dai-week-temporal.parquet']
+    """
+    asking = asking or Asking()
+    check_names(compared)
+    inputs = [path for one in compared if not isinstance(one.source, Week) for path in one.source]
+    if folder.exists() and any(folder.samefile(path) for path in inputs):
+        raise UsageError(f"{folder}: is one of the inputs; write somewhere else")
+    _refuse(
+        [
+            (one, UsageError(why))
+            for one in compared
+            for why in problems_of(one, listed=asking.listed is not None)
+        ]
+    )
+    keys = {one.name: asking.key(one) for one in compared}
+    # A strict run reads every ledger: what was scored before may have been incomplete.
+    found = {
+        one.name: [] if asking.strict else _scored_before(one, folder, keys[one.name])
+        for one in compared
+    }
+    ready = _checked([one for one in compared if not found[one.name]], asking, do)
+    make_folder(folder / SCORES)
+    make_folder(folder / GROWTH)
+    paths = []
+    for one in compared:
+        if found[one.name]:
+            tell(f"{one.name}: scored before")
+        if not found[one.name]:
+            rows = ready.pop(one.name, None)
+            rows = rows or do(f"reading {one.name}", partial(_rows, one, asking))
+            tell(f"{one.name}: {rows[0].ledger.completeness.line()}")
+            found[one.name] = _score_rows(rows, folder, keys[one.name], do, tell)
+            del rows
+        paths += found[one.name]
+        release_unused()
+    return paths
+
+
+def _refuse(wrong: Sequence[tuple[Compared, CoinhazeError]]) -> None:
+    """Raise all that is wrong as one error."""
+    if not wrong:
+        return
+    usage = any(isinstance(error, UsageError) for _, error in wrong)
+    if len(wrong) == 1 and not usage:
+        raise wrong[0][1]
+    raise (UsageError if usage else InputError)(
+        "\n".join(f"{one.name}: {error}" for one, error in wrong)
+    )
+
+
+def _checked(compared: Sequence[Compared], asking: Asking, do: Do) -> dict[str, list[ComparedRow]]:
+    """Read ledgers and build their graphs and chains, and raise all that is refused.
+
+    Gives what was read of the first, which is scored next; the others are read again, since all of
+    them together may not fit the memory.
+    """
+    wrong: list[tuple[Compared, CoinhazeError]] = []
+    ready: dict[str, list[ComparedRow]] = {}
+    for one in reversed(compared):
+        ready = {}
+        release_unused()
+        # A made-up week without settings has none that could be refused.
+        if isinstance(one.source, Week) and not one.settings:
+            continue
+        try:
+            ready = {one.name: do(f"checking {one.name}", partial(_built, one, asking))}
+        except CoinhazeError as error:
+            wrong.append((one, error))
+    _refuse(wrong[::-1])
+    return ready
+
+
+def _built(one: Compared, asking: Asking, progress: Progress) -> list[ComparedRow]:
+    rows = _rows(one, asking)
+    for row in rows:
+        row.chain(row.graph())
+    return rows
+
+
+def _rows(one: Compared, asking: Asking, progress: Progress = silent) -> list[ComparedRow]:
+    """Read a ledger, and give the readings of it that are to be scored."""
+    ledger, settings = one.ledger(asking.settings)
+    if asking.strict:
+        refuse_incomplete(ledger)
+    listed = settings.pop("listed", None)
+    if listed is None and asking.listed is not None:
+        listed = read_listed(str(asking.listed))
+    choice = {name: settings.pop(name, None) for name in ("view", "time")}
+    readings = readings_of(ledger, **choice, policy=settings.get("policy"))
+    history = one.pool_history(ledger)
+    return [
+        ComparedRow(one, reading, ledger, settings, history, listed, asking) for reading in readings
+    ]
+
+
+def make_folder(path: Path) -> None:
+    """Make a folder, and those it lies in."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be made: {error.strerror}") from None
+
+
+def _score_rows(
+    rows: Sequence[ComparedRow], folder: Path, key: dict[str, Any], do: Do, tell: Tell
+) -> list[Path]:
+    about = {"key": key, "readings": [row.reading.time for row in rows]}
+    paths = []
+    for row in rows:
+        path = _path(folder, row.one, row.reading.time)
+        if not _is_of(path, key):
+            write = partial(row.write, path, growth_beside(path), about)
+            tell(do(f"scoring {row.one.name}, {row.reading.time}", write))
+        paths.append(path)
+    return paths
+
+
+def growth_beside(path: Path) -> Path:
+    """Say where the growth file of a score file lies."""
+    return path.parent.parent / GROWTH / path.name
+
+
+def _path(folder: Path, one: Compared, time: str) -> Path:
+    return folder / SCORES / f"{one.slug}-{time}.parquet"
+
+
+def _is_of(path: Path, key: dict[str, Any]) -> bool:
+    """Tell whether a score file is there and was made like this."""
+    if not path.exists():
+        return False
+    try:
+        return bool(read_about(path).get("key") == key)
+    except InputError:
+        return False
+
+
+def _scored_before(one: Compared, folder: Path, key: dict[str, Any]) -> list[Path]:
+    """Give all score files of a ledger, if they are there: each says how many there are."""
+    for time in ("temporal", "stationary"):
+        path = _path(folder, one, time)
+        if _is_of(path, key):
+            paths = [_path(folder, one, time) for time in read_about(path)["readings"]]
+            return paths if all(_is_of(path, key) for path in paths) else []
+    return []

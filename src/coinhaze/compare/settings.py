@@ -1,0 +1,145 @@
+"""How ledgers of a comparison are read and scored: for all of them, and for each by itself."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from coinhaze import __version__
+from coinhaze.compare.ledgers import WEEK, Compared, Week
+from coinhaze.errors import CoinhazeError
+from coinhaze.report.provenance import input_digests
+from coinhaze.solve.lots.lots import ORDERS
+from coinhaze.solve.pool.limits import UNLIMITED, Budget
+from coinhaze.solve.sketch.mean import MEAN_ERROR, SECONDS
+from coinhaze.solve.source import option_files, read_options
+
+WALKS = 10_000
+# The paper's conventions for graphs; how they are solved is another matter.
+CONVENTIONS: dict[str, dict[str, Any]] = {
+    "ours": {},
+    "paper": {"mint": "one", "top_up": True, "sinks": "paper"},
+}
+
+
+@dataclass(frozen=True)
+class Asking:
+    """How every ledger of a comparison is scored, unless its own settings say otherwise."""
+
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    listed: Path | None = None
+    mean_error: float = MEAN_ERROR
+    seconds: float = SECONDS
+    seed: int = 0
+    walks: int = WALKS  # forward from sources, for the appendix's experiment; 0 for none
+    budget: Budget = UNLIMITED
+    strict: bool = False  # a ledger that fails a completeness check is refused
+
+    def key(self, one: Compared) -> dict[str, Any]:
+        """Give all that the scores of a ledger depend on."""
+        return {
+            "software": f"coinhaze {__version__}",
+            "made_of": one.made_of(),
+            "settings": dict(self.settings) | dict(one.settings),
+            "listed": None if self.listed is None else input_digests([self.listed]),
+            "mean_error": self.mean_error,
+            "seconds": self.seconds,
+            "seed": self.seed,
+            "walks": self.walks,
+        }
+
+
+def command_of(one: Compared, asking: Asking) -> str:
+    """Give the command that scores one ledger alone, less the folder it writes to.
+
+    It is the same however the ledger came into a comparison, so that its score file is.
+
+    >>> command_of(Compared.of("week:dai", size=0.1), Asking())
+    'coinhaze compare dai-week=week:dai-week --size 0.1 --seed 1'
+    """
+    if isinstance(one.source, Week):
+        week = one.source
+        words = [f"{one.name}={WEEK}{week.name}", "--size", f"{week.size:g}"]
+        words += ["--seed", str(week.seed)]
+    else:
+        words = [f"{one.name}={path}" for path in one.source]
+    given: dict[str, Any] = {} if asking.listed is None else {"listed": str(asking.listed)}
+    for name, value in (given | dict(one.settings)).items():
+        words += [f"--{name.replace('_', '-')}", *([] if value is True else [str(value)])]
+    if one.history is not None:
+        words += ["--history", f"{one.name}={one.history}"]
+    plain = Asking()
+    for name in ("mean_error", "seconds", "walks"):
+        if getattr(asking, name) != getattr(plain, name):
+            words += [f"--{name.replace('_', '-')}", f"{getattr(asking, name):g}"]
+    words += ["--conventions", "paper"] if asking.settings == CONVENTIONS["paper"] else []
+    return shlex.join(["coinhaze", "compare", *words])
+
+
+def problems_of(one: Compared, *, listed: bool = False) -> list[str]:
+    """Say what is wrong with a ledger's settings, as far as that is known before it is read.
+
+    `listed`: the comparison has a list.
+
+    >>> problems_of(Compared("a", (), settings={"view": "coin", "time": "temporal"}))
+    ['view=coin has its own time: leave time out, or take view=address']
+    """
+    found = [*_missing_files(one), *_contradictions(one, listed=listed)]
+    if not found:
+        try:
+            read_options(one.settings)
+        except CoinhazeError as error:
+            found.append(str(error))
+    return found
+
+
+def _missing_files(one: Compared) -> list[str]:
+    named = dict(option_files(one.settings))
+    if one.history is not None:
+        named["history"] = str(one.history)
+    return [
+        f"{name}: {path}: no such file" for name, path in named.items() if not Path(path).is_file()
+    ]
+
+
+def _contradictions(one: Compared, *, listed: bool) -> list[str]:
+    given = {**one.settings, "history": one.history}
+    view, policy = given.get("view"), given.get("policy")
+    rules = (
+        (
+            view == "coin" and given.get("time"),
+            "view=coin has its own time: leave time out, or take view=address",
+        ),
+        (view == "coin" and given.get("clusters"), "clusters merge addresses: use view=address"),
+        (
+            view == "account" and given.get("opening") == "observed",
+            "opening=observed needs coins: accounts show no earlier coins",
+        ),
+        (
+            policy == "poison" and not (listed or given.get("listed")),
+            "policy=poison needs a list: name the tainted nodes in a file with listed",
+        ),
+        (
+            policy == "poison" and given.get("links"),
+            "links have no meaning under policy=poison, which ignores amounts",
+        ),
+        (
+            policy == "poison" and given.get("history"),
+            "history changes bits over all sources, and policy=poison has none but the list",
+        ),
+        *(
+            (
+                policy in ORDERS and given.get(name),
+                f"{name} has no meaning under policy={policy}, which is no walk",
+            )
+            for name in ("links", "history")
+        ),
+        (
+            policy in ORDERS and (view == "address" or given.get("time") == "stationary"),
+            f"policy={policy} follows payments in order: coins, or accounts with time=temporal",
+        ),
+    )
+    return [words for wrong, words in rules if wrong]

@@ -1,0 +1,189 @@
+"""Rows of a comparison -> tables: text, CSV, LaTeX, Markdown."""
+
+from __future__ import annotations
+
+import io
+import math
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+
+from rich.console import Console
+
+from coinhaze.compare.rows import PRINTED, Row, rows_table
+from coinhaze.measures.summary import AT_LEAST
+from coinhaze.report.files import write_table, write_whole
+from coinhaze.report.grids import Grid
+
+WIDTH = 110  # of the text files, in letters
+
+
+def comparison_grids(rows: Sequence[Row], time: str) -> list[Grid]:
+    """Give the paper's table, and a second one with what it left out."""
+    return [_paper_grid(rows, time), _more_grid(rows, time)]
+
+
+def _paper_grid(rows: Sequence[Row], time: str) -> Grid:
+    head = ("ledger", "|V|", "|E|", "bits", "median", "variance", "max", "steps", "median")
+    lines = [
+        (
+            row.label,
+            thousands(row.nodes),
+            thousands(row.edges),
+            *(number(bits, row.mark) for bits in (row.bits_mean, row.bits_median)),
+            number(row.bits_variance),
+            number(row.bits_max, row.mark),
+            *map(number, (row.steps_mean, row.steps_median, row.steps_variance)),
+        )
+        for row in rows
+    ]
+    notes = [
+        "Bits and steps: means over sinks; variances are the population's.",
+        f"Data: {_listing(rows, 'data')}.",
+        f"Rules: {_listing(rows, 'rules')}.",
+    ]
+    read = [row for row in rows if row.completeness]
+    notes += [f"{_listing(read, 'completeness')}."] if read else []
+    notes += [note for row in rows if not row.variant and (note := _left_out(row))]
+    notes += lower_bounds_note(rows)
+    title = f"{time.capitalize()} graphs"
+    return Grid(title, (*head, "variance"), lines, notes, _remarks(rows))
+
+
+def _more_grid(rows: Sequence[Row], time: str) -> Grid:
+    head = ["ledger", "sinks", "5 %", "25 %", "75 %", "95 %", "by value", "0 bits"]
+    exposed = any(not math.isnan(row.exposure_mean) for row in rows)
+    lines = []
+    for row in rows:
+        if row.method == PRINTED:
+            continue
+        cells = [
+            row.label,
+            f"{row.sinks:,}",
+            *(
+                number(bits, row.mark)
+                for bits in (row.bits_05, row.bits_25, row.bits_75, row.bits_95)
+            ),
+            number(row.bits_by_value, row.mark),
+            share(row.one_origin),
+            row.known,
+        ]
+        if exposed:
+            cells += [share(row.exposure_mean), share(row.exposure_by_value)]
+        lines.append(cells)
+    notes = [
+        "Quantiles of bits over sinks; mean by value held; share of sinks proven to have one "
+        "origin; how well the mean is known: exact, proven bounds, or its standard error (s.e.) "
+        "measured over independent draws.",
+        f"Method: {_listing(rows, 'method')}.",
+    ]
+    notes += lower_bounds_note(rows)
+    head += ["mean known", *(["exposure", "by value"] if exposed else [])]
+    return Grid(f"{time.capitalize()} graphs: spread and certainty", head, lines, notes)
+
+
+def _listing(rows: Sequence[Row], what: str) -> str:
+    """Say something of every ledger, once of those that have it in common."""
+    found: dict[str, list[str]] = {}
+    for row in rows:
+        if not row.variant:
+            found.setdefault(getattr(row, what), []).append(row.ledger)
+    return "; ".join(f"{', '.join(names)}: {words}" for words, names in found.items())
+
+
+def lower_bounds_note(rows: Sequence[Row]) -> list[str]:
+    """Explain the sign of lower bounds, and say how many sinks of which ledgers have them."""
+    counts = [
+        f"{row.lower_bounds:,} of {row.sinks:,} sinks of {row.ledger}"
+        for row in rows
+        if row.lower_bounds and not row.variant
+    ]
+    if not counts:
+        return []
+    return [
+        f"{AT_LEAST}: a lower bound. Bits of {', '.join(counts)} are lower bounds: coins of "
+        "unknown value that were spent together count as one origin. Variances are those of the "
+        "bounds, and none of these sinks counts as proven to have one origin."
+    ]
+
+
+def _remarks(rows: Sequence[Row]) -> list[str]:
+    """Give every note, with the name of the ledgers it is about."""
+    found: dict[str, list[str]] = {}
+    for row in rows:
+        for note in row.notes if not row.variant else ():
+            found.setdefault(note, []).append(row.ledger)
+    return [f"{', '.join(names)}: {note}" for note, names in found.items()]
+
+
+def _plain(grids: Sequence[Grid]) -> str:
+    text = io.StringIO()
+    console = Console(width=WIDTH, file=text, color_system=None, force_terminal=False)
+    for grid in grids:
+        console.print(grid.rich())
+    return "\n".join(line.rstrip() for line in text.getvalue().splitlines()) + "\n"
+
+
+def _left_out(row: Row) -> str:
+    """Say how many sinks are in no figure."""
+    parts = [f"{row.nulls:,} sinks without an answer"] if row.nulls else []
+    parts += [f"{row.burns:,} burns"] if row.burns else []
+    return f"{row.ledger}: {' and '.join(parts)} left out." if parts else ""
+
+
+def write_tables(
+    rows: Sequence[Row], time: str, folder: Path, about: dict[str, object]
+) -> list[Path]:
+    """Write the tables of one reading of time in every form; says what was written."""
+    grids = comparison_grids(rows, time)
+    texts = {
+        "txt": _plain(grids),
+        "md": "\n".join(grid.markdown() for grid in grids),
+        "tex": "\n".join(
+            grid.latex(f"tab:{time}{suffix}")
+            for grid, suffix in zip(grids, ("", "-spread"), strict=True)
+        ),
+    }
+    told = [row for row in rows if not row.variant]
+    marks = {
+        "notes": {row.ledger: list(row.notes) for row in told if row.notes},
+        "lower_bounds": {row.ledger: row.lower_bounds for row in told if row.lower_bounds},
+    }
+    written = write_table(rows_table(rows), folder / f"{time}.csv", about | marks)
+    for suffix, text in texts.items():
+        written.append(folder / f"{time}.{suffix}")
+        write_whole(written[-1], partial(_write_text, text=text))
+    return written
+
+
+def _write_text(path: Path, *, text: str) -> None:
+    path.write_text(text, encoding="utf-8")
+
+
+def thousands(count: int) -> str:
+    """Write a size as the paper does: in thousands where it is large.
+
+    >>> thousands(8_598_499), thousands(950)
+    ('8598k', '950')
+    """
+    return f"{count / 1000:.0f}k" if count >= 100_000 else f"{count}"
+
+
+def number(value: float, mark: str = "") -> str:
+    """Write a figure with two digits after the point, or none where it is large.
+
+    >>> number(3.957), number(1234567.8), number(math.nan)
+    ('3.96', '1234568', '-')
+    """
+    if math.isnan(value):
+        return "-"
+    return f"{mark}{value:.2f}" if abs(value) < 100_000 else f"{mark}{value:.0f}"
+
+
+def share(value: float) -> str:
+    """Write a share in percent.
+
+    >>> share(0.123), share(math.nan)
+    ('12.3 %', '-')
+    """
+    return "-" if math.isnan(value) else f"{100 * value:.1f} %"

@@ -1,0 +1,1 @@
+"""What a measure of traceability should do, tried on small ledgers."""

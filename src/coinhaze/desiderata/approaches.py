@@ -1,0 +1,92 @@
+"""Approaches to traceability under one roof: each gives a coin a number, more if less traceable."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from coinhaze.amounts import Floats
+from coinhaze.errors import UsageError
+from coinhaze.measures import Scores
+from coinhaze.measures.comparators.registry import COMPARATORS, compare_measures
+from coinhaze.simulate.small_worlds import World
+from coinhaze.solve import score_or_reached, taint
+
+Measure = Callable[[World], Floats]
+
+
+@dataclass(frozen=True)
+class Approach:
+    """A way to put a number on the coins of a world; NaN where it has none."""
+
+    name: str
+    says: str
+    measure: Measure
+    of_rings: bool = False  # whether it asks about rings, so that its worlds must have some
+
+
+def _scores(world: World, **settings: Any) -> Scores:
+    ledger = world.ledger()
+    if world.links and settings.get("policy") not in ("fifo", "lifo", "poison"):
+        settings["links"] = world.links
+    return score_or_reached(ledger, nodes=world.asked, **settings)
+
+
+def _bits(**settings: Any) -> Measure:
+    return lambda world: _scores(world, **settings).bits
+
+
+def _untainted(policy: str) -> Measure:
+    """Give the share of each coin that does not come from the listed owner."""
+
+    def measure(world: World) -> Floats:
+        exposure = _scores(world, policy=policy, listed=[world.listed]).exposure
+        assert exposure is not None
+        return 1.0 - exposure
+
+    return measure
+
+
+def _untainted_by_tiho(world: World) -> Floats:
+    try:
+        found = taint(world.ledger(), [world.listed], policies=["tiho"], nodes=world.asked)
+    except UsageError:
+        return np.full(len(world.asked), np.nan)
+    return 1.0 - found.amounts("tiho").floats() / found.balance.floats()
+
+
+def _compared(name: str) -> Measure:
+    def measure(world: World) -> Floats:
+        owners = world.owners if name == "wasabi" else None
+        return compare_measures(_scores(world), [name], owners=owners).comparators[name]
+
+    return measure
+
+
+APPROACHES: Mapping[str, Approach] = {
+    approach.name: approach
+    for approach in (
+        Approach("bits", "Shannon entropy over sources: this software's score", _bits()),
+        Approach("min-entropy", "bits of the likeliest source", lambda w: _scores(w).min_entropy),
+        Approach(
+            "fifo-bits", "the same score over parcels, first in first out", _bits(policy="fifo")
+        ),
+        Approach(
+            "lifo-bits", "the same score over parcels, last in first out", _bits(policy="lifo")
+        ),
+        *(
+            Approach(c.name, c.says, _compared(c.name), of_rings=c.name == "matching")
+            for c in COMPARATORS.values()
+        ),
+        Approach(
+            "haircut", "share not from the listed, split by amount", _untainted("proportional")
+        ),
+        Approach("poison", "1 if no money of the listed ever touched it", _untainted("poison")),
+        Approach("fifo", "share not from the listed, first in first out", _untainted("fifo")),
+        Approach("lifo", "share not from the listed, last in first out", _untainted("lifo")),
+        Approach("tiho", "share not from the listed, listed to the largest", _untainted_by_tiho),
+    )
+}

@@ -1,0 +1,187 @@
+"""What a measure of traceability should do (the paper's section 2), tried on made-up ledgers.
+
+Each wish is one experiment, the same for every approach. An approach that fails gets the ledger it
+fails on; one that holds has been tried, which is no proof (docs/desiderata.md has those we know).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from coinhaze.amounts import Floats
+from coinhaze.desiderata.approaches import APPROACHES, Approach
+from coinhaze.errors import UsageError
+from coinhaze.simulate.small_worlds import COIN_WORLDS, RING_WORLDS, World, Worlds
+
+ROUNDING = 1e-9
+SIZES = (2, 4, 8, 16)
+TIMES = (1, 3, 9, 99)
+
+# What the paper's table claims, in the order of WISHES.
+PAPER: Mapping[str, str] = {
+    "bits": "++++++",
+    "k-anonymity": "+-++++",
+    "degree": "+++++-",
+    "system-anonymity": "+++++-",
+    "boltzmann": "+-+++-",
+    "matching": "+-++++",
+}
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Whether an approach did what one wish asks, and the figures that show it."""
+
+    approach: str
+    wish: str
+    holds: bool
+    shown: str
+    claimed: bool | None  # what the paper's table says, where it has the approach
+
+
+@dataclass(frozen=True)
+class _Trial:
+    """An approach, the worlds it is tried on, and how many random ones."""
+
+    approach: Approach
+    worlds: Worlds
+    seeds: int
+
+    def of(self, world: World) -> Floats:
+        return self.approach.measure(world)
+
+    def first(self, world: World) -> float:
+        return float(self.of(world)[0])
+
+
+def _range(trial: _Trial) -> tuple[bool, str]:
+    """A certain origin has the least value, any doubt has more, equal origins the most."""
+    certain = trial.first(trial.worlds.certain())
+    doubt = trial.first(trial.worlds.doubtful())
+    mixes = [trial.first(trial.worlds.mix(k)) for k in SIZES]
+    holds = certain < doubt and all(certain < m for m in mixes)
+    holds = holds and all(a <= b + ROUNDING for a, b in pairwise(mixes))
+    return holds, (
+        f"one certain origin {_number(certain)}, two unequal origins {_number(doubt)}, "
+        f"{SIZES[0]} to {SIZES[-1]} equal ones {', '.join(map(_number, mixes))}"
+    )
+
+
+def _fine_grained(trial: _Trial) -> tuple[bool, str]:
+    """The same two origins, ever less evenly likely, give ever other values."""
+    values = [trial.first(trial.worlds.uneven(times)) for times in TIMES]
+    steps = np.diff(values)
+    holds = bool(np.all(steps < -ROUNDING) or np.all(steps > ROUNDING))
+    odds = ", ".join(f"{times}:1" for times in TIMES)
+    return holds, f"two origins at odds of {odds}: {', '.join(map(_number, values))}"
+
+
+def _decay(trial: _Trial) -> tuple[bool, str]:
+    """Coins spent together make no coin with less than the least of theirs."""
+    pairs = _pairs(trial.worlds.sent_on, "after a mix", trial.worlds.before_and_after, trial.seeds)
+    return _worst(trial, pairs, lambda before, after: float(before.min()) - after, "fell below all")
+
+
+def _tamper_resistant(trial: _Trial) -> tuple[bool, str]:
+    """An owner who moves a coin about with no other money makes no coin with more."""
+    pairs = _pairs(trial.worlds.split_alone, "cut by its owner", trial.worlds.tampered, trial.seeds)
+    return _worst(trial, pairs, lambda before, after: after - float(before[0]), "rose above what")
+
+
+_Pairs = list[tuple[str, World, World]]
+
+
+def _pairs(
+    worked: Callable[[], list[tuple[World, World]]],
+    name: str,
+    drawn: Callable[[int], tuple[World, World]],
+    seeds: int,
+) -> _Pairs:
+    """Give worked cases, then drawn ones, each with a name."""
+    return [(name, *pair) for pair in worked()] + [
+        (f"seed {seed}", *drawn(seed)) for seed in range(seeds)
+    ]
+
+
+def _worst(
+    trial: _Trial, pairs: _Pairs, harm: Callable[[Floats, float], float], verb: str
+) -> tuple[bool, str]:
+    """Count the coins that are harmed, and tell of the one that is harmed most."""
+    harmed, tried, worst, example = 0, 0, 0.0, ""
+    for name, had, made in pairs:
+        before, after = trial.of(had), trial.of(made)
+        if np.isnan(before).any():
+            continue
+        for coin, value in zip(made.asked, after.tolist(), strict=True):
+            if np.isnan(value):
+                continue
+            tried += 1
+            loss = harm(before, value)
+            if loss <= ROUNDING:
+                continue
+            harmed += 1
+            if loss > worst:
+                worst = loss
+                figures = ", ".join(map(_number, before))
+                example = f"; {name}: from {figures} comes {coin} with {_number(value)}"
+    return tried > 0 and harmed == 0, f"{harmed} of {tried} coins {verb} they came from{example}"
+
+
+def _subjective(trial: _Trial) -> tuple[bool, str]:
+    """One who is told something about the coin's origin sees less doubt."""
+    mix, told = trial.worlds.told()
+    before, after = trial.first(mix), [trial.first(world) for world in told]
+    holds = any(value < before - ROUNDING for value in after)
+    return holds, (
+        f"a mix of four {_number(before)}; told the origin, two of four, odds of 7:1:1:1"
+        f"{', the owner' if len(after) > 3 else ''}: {', '.join(map(_number, after))}"
+    )
+
+
+def _efficient(trial: _Trial) -> tuple[bool, str]:
+    """A large transaction is answered, not refused. Times are `benchmarks.desiderata`'s."""
+    values = trial.of(trial.worlds.crowd())
+    answered = int(np.sum(~np.isnan(values)))
+    return answered == len(values), f"{answered} of {len(values)} coins of a crowd answered"
+
+
+WISHES: Mapping[str, Callable[[_Trial], tuple[bool, str]]] = {
+    "range": _range,
+    "fine-grained": _fine_grained,
+    "decay": _decay,
+    "tamper-resistant": _tamper_resistant,
+    "subjective": _subjective,
+    "efficient": _efficient,
+}
+
+
+def try_approaches(
+    approaches: Sequence[str] = tuple(APPROACHES), *, seeds: int = 30
+) -> list[Finding]:
+    """Try what each approach does about each wish, on as many random ledgers as `seeds`.
+
+    >>> [f.wish for f in try_approaches(["k-anonymity"], seeds=5) if not f.holds]
+    ['range', 'fine-grained', 'decay', 'tamper-resistant', 'subjective']
+    """
+    unknown = [name for name in approaches if name not in APPROACHES]
+    if unknown:
+        raise UsageError(f"no approach {unknown[0]!r}: one of {', '.join(APPROACHES)}")
+    if seeds < 1:
+        raise UsageError(f"seeds is how many random ledgers are tried, 1 or more, not {seeds}")
+    found = []
+    for name in approaches:
+        approach = APPROACHES[name]
+        trial = _Trial(approach, RING_WORLDS if approach.of_rings else COIN_WORLDS, seeds)
+        for number, (wish, ask) in enumerate(WISHES.items()):
+            holds, shown = ask(trial)
+            claim = PAPER[name][number] == "+" if name in PAPER else None
+            found.append(Finding(name, wish, holds, shown, claim))
+    return found
+
+
+def _number(value: float) -> str:
+    return "null" if np.isnan(value) else f"{value:.4g}"

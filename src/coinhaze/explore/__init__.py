@@ -1,0 +1,1 @@
+"""One ledger explored: coins, groups, flows and origins, for the command, the page and notebooks."""

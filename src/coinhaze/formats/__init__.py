@@ -1,0 +1,1 @@
+"""File formats: what each looks like, and how its rows are read."""

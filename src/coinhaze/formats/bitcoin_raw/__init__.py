@@ -1,0 +1,1 @@
+"""Raw blocks of Bitcoin and the chains that share its form."""

@@ -1,0 +1,1 @@
+"""Blockchair's dumps, one file a day."""

@@ -1,0 +1,81 @@
+r"""Rows of Blockchair's dumps, whatever the chain: which table it is, and what is in a block.
+
+Fields are parted by tabs and never quoted; `\N` is null. A block number of -1 is the mempool's:
+such rows are left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from coinhaze.errors import LedgerError
+from coinhaze.formats.tabular.arrow_columns import HIGHEST_BLOCK, Columns
+from coinhaze.formats.tabular.delimited import Stretch, header_of, stream_text
+from coinhaze.formats.tabular.table_rows import Layout
+from coinhaze.ledger.batches import Batch, table_of
+
+MEMPOOL = "-1"
+
+
+@dataclass(frozen=True, eq=False)
+class Mined:
+    """The rows of a stretch that are in a block."""
+
+    columns: Columns
+    row: pa.Array  # numbers of the rows in the file
+    read: int
+
+    def repeat(self, value: object) -> pa.Array:
+        """Give a column of one value."""
+        return pa.repeat(pa.scalar(value), len(self.columns))
+
+
+def is_one_of(layouts: Sequence[Layout], head: bytes) -> bool:
+    """Tell whether a file that begins so has a header of one of these tables."""
+    line = head.split(b"\n", 1)[0].decode("utf-8", "replace")
+    return _layout(layouts, line.lstrip("\ufeff").rstrip("\r\n").split("\t")) is not None
+
+
+def read_dump(
+    path: Path, layouts: Sequence[Layout], *, what: str
+) -> tuple[Layout, Iterator[Mined]]:
+    """Tell which table a file is, and give its rows; `what` says what it is not if it is none."""
+    names = header_of(path, "\t")
+    layout = _layout(layouts, names)
+    if layout is None:
+        raise LedgerError(f"{path}:1", f"no {what}", value=names[:40])
+    stretches = stream_text(
+        path, layout.needed, optional=layout.optional, delimiter="\t", null="\\N", quoted=False,
+        names=names,
+    )  # fmt: skip
+    return layout, (_mined(stretch, layout.needed[0]) for stretch in stretches)
+
+
+def blocks_batch(mined: Mined, hashes: pa.Array) -> Batch:
+    """Make a batch of a table of blocks; it tells no block before."""
+    columns = mined.columns
+    time = columns.moments("time")
+    columns.require("time", time)
+    height = columns.numbers("id", HIGHEST_BLOCK)
+    table = table_of("blocks", {"height": height, "hash": hashes, "time": time})
+    return Batch({"blocks": table}, lambda _, row: columns.where(row), mined.read)
+
+
+def _layout(layouts: Sequence[Layout], names: Sequence[str]) -> Layout | None:
+    return next((layout for layout in layouts if layout.fits(names)), None)
+
+
+def _mined(stretch: Stretch, block: str) -> Mined:
+    kept = pc.fill_null(pc.not_equal(stretch.table[block], MEMPOOL), True)
+    at = np.flatnonzero(np.asarray(kept))
+    row = pa.array(at + stretch.first)
+    if len(at) == len(kept):
+        return Mined(Columns(stretch.table, stretch.where), row, stretch.read)
+    table = stretch.table.take(pa.array(at))
+    return Mined(Columns(table, lambda r: stretch.where(int(at[r]))), row, stretch.read)

@@ -1,0 +1,1 @@
+"""Exports of Ethereum: transactions, traces, token transfers, events of pools."""

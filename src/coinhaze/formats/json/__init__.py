@@ -1,0 +1,1 @@
+"""Formats of JSON records: blocks and transactions of nodes and explorers."""

@@ -1,0 +1,287 @@
+"""Blocks as bitcoind's `getblock` gives them with verbosity 2 or 3: one a line, or one a file.
+
+Values are decimal bitcoin, read digit by digit, never as floats. Verbosity 3 tells the value and
+address of the coins spent, verbosity 2 does not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from decimal import Context, Decimal, Inexact, InvalidOperation
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+
+from coinhaze.errors import LedgerError
+from coinhaze.formats.bitcoin_etl.lines import owner_of
+from coinhaze.formats.bitcoin_raw.bare_keys import KeyNames, Script, network_in
+from coinhaze.formats.bitcoin_raw.networks import Network
+from coinhaze.formats.json.records import FAULTS, Format
+from coinhaze.formats.tabular.coin_rows import (
+    MOST,
+    ROWS,
+    Block,
+    Inputs,
+    Outputs,
+    Place,
+    RowNumbers,
+    Transactions,
+    coin_batch,
+    numbered,
+    rows_of,
+    texts,
+    whole_numbers,
+)
+from coinhaze.ledger.batches import FLAG, NUMBER, Batch
+
+SATOSHI = 100_000_000
+MOST_BITCOIN = Decimal(MOST) / SATOSHI
+# More digits than any value has; beyond them it refuses instead of rounding.
+_exact = Context(prec=60, traps=[Inexact, InvalidOperation])
+
+
+class _Script(msgspec.Struct, gc=False):
+    hex: str = ""
+    type: str | None = None
+    address: str | None = None
+    addresses: list[str] | None = None  # before version 22
+
+
+class _Coin(msgspec.Struct, gc=False):
+    value: Any  # int or Decimal: declared so, msgspec would let floats of a dict pass
+    script: _Script = msgspec.field(name="scriptPubKey")
+
+
+class _Output(_Coin, gc=False, kw_only=True):
+    n: int
+
+
+class _Input(msgspec.Struct, gc=False):
+    txid: str | None = None
+    vout: int | None = None
+    coinbase: str | None = None
+    prevout: _Coin | None = None
+
+
+class _Transaction(msgspec.Struct, gc=False):
+    txid: str
+    vin: list[_Input]
+    vout: list[_Output]
+    vjoinsplit: Any = None
+
+
+_NAMES = {"previous": "previousblockhash", "count": "nTx", "root": "merkleroot"}
+
+
+class _Block(msgspec.Struct, gc=False, rename=_NAMES):
+    hash: str
+    height: int
+    tx: list[_Transaction]
+    time: int
+    previous: str | None = None
+    count: int | None = None
+    root: str | None = None
+    confirmations: int | None = None
+    # What only Zcash has, whose pools this reader would lose.
+    finalsaplingroot: Any = None
+    valuePools: Any = None
+
+
+_format: Format[_Block] = Format(
+    "block of getblock",
+    msgspec.json.Decoder(_Block | list[_Block], float_hook=Decimal),
+    hint="ask getblock for verbosity 2 or 3",
+)
+
+
+def recognises(head: bytes) -> bool:
+    """Tell whether the first bytes look like a block of `getblock`, but none of Zcash."""
+    return (
+        head.lstrip().startswith((b"{", b"["))
+        and b'"merkleroot"' in head
+        and b'"height"' in head
+        and not any(key in head for key in (b'"finalsaplingroot"', b'"valuePools"'))
+    )
+
+
+def batches(path: Path) -> Iterator[Batch]:
+    """Read a file of blocks, or the JSON files of a folder."""
+    names = KeyNames(lambda: _network_in(path))
+    for found in _format.records(path, _size, ROWS):
+        yield _batch(found.records, found.place, found.read, names)
+
+
+def block_tables(
+    blocks: Sequence[bytes | Mapping[str, Any]],
+    where: Callable[[int], str] = "block {} of those given".format,
+    *,
+    network: Network | None = None,
+) -> dict[str, pa.Table]:
+    """Make the tables of a batch from blocks as text or, with Decimals for floats, as dicts.
+
+    `where` says for the number of a block where it came from; without a `network` coins that pay
+    to bare keys have no owner.
+    """
+    records = [_decode(b, where(n)) for n, b in enumerate(blocks)]
+    return dict(_batch(records, where, 0, KeyNames(lambda: network)).tables)
+
+
+def satoshi(value: object, where: str) -> int:
+    """Turn decimal bitcoin into whole satoshi, exactly.
+
+    >>> satoshi(Decimal("1.5e-7"), "here")
+    15
+    """
+    what = "a value that is no amount of bitcoin"
+    if isinstance(value, bool) or not isinstance(value, int | Decimal):
+        raise LedgerError(where, what, value=value, fix="numbers, parsed without floats")
+    number = Decimal(value)
+    if not number.is_finite() or not 0 <= number <= MOST_BITCOIN:
+        raise LedgerError(where, what, value=value)
+    try:
+        whole = _exact.multiply(number, Decimal(SATOSHI))
+    except Inexact:
+        raise LedgerError(where, "a fraction of a satoshi", value=value) from None
+    if whole != int(whole):
+        raise LedgerError(where, "a fraction of a satoshi", value=value)
+    return int(whole)
+
+
+def _decode(block: bytes | Mapping[str, Any], where: str) -> _Block:
+    try:
+        if isinstance(block, bytes):
+            records = _format.decoder.decode(block)
+            if isinstance(records, _Block):
+                return records
+            raise LedgerError(where, "an array where a block should be")
+        return msgspec.convert(block, _Block)
+    except FAULTS as error:
+        text = block if isinstance(block, bytes) else repr(block).encode("utf-8", "replace")
+        raise _format.explain(text, error, where) from None
+
+
+def _size(block: _Block) -> int:
+    return sum(len(t.vin) + len(t.vout) for t in block.tx)
+
+
+def _batch(blocks: Sequence[_Block], where: Place, read: int, names: KeyNames) -> Batch:
+    for number, block in enumerate(blocks):
+        _check_block(block, where(number))
+    sizes = [len(b.tx) for b in blocks]
+    of_block = rows_of(sizes)
+    position = numbered(of_block)
+    records = [t for b in blocks for t in b.tx]
+
+    def place(row: int) -> str:
+        return f"{where(int(of_block[row]))} transaction {position[row]}"
+
+    heights = whole_numbers([b.height for b in blocks], where, field="height")
+    times = whole_numbers([b.time for b in blocks], where, field="time")
+    transactions = Transactions(
+        place,
+        height=heights.take(pa.array(of_block)),
+        txid=texts([t.txid for t in records], place, field="txid"),
+        coinbase=pa.array(position == 0, FLAG),
+        position=pa.array(position, NUMBER),
+        time=times.take(pa.array(of_block)),
+    )
+    firsts = (np.cumsum(sizes) - sizes).tolist()
+    told = {
+        Block(b.height, b.hash, b.previous, b.time, b.count, b.root): first
+        for b, first in zip(blocks, firsts, strict=True)
+    }
+    outputs, inputs = _outputs(records, place, names), _inputs(records, position, place, names)
+    return coin_batch(transactions, outputs, inputs, digits=64, blocks=told, read=read)
+
+
+def _check_block(block: _Block, where: str) -> None:
+    if block.finalsaplingroot is not None or block.valuePools is not None:
+        raise LedgerError(where, "a block of Zcash; this reader knows no shielded pools")
+    if block.confirmations is not None and block.confirmations < 0:
+        raise LedgerError(where, "a block outside the best chain", value=block.hash)
+    if not block.tx or block.count not in (None, len(block.tx)):
+        what = f"{len(block.tx)} transactions in a block of"
+        raise LedgerError(where, what, value=block.count)
+    for number, transaction in enumerate(block.tx):
+        fault = _coinbase_fault(transaction, number)
+        if fault:
+            raise LedgerError(f"{where} transaction {number}", fault, value=transaction.txid)
+
+
+def _coinbase_fault(transaction: _Transaction, number: int) -> str:
+    if transaction.vjoinsplit is not None:
+        return "a transaction of Zcash; this reader knows no shielded pools"
+    coinbase = [i.coinbase is not None for i in transaction.vin]
+    if number == 0:
+        return "" if coinbase == [True] else "the first transaction of a block is no coinbase"
+    if not coinbase:
+        return "no inputs"
+    return "a coinbase that is not the first of its block" if any(coinbase) else ""
+
+
+def _outputs(records: Sequence[_Transaction], place: Place, names: KeyNames) -> Outputs:
+    parent = rows_of([len(t.vout) for t in records])
+    coins = [o for t in records for o in t.vout]
+    of_row = _of_parent(parent, place)
+    return Outputs(
+        parent,
+        vout=whole_numbers([o.n for o in coins], of_row, field="n"),
+        value=pa.array(_satoshis(coins, of_row), NUMBER),
+        owner=texts(names.owners(_scripts(coins), of_row), of_row, field="address"),
+        is_data=pa.array([_is_data(o.script) for o in coins], FLAG),
+    )
+
+
+def _inputs(
+    records: Sequence[_Transaction], position: RowNumbers, place: Place, names: KeyNames
+) -> Inputs:
+    counts = [len(t.vin) if p else 0 for t, p in zip(records, position.tolist(), strict=True)]
+    parent = rows_of(counts)
+    spends = [i for t, count in zip(records, counts, strict=True) if count for i in t.vin]
+    of_row = _of_parent(parent, place)
+    coins = [i.prevout for i in spends]
+    return Inputs(
+        parent,
+        vin=pa.array(numbered(parent)),
+        spent_txid=texts([i.txid for i in spends], of_row, field="txid of an input"),
+        spent_vout=whole_numbers([i.vout for i in spends], of_row, field="vout of an input"),
+        value=pa.array(_satoshis(coins, of_row), NUMBER),
+        owner=texts(names.owners(_scripts(coins), of_row), of_row, field="address"),
+    )
+
+
+def _satoshis(coins: Sequence[_Coin | None], place: Place) -> list[int | None]:
+    try:
+        return [None if c is None else satoshi(c.value, "") for c in coins]
+    except LedgerError:  # again, to say where: places cost more than values
+        return [None if c is None else satoshi(c.value, place(n)) for n, c in enumerate(coins)]
+
+
+def _of_parent(parent: RowNumbers, place: Place) -> Place:
+    return lambda row: place(int(parent[row]))
+
+
+def _scripts(coins: Sequence[_Coin | None]) -> list[Script | None]:
+    return [None if c is None else Script(c.script.hex, _owner(c.script)) for c in coins]
+
+
+def _network_in(path: Path) -> Network | None:
+    """Find the network by all blocks of a file, so that none of its keys has two names."""
+    return network_in(
+        (
+            _scripts([o for b in found.records for t in b.tx for o in t.vout]),
+            [(b.hash, b.time) for b in found.records],
+        )
+        for found in _format.records(path, _size, ROWS)
+    )
+
+
+def _owner(script: _Script) -> str | None:
+    return script.address if script.address is not None else owner_of(script.addresses)
+
+
+def _is_data(script: _Script) -> bool:
+    return script.type == "nulldata" or script.hex[:2] == "6a"

@@ -1,0 +1,207 @@
+"""A wallet's coins as people keep them: which coins are asked about, and what they are called.
+
+| file | content |
+|---|---|
+| text | one coin `txid:vout`, or one address, a line; `#` begins a comment |
+| CSV | a header with `txid` and `vout`, or `coin` (or `output`), or `address`; also `label` |
+| JSON | an array of such texts, or of objects with those names, as `listunspent` of a node gives |
+
+Values (`amount` of a node, in whole coins; `value` in the smallest unit) are compared with the
+ledger's.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from pathlib import Path
+
+import msgspec
+
+from coinhaze.errors import InputError, LedgerError
+from coinhaze.formats.compression import read_plain
+from coinhaze.formats.json.records import FAULTS
+from coinhaze.formats.lists.labels import normal_address
+from coinhaze.ledger.checks import check_name, exact_amount
+
+LARGEST = 1 << 28  # bytes, unpacked
+COIN_UNIT = 100_000_000  # satoshi in a coin, the same in every chain a node lists coins of
+
+_NAMES = {"coin", "output", "address"}
+_COIN = re.compile(r"(?P<txid>\S+):(?P<vout>[0-9]{1,10})", re.ASCII)
+_HASH = re.compile("[0-9a-fA-F]{64}")
+_WHOLE = re.compile(r"[0-9]{1,12}(\.[0-9]{1,8})?", re.ASCII)
+_SMALLEST = Decimal(1) / COIN_UNIT
+Row = tuple[str, Mapping[str, object]]
+
+
+@dataclass(frozen=True)
+class Listed:
+    """One entry: a coin by name, or an address that stands for its coins."""
+
+    where: str
+    coin: str | None = None
+    address: str | None = None
+    label: str | None = None
+    value: int | None = None
+
+
+def read_coin_list(path: str | Path) -> list[Listed]:
+    """Read a list of coins or addresses; the format is told by what the file begins with."""
+    content = read_plain(Path(path), most=LARGEST, what="coins")
+    return parse_coin_list(content, where=str(path))
+
+
+def parse_coin_list(content: bytes, *, where: str = "coins") -> list[Listed]:
+    """Read bytes as `read_coin_list` reads a file.
+
+    >>> parse_coin_list(b"txid,vout,label\\nt,1,rent")[0].coin
+    't:1'
+    """
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise LedgerError(f"{where}:{line}", "text that is not UTF-8") from None
+    begins = text.lstrip()
+    head = begins.partition("\n")[0]
+    if begins.startswith(("[", "{")):
+        rows = _from_json(text, where)
+    elif "," in head or head.strip().strip('"').lower() in _NAMES:
+        rows = _from_csv(text, where)
+    else:
+        rows = _from_lines(text, where)
+    listed = [_entry(place, row) for place, row in rows]
+    if not listed:
+        raise InputError(f"{where}: lists no coin: write txid:vout or an address, one a line")
+    _refuse_twice(listed)
+    return listed
+
+
+def parse_entry(text: str, where: str = "coin") -> Listed:
+    """Tell a coin from an address.
+
+    >>> parse_entry("1A1zP1eP5QGefi2DMPTfTL5SLmv7DivfNa").address
+    '1A1zP1eP5QGefi2DMPTfTL5SLmv7DivfNa'
+    """
+    return _entry(where, {"coin": text})
+
+
+def _from_lines(text: str, file: str) -> Iterator[Row]:
+    for number, line in enumerate(text.split("\n"), 1):
+        name = line.partition("#")[0].strip()
+        if name:
+            yield f"{file}:{number}", {"coin": name}
+
+
+def _from_csv(text: str, file: str) -> Iterator[Row]:
+    lines = csv.reader(io.StringIO(text, newline=""), strict=True)
+    try:
+        header = [name.strip().lower() for name in next(lines, [])]
+        if len(set(header)) < len(header):
+            raise LedgerError(f"{file}:1", "a column twice", value=header)
+        if not ({"txid", "vout"} <= set(header) or _NAMES & set(header)):
+            fix = "txid,vout or coin or address"
+            raise LedgerError(f"{file}:1", "no column that names coins", value=header, fix=fix)
+        for row in lines:
+            where = f"{file}:{lines.line_num}"
+            if len(row) != len(header):
+                what = f"a row of {len(row)} fields where the header has {len(header)}"
+                raise LedgerError(where, what, value=",".join(row))
+            cells = (cell.strip() for cell in row)
+            yield where, {name: cell for name, cell in zip(header, cells, strict=True) if cell}
+    except csv.Error as error:
+        raise LedgerError(f"{file}:{lines.line_num}", f"not CSV: {error}") from None
+
+
+class _Unspent(msgspec.Struct):
+    """What of `listunspent` is asked for; Electrum says prevout_hash and prevout_n."""
+
+    txid: str | None = None
+    vout: int | None = None
+    prevout_hash: str | None = None
+    prevout_n: int | None = None
+    coin: str | None = None
+    address: str | None = None
+    label: str | None = None
+    amount: Decimal | None = None
+    value: int | None = None
+
+
+_JSON = msgspec.json.Decoder(list[str | _Unspent])
+
+
+def _from_json(text: str, file: str) -> Iterator[Row]:
+    try:
+        entries = _JSON.decode(text)
+    except FAULTS as error:
+        fix = "an array of txid:vout, of addresses, or of what listunspent gives"
+        raise LedgerError(file, f"no coins in JSON: {error}", fix=fix) from None
+    for number, entry in enumerate(entries, 1):
+        where = f"{file}: coin {number}"
+        if isinstance(entry, str):
+            yield where, {"coin": entry.strip()}
+            continue
+        told = {name: v for name, v in msgspec.structs.asdict(entry).items() if v is not None}
+        for theirs, ours in (("prevout_hash", "txid"), ("prevout_n", "vout")):
+            if theirs in told:
+                told.setdefault(ours, told[theirs])
+        yield where, told
+
+
+def _entry(where: str, row: Mapping[str, object]) -> Listed:
+    name = row.get("coin", row.get("output"))
+    if "txid" in row or "vout" in row:
+        name = f"{row.get('txid', '')}:{row.get('vout', '')}"
+    label = None if "label" not in row else check_name(row["label"], where, field="label")
+    if name is None:
+        address = row.get("address")
+        return Listed(where, address=_address(address, where), label=label)
+    coin = _COIN.fullmatch(str(name))
+    if coin is None:
+        if "txid" in row or ":" in str(name):
+            fix = "a transaction's id and the number of its output"
+            raise LedgerError(where, "not a coin txid:vout", value=name, fix=fix)
+        return Listed(where, address=_address(name, where), label=label)
+    txid = coin["txid"].lower() if _HASH.fullmatch(coin["txid"]) else coin["txid"]
+    return Listed(where, f"{txid}:{int(coin['vout'])}", None, label, _value(row, where))
+
+
+def _address(address: object, where: str) -> str:
+    name = check_name(address, where, field="address")
+    if " " in name:
+        raise LedgerError(where, "an address with a blank in it", value=name)
+    return normal_address(name)
+
+
+def _value(row: Mapping[str, object], where: str) -> int | None:
+    """Give a value in the smallest unit, if one is told."""
+    amount, value = row.get("amount"), row.get("value")
+    if amount is not None:
+        if not _is_amount(amount):
+            raise LedgerError(where, "not an amount in coins, of 8 places at most", value=amount)
+        return int(Decimal(str(amount)) * COIN_UNIT)
+    return None if value is None else exact_amount(value, where, field="value")
+
+
+def _is_amount(amount: object) -> bool:
+    if not isinstance(amount, Decimal):
+        return _WHOLE.fullmatch(str(amount)) is not None
+    # Written out, 1e999999999 would fill the memory.
+    if not amount.is_finite() or amount < 0 or amount.adjusted() > 11:
+        return False
+    places = amount.as_tuple().exponent
+    return isinstance(places, int) and (places >= -8 or amount == amount.quantize(_SMALLEST))
+
+
+def _refuse_twice(listed: list[Listed]) -> None:
+    seen: dict[str, str] = {}
+    for entry in listed:
+        name = entry.coin or entry.address or ""
+        if name in seen:
+            raise LedgerError(entry.where, "listed twice", value=name, fix=f"see {seen[name]}")
+        seen[name] = entry.where

@@ -1,0 +1,217 @@
+"""Lists of addresses, with names or without: for naming clusters and for sets of sources.
+
+| file | content |
+|---|---|
+| CSV | a header with `address` and, if names are known, `name` or `label`; other columns are left |
+| TXT | one address a line; `#` begins a comment |
+| JSON | an array of addresses, as OFAC's lists have it, or an object of address: name |
+| YAML | a GraphSense TagPack: `tags` with `address` and `label`, where need be from the header |
+
+The first name of an address stands. Ethereum's addresses become lower case. Tags of transactions in
+a TagPack are left out.
+"""
+
+from __future__ import annotations
+
+import csv
+import importlib
+import io
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from coinhaze.errors import InputError, LedgerError, UsageError
+from coinhaze.formats.compression import SUFFIXES, read_plain
+from coinhaze.ledger.checks import check_name
+
+LARGEST = 1 << 28  # bytes, unpacked
+LARGEST_YAML = 1 << 25
+DEEPEST_YAML = 16
+MOST_ALIASES = 1000
+
+_ETHEREUM = re.compile("0[xX][0-9a-fA-F]{40}")
+_NOTHING = ("", "~", "null", "Null", "NULL")
+Tag = tuple[str, str, str | None]  # where, address, name
+
+
+@dataclass(frozen=True)
+class Labels:
+    """Addresses, each once, in the order of the file, and the names of those that have one."""
+
+    names: dict[str, str]
+    addresses: tuple[str, ...]
+
+
+def read_labels(path: str | Path) -> Labels:
+    """Read a list of addresses; the format is told by its name or, if that says none, by itself."""
+    path = Path(path)
+    text = _text(path)
+    suffixes = [s.lower() for s in path.suffixes if s not in SUFFIXES]
+    suffix = suffixes[-1] if suffixes else ""
+    if suffix in (".yaml", ".yml"):
+        tags = _from_yaml(text, path)
+    elif suffix == ".json" or text.lstrip().startswith(("[", "{")):
+        tags = _from_json(text, path)
+    elif suffix == ".csv" or _is_header(text.lstrip().partition("\n")[0]):
+        tags = _from_csv(text, path)
+    else:
+        tags = _from_lines(text, path)
+    return _labels(tags)
+
+
+def normal_address(address: str) -> str:
+    """Write an address as ledgers do: Ethereum's in lower case, others as they are.
+
+    >>> normal_address("0x01E2919679362dFBC9ee1644Ba9C6da6D6245BB1")
+    '0x01e2919679362dfbc9ee1644ba9c6da6d6245bb1'
+    """
+    return address.lower() if _ETHEREUM.fullmatch(address) else address
+
+
+def _labels(tags: Iterable[Tag]) -> Labels:
+    addresses: dict[str, None] = {}
+    names: dict[str, str] = {}
+    for where, address, name in tags:
+        if " " in check_name(address, where, field="address"):
+            raise LedgerError(where, "an address with a blank in it", value=address)
+        address = normal_address(address)
+        addresses[address] = None
+        if name:
+            names.setdefault(address, check_name(name, where, field="name"))
+    return Labels(names, tuple(addresses))
+
+
+def _text(path: Path) -> str:
+    content = read_plain(path, most=LARGEST, what="labels")
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise LedgerError(f"{path}:{line}", "text that is not UTF-8") from None
+
+
+def _from_lines(text: str, path: Path) -> Iterator[Tag]:
+    for number, line in enumerate(text.split("\n"), 1):
+        address = line.partition("#")[0].strip()
+        if address:
+            yield f"{path}:{number}", address, None
+
+
+def _is_header(line: str) -> bool:
+    return "address" in [name.strip().strip('"') for name in line.split(",")]
+
+
+def _from_csv(text: str, path: Path) -> Iterator[Tag]:
+    lines = csv.reader(io.StringIO(text, newline=""), strict=True)
+    try:
+        header = [name.strip() for name in next(lines, [])]
+        address = _column(header, ("address",), path)
+        name = _column(header, ("name", "label"), path)
+        if address is None:
+            raise LedgerError(f"{path}:1", "no column 'address'", value=header)
+        for row in lines:
+            where = f"{path}:{lines.line_num}"
+            if len(row) != len(header):
+                what = f"a row of {len(row)} fields where the header has {len(header)}"
+                raise LedgerError(where, what, value=",".join(row))
+            yield where, row[address].strip(), None if name is None else row[name].strip()
+    except csv.Error as error:
+        raise LedgerError(f"{path}:{lines.line_num}", f"not CSV: {error}") from None
+
+
+def _column(header: list[str], names: tuple[str, ...], path: Path) -> int | None:
+    found = [number for number, name in enumerate(header) if name in names]
+    if len(found) > 1:
+        raise LedgerError(f"{path}:1", f"more than one column {' or '.join(names)}", value=header)
+    return found[0] if found else None
+
+
+def _from_json(text: str, path: Path) -> Iterator[Tag]:
+    try:
+        content = msgspec.json.decode(text, type=list[str] | dict[str, str | None])
+    except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
+        fix = "an array of addresses, or an object of address: name"
+        raise LedgerError(str(path), f"no labels in JSON: {error}", fix=fix) from None
+    named = content.items() if isinstance(content, dict) else ((a, None) for a in content)
+    for number, (address, name) in enumerate(named, 1):
+        yield f"{path}: label {number}", address.strip(), name and name.strip()
+
+
+def _from_yaml(text: str, path: Path) -> Iterator[Tag]:
+    try:
+        yaml = importlib.import_module("yaml")
+    except ImportError:
+        raise UsageError("labels in YAML need pyyaml: pip install 'coinhaze[labels]'") from None
+    if len(text) > LARGEST_YAML:
+        raise InputError(f"{path}: more than {LARGEST_YAML} letters of YAML")
+    # The plainest loader: nothing is built, and 0x12 or no stay the text they are.
+    loader = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
+    try:
+        _limit(yaml.parse(text, Loader=loader), path)
+        root = yaml.compose(text, Loader=loader)
+    except (yaml.YAMLError, UnicodeError, RecursionError) as error:
+        what = f"not YAML: {' '.join(str(error).split())}"
+        raise LedgerError(str(path), what) from None
+    yield from _tags(root, path)
+
+
+def _limit(events: Iterable[Any], path: Path) -> None:
+    """Refuse what would cost more to compose than its size tells."""
+    depth = aliases = 0
+    for event in events:
+        kind = type(event).__name__
+        depth += kind in ("MappingStartEvent", "SequenceStartEvent")
+        depth -= kind in ("MappingEndEvent", "SequenceEndEvent")
+        aliases += kind == "AliasEvent"
+        if depth > DEEPEST_YAML or aliases > MOST_ALIASES:
+            what = f"YAML of more than {DEEPEST_YAML} levels or {MOST_ALIASES} aliases"
+            raise LedgerError(f"{path}:{event.start_mark.line + 1}", what)
+
+
+def _tags(root: Any, path: Path) -> Iterator[Tag]:
+    header: dict[str, Any] = {}
+    tags = root
+    if root is not None and root.id == "mapping":
+        header = _fields(root, path)
+        tags = header.pop("tags", None)
+    if tags is None or tags.id != "sequence":
+        raise LedgerError(f"{path}:1", "no list of tags", fix="a TagPack has `tags`")
+    for node in tags.value:
+        where = f"{path}:{node.start_mark.line + 1}"
+        if node.id != "mapping":
+            raise LedgerError(where, "a tag that is no mapping", value=str(node.value))
+        tag = header | _fields(node, path)
+        address, label = (_scalar(tag.get(key), where) for key in ("address", "label"))
+        if address is None and _scalar(tag.get("tx_hash"), where):
+            continue
+        if address is None or label is None:
+            what = f"a tag without {'address' if address is None else 'label'}"
+            raise LedgerError(where, what, value=sorted(tag))
+        yield where, address, label
+
+
+def _fields(node: Any, path: Path) -> dict[str, Any]:
+    fields: dict[str, Any] = {}
+    for key, value in node.value:
+        where = f"{path}:{key.start_mark.line + 1}"
+        name = str(key.value)
+        if name in fields:
+            raise LedgerError(where, "a key given twice", value=name)
+        if name == "<<":
+            raise LedgerError(where, "a merge key", fix="write the fields out")
+        fields[name] = value
+    return fields
+
+
+def _scalar(node: Any, where: str) -> str | None:
+    if node is None:
+        return None
+    if node.id != "scalar":
+        raise LedgerError(where, "a list or mapping where text should be", value=str(node.tag))
+    value = str(node.value).strip()
+    # The style of plain text is None, or empty in the C reader.
+    return None if not value or (not node.style and value in _NOTHING) else value

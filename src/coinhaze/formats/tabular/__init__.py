@@ -1,0 +1,1 @@
+"""Tables in text, Parquet or Arrow: typed columns, checked row by row."""

@@ -1,0 +1,1 @@
+"""Plain columns: who paid whom how much."""

@@ -1,0 +1,145 @@
+"""Plain transfers -> batches for a store, which orders them by block, position and step.
+
+In a store a transfer is known by transaction and step. They are `txid` and `log_index`, or both in
+an `id` such as `txid:3`; else the row in the ledger's order is the step, and a file without ids
+stands for the transaction. The position in the block is told, or the log index stands for it, or
+the row. A file without heights is one block of its own, named by the file's digest, so that a store
+refuses a second one: nobody could tell which of them came first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from coinhaze.amounts import Ints
+from coinhaze.formats.tabular.arrow_columns import HIGHEST_BLOCK
+from coinhaze.formats.tabular.instants import instants
+from coinhaze.formats.tabular.row_order import put_in_order
+from coinhaze.formats.tabular.table_rows import Layout, Piece
+from coinhaze.formats.transfers.columns import NEEDED, Told
+from coinhaze.formats.transfers.order import LAST, Gathering
+from coinhaze.formats.transfers.transfers import Places, Transfers, amounts, words
+from coinhaze.ledger.batches import NUMBER, TEXT, Batch, table_of
+
+_ORDERING = ("height", "time", "position", "log", "step", "nonce")
+
+
+@dataclass(frozen=True, eq=False)
+class _Order:
+    """Where the rows of a file stand in the ledger's order; None: as in the file."""
+
+    row: Ints | None = None
+    position: Ints | None = None  # in the block, where it is neither told nor an index
+    by_index: bool = False  # the index counts through the block
+    notes: tuple[str, ...] = ()
+
+
+def transfer_batches(
+    read: Callable[[Layout], Iterable[Piece]], told: Told, digest: Callable[[], str]
+) -> Iterator[Batch]:
+    """Make batches; `read` gives the rows of the file, `digest` names it."""
+    order = _order(read, told)
+    reader = Transfers(told)
+    name = digest() if "height" not in told or not {"txid", "id"} & told.columns.keys() else ""
+    notes = order.notes
+    for piece in read(told.layout):
+        columns = piece.columns
+        if "fee" in told:
+            paid = pc.not_equal(amounts(columns, told.columns["fee"]), "0")
+            fix = "a store keeps no fees: score the file itself, or leave the column out"
+            columns.refuse(told.columns["fee"], paid, "is not 0", fix)
+        tables = {"transfers": _stored(piece, reader, order, name[:16])}
+        if "height" not in told:
+            tables["blocks"] = table_of("blocks", {"height": [0], "hash": [name]})
+        yield Batch(tables, lambda _, row, c=columns: c.where(row), piece.read, notes)  # type: ignore[misc]
+        notes = ()
+
+
+def _stored(piece: Piece, reader: Transfers, order: _Order, name: str) -> pa.Table:
+    columns, told = piece.columns, reader.told.columns
+    n = len(columns)
+    rows = np.arange(piece.first, piece.first + n)
+    row = pa.array(rows if order.row is None else order.row[rows])
+    txid, step = reader.keys(columns)
+    if "position" in told:
+        position = columns.numbers(told["position"], LAST)
+    elif order.by_index:
+        position = step
+    else:
+        position = row if order.position is None else pa.array(order.position[rows])
+    token = pc.ascii_lower(pc.fill_null(words(columns, told.get("token")), ""))
+    usual = pc.if_else(pc.equal(token, ""), "transaction", "token")
+    zeros = pa.repeat(pa.scalar(0, NUMBER), n)
+    return table_of(
+        "transfers",
+        {
+            "height": columns.numbers(told["height"], HIGHEST_BLOCK) if "height" in told else zeros,
+            "position": position,
+            "step": row if step is None or txid is None else step,
+            "txid": pa.repeat(pa.scalar(name, TEXT), n) if txid is None else txid,
+            "token": token,
+            "sender": columns.names(told["from"]),
+            "recipient": columns.names(told["to"]),
+            "amount": amounts(columns, told["amount"]),
+            "kind": pc.coalesce(words(columns, told.get("kind")), usual),
+            "time": instants(columns, told.get("time")).seconds,
+        },
+    )
+
+
+def _order(read: Callable[[Layout], Iterable[Piece]], told: Told) -> _Order:
+    """Look through a file for what orders it, before a row of it is stored."""
+    if not any(what in told for what in _ORDERING):
+        return _Order()
+    names = [told.columns[w] for w in (*_ORDERING, "txid", "id", "payer") if w in told]
+    if "nonce" in told:
+        names += [told.columns[what] for what in NEEDED]
+    layout = Layout("transfers", tuple(dict.fromkeys(names)), told.times)
+    gathering, places, reader = Gathering(), Places(), Transfers(told)
+    texts: dict[str, list[pa.Array]] = {"txid": [], "sender": [], "payer": [], "id": []}
+    gathering.begin(told)
+    for piece in read(layout):
+        columns = piece.columns
+        gathering.add(columns)
+        places.add(columns.where, len(columns))
+        txid, index = reader.keys(columns)
+        if txid is not None and index is not None:
+            texts["id"].append(pc.binary_join_element_wise(txid, pc.cast(index, TEXT), ":"))
+            texts["txid"].append(txid)
+        if "nonce" in told:
+            texts["sender"].append(columns.names(told.columns["from"]))
+            texts["payer"].append(words(columns, told.columns.get("payer")))
+    if not sum(gathering.lengths):
+        return _Order()
+    found = gathering.all().columns(lambda name: _joined(texts[name]), places)
+    ordered = put_in_order(found, places)
+    by_index = told.index is not None and "txid" in told and found.step is None
+    row = None
+    if ordered.rows is not None:
+        row = np.empty(len(ordered.rows), np.int64)
+        row[ordered.rows] = np.arange(len(ordered.rows))
+    position = row
+    if told.identifies and not by_index and "position" not in told:
+        position = _of_first(_joined(texts["id"]), row)
+    return _Order(row, position, by_index, ordered.notes)
+
+
+def _of_first(ids: pa.Array, row: Ints | None) -> Ints | None:
+    """Give rows that tell of one event one position, so that a store takes them for one."""
+    if pc.count_distinct(ids).as_py() == len(ids):
+        return row
+    code = ids.dictionary_encode().indices.to_numpy(zero_copy_only=False)
+    row = np.arange(len(code)) if row is None else row
+    first = np.full(int(code.max()) + 1, len(code))
+    np.minimum.at(first, code, row)
+    position: Ints = first[code]
+    return position
+
+
+def _joined(parts: list[pa.Array]) -> pa.Array:
+    return pa.concat_arrays([pa.array([], TEXT), *parts])

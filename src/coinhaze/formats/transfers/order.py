@@ -1,0 +1,209 @@
+"""What orders the transfers of files: blocks, times, indexes, nonces, gathered by piece."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from coinhaze.amounts import Bools, Ints
+from coinhaze.errors import LedgerError
+from coinhaze.formats.tabular.arrow_columns import HIGHEST_BLOCK, Columns
+from coinhaze.formats.tabular.instants import Instants, instants
+from coinhaze.formats.tabular.row_order import Key, OrderColumns
+from coinhaze.formats.transfers.columns import Told
+from coinhaze.ledger.batches import NUMBER
+from coinhaze.ledger.checks import Place
+
+LAST = 2**31 - 1
+_LIMITS = {"height": HIGHEST_BLOCK, "position": LAST, "log": 2**63 - 1, "step": 2**63 - 1}
+_NUMBERS = (*_LIMITS, "nonce")
+
+
+@dataclass(eq=False)
+class Gathering:
+    """Columns that order rows, on their way in."""
+
+    told: list[Told] = field(default_factory=list)
+    lengths: list[int] = field(default_factory=list)  # rows of each file
+    numbers: dict[str, list[pa.Array]] = field(default_factory=lambda: {n: [] for n in _NUMBERS})
+    times: list[Instants] = field(default_factory=list)
+    further: list[dict[str, Instants]] = field(default_factory=list)
+    unreadable: set[str] = field(default_factory=set)  # columns of times that are not used
+
+    def begin(self, told: Told) -> None:
+        """Go on with another file."""
+        self.told.append(told)
+        self.lengths.append(0)
+
+    def add(self, columns: Columns) -> None:
+        """Read what orders the rows of a piece of the file last begun."""
+        told, n = self.told[-1].columns, len(columns)
+        self.lengths[-1] += n
+        for what, parts in self.numbers.items():
+            if what in told:
+                most = _LIMITS.get(what, 2**63 - 1)
+                parts.append(columns.numbers(told[what], most, optional=what == "nonce"))
+            else:
+                parts.append(pa.nulls(n, NUMBER))
+        self.times.append(instants(columns, told.get("time")))
+        self.further.append(self._further(columns))
+
+    def _further(self, columns: Columns) -> dict[str, Instants]:
+        """Read further columns of times; what cannot be read says nothing beside what can."""
+        found = {}
+        for name in self.told[-1].times:
+            try:
+                found[name] = instants(columns, name)
+            except LedgerError:
+                self.unreadable.add(name)
+        return found
+
+    def all(self) -> OrderOfTransfers:
+        """Give them whole."""
+        names = [set(piece) for piece in self.further]
+        both = sorted(set.intersection(*names)) if names else []
+        return OrderOfTransfers(
+            self.told,
+            np.repeat(np.arange(len(self.lengths)), self.lengths),
+            {what: _joined(parts) for what, parts in self.numbers.items()},
+            Instants.joined(self.times),
+            {name: Instants.joined([piece[name] for piece in self.further]) for name in both},
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class OrderOfTransfers:
+    """Columns that order the rows of files, null where a file does not tell."""
+
+    told: Sequence[Told]
+    file: Ints  # of each row
+    numbers: dict[str, pa.Array]
+    time: Instants
+    further: dict[str, Instants]  # other columns of times, by name
+
+    def only(self, rows: Ints) -> OrderOfTransfers:
+        """Choose some rows."""
+        at = pa.array(rows)
+        return OrderOfTransfers(
+            self.told,
+            self.file[rows],
+            {what: column.take(at) for what, column in self.numbers.items()},
+            self.time.take(rows),
+            {name: moments.take(rows) for name, moments in self.further.items()},
+        )
+
+    def columns(self, texts: Callable[[str], pa.Array], place: Place) -> OrderColumns:
+        """Say what orders the rows; `texts` gives the columns txid, sender and payer."""
+        when, unplaced = self._when(place)
+        within = [self._key("position")] if self._all("position") else []
+        step, group = None, None
+        if self._all("log") or self._all("step"):
+            index = self._key("log" if self._all("log") else "step")
+            txid = texts("txid") if self._all("txid") else None
+            if self._counts_in_block(index, when, within, txid, unplaced):
+                within.append(index)
+            elif txid is not None:
+                step, group = index, _codes(txid)
+            else:
+                _refuse_index_alone(index, when, place)
+                within.append(index)
+        nonce, sender = None, None
+        if not within and unplaced is None and self._all("nonce"):
+            numbers = self.numbers["nonce"]
+            if not numbers.null_count:
+                nonce = Key(self._name("nonce"), np.asarray(numbers))
+                sender = _codes(texts("payer" if self._all("payer") else "sender"))
+        lengths = np.bincount(self.file, minlength=len(self.told)).tolist()
+        return OrderColumns(lengths, when, within, step, group, nonce, sender, unplaced)
+
+    def _here(self) -> list[Told]:
+        """Give what the files that have rows tell."""
+        return [self.told[k] for k in np.unique(self.file)]
+
+    def _all(self, what: str) -> bool:
+        here = self._here()
+        return bool(here) and all(what in told for told in here)
+
+    def _name(self, what: str) -> str:
+        return next(told.columns[what] for told in self._here() if what in told)
+
+    def _key(self, what: str) -> Key:
+        return Key(self._name(what), np.asarray(self.numbers[what]))
+
+    def _when(self, place: Place) -> tuple[list[Key], Bools | None]:
+        """Give the columns of blocks and times; and which rows tell neither, if any."""
+        heights, seconds = self.numbers["height"], self.time.seconds
+        timed, raised = (np.asarray(column.is_valid()) for column in (seconds, heights))
+        times = [Key(self._name("time"), self.time.key())] if timed.any() else []
+        if not seconds.null_count:
+            times += [
+                Key(name, moments.key())
+                for name, moments in self.further.items()
+                if not moments.seconds.null_count
+            ]
+        if raised.all():
+            key = [self._key("height")] if len(raised) else []
+            return key + ([] if seconds.null_count else times), None
+        if timed.any() and raised.any() and (raised & ~timed).any():
+            row, other = int(np.argmax(raised & ~timed)), int(np.argmax(timed & ~raised))
+            what = f"this row tells its block alone, and {place(other)} does not"
+            fix = "give every row its block, or every row its time"
+            raise LedgerError(place(row), what, fix=fix)
+        if timed.any():
+            return times, None if timed.all() else ~timed
+        if raised.any():
+            known = np.asarray(heights.fill_null(0))
+            return [Key(self._name("height"), known)], ~raised
+        return [], None
+
+    def _counts_in_block(
+        self,
+        index: Key,
+        when: Sequence[Key],
+        within: Sequence[Key],
+        txid: pa.Array | None,
+        unplaced: Bools | None,
+    ) -> bool:
+        """Tell whether an index counts inside what stands above it, be it block or position."""
+        if within:
+            return True
+        if not when or unplaced is not None or not self._all("log"):
+            return False
+        if txid is None:
+            return True
+        # It counts in transactions if two of them in one block have the same.
+        order = np.lexsort((index.values, *(key.values for key in reversed(when))))
+        same = np.diff(index.values[order]) == 0
+        for key in when:
+            same &= np.diff(key.values[order]) == 0
+        at = np.flatnonzero(same)
+        first, second = (txid.take(pa.array(order[at + k])) for k in (0, 1))
+        return bool(pc.all(pc.equal(first, second), min_count=0).as_py())
+
+
+def _refuse_index_alone(index: Key, when: Sequence[Key], place: Place) -> None:
+    """Refuse an index that comes back where neither block nor transaction is told."""
+    values = index.values
+    change = np.diff(values)
+    if when or not (change < 0).any() or not (change > 0).any():
+        return
+    order = np.argsort(values, kind="stable")
+    again = np.flatnonzero(np.diff(values[order]) == 0)
+    if len(again):
+        first, second = (int(order[again[0] + k]) for k in (0, 1))
+        what = f"{index.name} is that of {place(first)} too, and nothing tells their blocks"
+        fix = "add the height or the time of the block"
+        raise LedgerError(place(second), what, value=int(values[second]), fix=fix)
+
+
+def _joined(parts: Sequence[pa.Array]) -> pa.Array:
+    return pa.concat_arrays([pa.array([], NUMBER), *parts])
+
+
+def _codes(texts: pa.Array) -> Ints:
+    codes: Ints = texts.dictionary_encode().indices.to_numpy(zero_copy_only=False)
+    return codes.astype(np.int64)

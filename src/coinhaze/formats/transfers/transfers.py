@@ -1,0 +1,250 @@
+"""Transfers in plain columns: who paid whom how much, one a row.
+
+`from`, `to` and `amount` must be there; what else a file may tell, and how it may spell it, is in
+`transfer_columns.py`. Amounts are whole numbers of the smallest unit: integers, decimals, digits,
+or 32 bytes with the highest first; never floating-point numbers, which lose digits.
+
+Rows are put in the order of the ledger by whatever orders them (`row_order.py`). The same event,
+known by its transaction and index or by an `id`, counts once.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from coinhaze.amounts import Ints
+from coinhaze.errors import LedgerError, UsageError, first_few
+from coinhaze.formats.tabular.arrow_columns import Columns
+from coinhaze.formats.tabular.column_use import Use, column_notes, joined_use, rows_text, without
+from coinhaze.formats.tabular.repeats import identical_rows, without_repeats
+from coinhaze.formats.tabular.row_order import put_in_order
+from coinhaze.formats.tabular.table_rows import Piece
+from coinhaze.formats.transfers.columns import Told
+from coinhaze.formats.transfers.order import Gathering
+from coinhaze.ledger.accounts import AccountLedger
+from coinhaze.ledger.batches import NUMBER, TEXT
+from coinhaze.ledger.checks import Place
+from coinhaze.ledger.window import ALL, Window
+
+NUMBERED_ID = r"^(?P<txid>.+):(?P<step>0|[1-9][0-9]{0,9})$"
+_EXACT = "store integers, decimals, digits as text, or 32 bytes with the highest first"
+
+
+@dataclass(frozen=True, eq=False)
+class Source:
+    """A table of transfers: its rows, what its columns tell and what becomes of them."""
+
+    pieces: Iterable[Piece]
+    told: Told
+    use: Use = field(default_factory=dict)
+
+
+class Transfers:
+    """Reads the pieces of one source, one after the other."""
+
+    def __init__(self, told: Told) -> None:
+        self.told = told
+        self.numbered: bool | None = None  # whether ids are `txid:number`, as the first ones are
+
+    def keys(self, columns: Columns) -> tuple[pa.Array | None, pa.Array | None]:
+        """Give the transaction and the index of rows, as far as they tell."""
+        told = self.told.columns
+        if "id" not in told:
+            index = self.told.index
+            return (
+                columns.names(told["txid"]) if "txid" in told else None,
+                columns.numbers(index, 2**63 - 1) if index is not None else None,
+            )
+        ids = columns.names(told["id"])
+        parted = pc.extract_regex(ids, NUMBERED_ID)
+        fits = pc.is_valid(parted)
+        if self.numbered is None and len(ids):
+            self.numbered = bool(pc.all(fits).as_py())
+        if not self.numbered:
+            return ids, pa.repeat(pa.scalar(0, NUMBER), len(ids))
+        columns.refuse(told["id"], pc.invert(fits), "does not end in a number as those before do")
+        return pc.struct_field(parted, "txid"), pc.cast(pc.struct_field(parted, "step"), NUMBER)
+
+    def table(self, columns: Columns) -> pa.Table:
+        """Give the columns of a piece; those that are not told are null."""
+        told, nothing = self.told.columns, pa.nulls(len(columns), TEXT)
+        txid, index = self.keys(columns)
+        if "id" in told:
+            name = columns.names(told["id"])
+        elif txid is not None and index is not None:
+            name = pc.binary_join_element_wise(txid, pc.cast(index, TEXT), ":")
+        else:
+            name = nothing
+        return pa.table(
+            {
+                "sender": _raw_names(columns, told["from"]),
+                "recipient": _raw_names(columns, told["to"]),
+                "amount": _raw_amounts(columns, told["amount"]),
+                "txid": nothing if txid is None else txid,
+                "id": name,
+                "token": words(columns, told.get("token")),
+                "fee": amounts(columns, told["fee"]) if "fee" in told else nothing,
+                "payer": words(columns, told.get("payer")),
+            }
+        )
+
+
+def account_ledger(
+    sources: Iterable[Source], *, token: str | None = None, window: Window = ALL
+) -> AccountLedger:
+    """Make a ledger of sources, in whatever order they and their rows come."""
+    tables, where, gathering, uses = [], Places(), Gathering(), []
+    for source in sources:
+        reader = Transfers(source.told)
+        gathering.begin(source.told)
+        uses.append(source.use)
+        for piece in source.pieces:
+            tables.append(reader.table(piece.columns))
+            gathering.add(piece.columns)
+            where.add(piece.columns.where, len(piece.columns))
+    use, told = without(joined_use(uses), gathering.unreadable), gathering.told
+    if not sum(map(len, tables)):
+        return replace(AccountLedger.from_transfers([]), columns=use, notes=column_notes(use))
+    order = gathering.all()
+    table = pa.concat_tables(tables, promote_options="permissive").combine_chunks()
+    table = table.append_column("height", order.numbers["height"])
+    table = table.append_column("time", order.time.seconds)
+    rows = _of_token(table, token)
+    rows, repeats = without_repeats(table, rows, where)
+    if len(rows) < len(table):
+        order, table = order.only(rows), table.take(pa.array(rows))
+    place = _through(rows, where)
+    ordered = put_in_order(order.columns(lambda name: table[name].combine_chunks(), place), place)
+    if ordered.rows is not None:
+        table, rows = table.take(pa.array(ordered.rows)), rows[ordered.rows]
+    notes = (*ordered.notes, *repeats, *identical_rows(table), *column_notes(use))
+    if any("id" in t or "txid" in t for t in told):
+        table = table.set_column(table.column_names.index("id"), "id", _names(table, rows, where))
+    inside = _inside(table, window)
+    if inside is not None:
+        table, rows = table.take(pa.array(inside)), rows[inside]
+    return _ledger(table, told, _through(rows, where), notes, use)
+
+
+def _ledger(
+    table: pa.Table, told: Sequence[Told], place: Place, notes: tuple[str, ...], use: Use
+) -> AccountLedger:
+    def some(*what: str) -> bool:
+        return any(w in t for t in told for w in what)
+
+    ledger = AccountLedger.from_columns(
+        table["sender"],
+        table["recipient"],
+        table["amount"],
+        times=table["time"].combine_chunks().cast(pa.timestamp("s", "UTC"))
+        if some("time")
+        else None,
+        fees=pc.fill_null(table["fee"], "0") if some("fee") else None,
+        place=place,
+    )
+    ids = table["id"].combine_chunks() if some("id", "txid") else None
+    return replace(ledger, ids=ids, notes=notes, columns=use)
+
+
+def _of_token(table: pa.Table, token: str | None) -> Ints:
+    """Give the rows of the token that is meant; of several one must be chosen."""
+    named = pc.fill_null(table["token"], "")
+    shown = {name.lower(): name or "the chain's own" for name in pc.unique(named).to_pylist()}
+    if token is None:
+        if len(shown) > 1:
+            raise UsageError(
+                f"the files hold {len(shown)} tokens ({first_few(sorted(shown.values()))}): name "
+                "one (--token on the command line)"
+            )
+        return np.arange(len(table))
+    if token.lower() not in shown:
+        has = first_few(sorted(shown.values()))
+        raise UsageError(f"the files hold no token {token!r}: they have {has}")
+    return np.flatnonzero(np.asarray(pc.equal(pc.ascii_lower(named), token.lower())))
+
+
+def _inside(table: pa.Table, window: Window) -> Ints | None:
+    """Give the rows of a window, None if it is all."""
+    if window == ALL:
+        return None
+    column = table[window.by].combine_chunks()
+    if column.null_count:
+        raise UsageError(
+            f"a window of {window.by}s needs the {window.by} of every row, and "
+            f"{rows_text(column.null_count)} have none: add the column, or leave out from and to"
+        )
+    values = np.asarray(column)
+    kept = np.ones(len(values), np.bool_)
+    if window.first is not None:
+        kept &= values >= window.first
+    if window.last is not None:
+        kept &= values <= window.last
+    return np.flatnonzero(kept)
+
+
+def _names(table: pa.Table, rows: Ints, place: Place) -> pa.Array:
+    """Name transfers `txid:index`, or by their row in the ledger where they do not tell."""
+    row = pc.cast(pa.array(np.arange(len(table))), TEXT)
+    made = pc.binary_join_element_wise(table["txid"], row, ":")
+    names = pc.coalesce(table["id"], made, row).combine_chunks()
+    if table["id"].null_count and pc.count_distinct(names).as_py() < len(names):
+        first: dict[str, int] = {}
+        for k, name in enumerate(names.to_pylist()):
+            if first.setdefault(name, k) != k:
+                other = place(int(rows[first[name]]))
+                what = f"without an index this row is called as {other} is"
+                raise LedgerError(place(int(rows[k])), what, value=name, fix="give all an index")
+    return names
+
+
+class Places:
+    """Says where rows stand, by their number through all pieces."""
+
+    def __init__(self) -> None:
+        self.first = [0]
+        self.where: list[Place] = []
+
+    def add(self, where: Place, rows: int) -> None:
+        """Go on with another piece."""
+        self.where.append(where)
+        self.first.append(self.first[-1] + rows)
+
+    def __call__(self, row: int) -> str:
+        """Say where a row stands."""
+        k = bisect_right(self.first, row) - 1
+        return self.where[k](row - self.first[k])
+
+
+def _through(rows: Ints, place: Place) -> Place:
+    return lambda row: place(int(rows[row]))
+
+
+def amounts(columns: Columns, name: str) -> pa.Array:
+    """Give exact amounts as digits."""
+    kind = columns.plain(name).type
+    if pa.types.is_floating(kind):
+        what = f"{name} is stored as {kind}, which loses digits"
+        raise LedgerError(columns.where(0), what, fix=_EXACT)
+    return columns.amounts(name)
+
+
+def words(columns: Columns, name: str | None) -> pa.Array:
+    """Give names that may be missing."""
+    return pa.nulls(len(columns), TEXT) if name is None else columns.names(name, optional=True)
+
+
+# Text is checked once, when the ledger is made of it.
+def _raw_amounts(columns: Columns, name: str) -> pa.Array:
+    column = columns.table[name].combine_chunks()
+    return column if pa.types.is_string(column.type) else amounts(columns, name)
+
+
+def _raw_names(columns: Columns, name: str) -> pa.Array:
+    column = columns.table[name].combine_chunks()
+    return column if pa.types.is_string(column.type) else columns.names(name)

@@ -1,0 +1,1 @@
+"""Raw blocks of Zcash."""

@@ -1,0 +1,230 @@
+"""Transactions of Zcash, versions 1 to 5, from bytes: ids, coins and flows of shielded pools."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from hashlib import blake2b
+
+from coinhaze.formats.bitcoin_raw.wire import Cursor, Malformed, double_sha256
+
+MOST_MONEY = 21_000_000 * 10**8
+_OVERWINTERED = 1 << 31
+_GROUPS = {3: 0x03C48270, 4: 0x892F2085, 5: 0x26A7270A}
+NOTHING = bytes(32) + b"\xff" * 4  # the coin that a coinbase spends
+_OUTPOINT, _INPUT, _OUTPUT = 36, 41, 9
+# Sizes of the parts of shielded transfers, from the protocol's section 7.1; with PHGR proofs until
+# version 3, with Groth16 proofs since.
+_JOINSPLIT = {2: 1802, 3: 1802, 4: 1698}
+_V4_SPEND, _V4_OUTPUT = 384, 948
+_SPEND, _SAPLING_OUTPUT, _ACTION = 96, 756, 820
+_PROOF, _SIGNATURE = 192, 64
+
+
+@dataclass
+class Transaction:
+    """One transaction. `into` has the flow into each pool, below 0 out of it, without zeros."""
+
+    txid: bytes = b""
+    spent: list[bytes] = field(default_factory=list)
+    coinbase_script: bytes | None = None
+    values: list[int] = field(default_factory=list)
+    scripts: list[bytes] = field(default_factory=list)
+    into: dict[str, int] = field(default_factory=dict)
+
+    def add_flow(self, pool: str, amount: int) -> None:
+        """Count an amount that goes into a pool."""
+        total = self.into.get(pool, 0) + amount
+        self.into[pool] = total
+        if not total:
+            del self.into[pool]
+
+
+def read_transaction(cursor: Cursor) -> Transaction:
+    """Read the transaction that begins at a place, and move on behind it."""
+    start = cursor.at
+    head = cursor.unsigned(4)
+    version = head & ~_OVERWINTERED
+    if head == version:
+        if not version >= 1:
+            raise Malformed(f"a transaction of version {version}")
+        version = min(version, 2)  # before Overwinter whatever was above 2 had the form of 2
+    else:
+        group = cursor.unsigned(4)
+        if group != _GROUPS.get(version):
+            raise Malformed(
+                f"a transaction of version {version}, group {group:#x}: versions 1 to 5 are known"
+            )
+    if version == 5:
+        return _read_v5(cursor, head)
+    found = Transaction()
+    _read_inputs(cursor, found)
+    _read_outputs(cursor, found)
+    cursor.skip(4 if version < 3 else 8)
+    shielded = _read_v4_sapling(cursor, found) if version == 4 else 0
+    if version >= 2:
+        _read_joinsplits(cursor, found, _JOINSPLIT[version])
+    cursor.skip(_SIGNATURE if shielded else 0)
+    found.txid = double_sha256(cursor.data[start : cursor.at])
+    return found
+
+
+def skip_to_coinbase_script(cursor: Cursor) -> None:
+    """Move from the start of a coinbase to the size of its script."""
+    head = cursor.unsigned(4)
+    if head & _OVERWINTERED:
+        cursor.skip(16 if head & ~_OVERWINTERED == 5 else 4)
+    cursor.compact_size()
+    cursor.skip(_OUTPOINT)
+
+
+def _read_inputs(cursor: Cursor, found: Transaction) -> list[bytes]:
+    """Read inputs, and give their sequence numbers."""
+    sequences = []
+    for i in range(cursor.count(_INPUT)):
+        outpoint = cursor.take(_OUTPOINT)
+        script = cursor.text()
+        sequences.append(cursor.take(4))
+        if outpoint != NOTHING:
+            found.spent.append(outpoint)
+        elif i:
+            raise Malformed("an input that spends nothing beside others")
+        else:
+            found.coinbase_script = script
+    if found.coinbase_script is not None and found.spent:
+        raise Malformed("an input that spends nothing beside others")
+    return sequences
+
+
+def _read_outputs(cursor: Cursor, found: Transaction) -> None:
+    for _ in range(cursor.count(_OUTPUT)):
+        found.values.append(_money(cursor.signed(8)))
+        found.scripts.append(cursor.text())
+
+
+def _money(amount: int, least: int = 0) -> int:
+    if not least <= amount <= MOST_MONEY:
+        raise Malformed(f"an amount from {least} to {MOST_MONEY} is wanted, not {amount}")
+    return amount
+
+
+def _read_balance(cursor: Cursor, found: Transaction, pool: str) -> bytes:
+    """Read what a transfer takes out of a pool: above 0 out of it, where ours is below 0."""
+    octets = cursor.take(8)
+    found.add_flow(pool, -_money(int.from_bytes(octets, "little", signed=True), -MOST_MONEY))
+    return octets
+
+
+def _read_v4_sapling(cursor: Cursor, found: Transaction) -> int:
+    _read_balance(cursor, found, "sapling")
+    spends = cursor.count(_V4_SPEND)
+    cursor.skip(spends * _V4_SPEND)
+    outputs = cursor.count(_V4_OUTPUT)
+    cursor.skip(outputs * _V4_OUTPUT)
+    if found.into and not spends + outputs:
+        raise Malformed("a flow of the Sapling pool without shielded spends and outputs")
+    return spends + outputs
+
+
+def _read_joinsplits(cursor: Cursor, found: Transaction, size: int) -> None:
+    number = cursor.count(size)
+    for _ in range(number):
+        into, out_of = _money(cursor.signed(8)), _money(cursor.signed(8))
+        found.add_flow("sprout", into - out_of)
+        cursor.skip(size - 16)
+    if number:
+        cursor.skip(32 + _SIGNATURE)
+
+
+def _hash(name: bytes, *parts: bytes) -> bytes:
+    return blake2b(b"".join(parts), digest_size=32, person=name).digest()
+
+
+def _hash_each(name: bytes, things: Iterable[bytes], *slices: slice) -> bytes:
+    return _hash(name, *(thing[part] for thing in things for part in slices))
+
+
+def _read_v5(cursor: Cursor, head: int) -> Transaction:
+    """Read a transaction of version 5: its id is a tree of hashes without signatures (ZIP 244)."""
+    found = Transaction()
+    branch, rest = cursor.take(4), cursor.take(8)
+    words = head.to_bytes(4, "little") + _GROUPS[5].to_bytes(4, "little") + branch + rest
+    digests = [
+        _hash(b"ZTxIdHeadersHash", words),
+        _read_transparent(cursor, found),
+        _read_v5_sapling(cursor, found),
+        _read_orchard(cursor, found),
+    ]
+    found.txid = _hash(b"ZcashTxHash_" + branch, *digests)
+    return found
+
+
+def _read_transparent(cursor: Cursor, found: Transaction) -> bytes:
+    sequences = _read_inputs(cursor, found)
+    start = cursor.at
+    number = cursor.compact_size()
+    first = cursor.at
+    cursor.at = start
+    _read_outputs(cursor, found)
+    if not sequences and not number:
+        return _hash(b"ZTxIdTranspaHash")
+    spent = [NOTHING] if found.coinbase_script is not None else found.spent
+    return _hash(
+        b"ZTxIdTranspaHash",
+        _hash(b"ZTxIdPrevoutHash", *spent),
+        _hash(b"ZTxIdSequencHash", *sequences),
+        _hash(b"ZTxIdOutputsHash", cursor.data[first : cursor.at]),
+    )
+
+
+def _read_v5_sapling(cursor: Cursor, found: Transaction) -> bytes:
+    spends = [cursor.take(_SPEND) for _ in range(cursor.count(_SPEND))]
+    outputs = [cursor.take(_SAPLING_OUTPUT) for _ in range(cursor.count(_SAPLING_OUTPUT))]
+    if not spends and not outputs:
+        return _hash(b"ZTxIdSaplingHash")
+    balance = _read_balance(cursor, found, "sapling")
+    anchor = cursor.take(32) if spends else b""
+    cursor.skip((_PROOF + _SIGNATURE) * len(spends) + _PROOF * len(outputs) + _SIGNATURE)
+    # Of a spend: value commitment, nullifier, key; of an output: value commitment, note commitment,
+    # ephemeral key, note (52 bytes of it compact, 512 of memo), note for the sender.
+    hashed_spends: tuple[bytes, ...] = ()
+    hashed_outputs: tuple[bytes, ...] = ()
+    if spends:
+        pairs = (part for s in spends for part in (s[:32], anchor, s[64:]))
+        hashed_spends = (
+            _hash_each(b"ZTxIdSSpendCHash", spends, slice(32, 64)),
+            _hash(b"ZTxIdSSpendNHash", *pairs),
+        )
+    if outputs:
+        hashed_outputs = (
+            _hash_each(b"ZTxIdSOutC__Hash", outputs, slice(32, 148)),
+            _hash_each(b"ZTxIdSOutM__Hash", outputs, slice(148, 660)),
+            _hash_each(b"ZTxIdSOutN__Hash", outputs, slice(0, 32), slice(660, None)),
+        )
+    return _hash(
+        b"ZTxIdSaplingHash",
+        _hash(b"ZTxIdSSpendsHash", *hashed_spends),
+        _hash(b"ZTxIdSOutputHash", *hashed_outputs),
+        balance,
+    )
+
+
+def _read_orchard(cursor: Cursor, found: Transaction) -> bytes:
+    actions = [cursor.take(_ACTION) for _ in range(cursor.count(_ACTION))]
+    if not actions:
+        return _hash(b"ZTxIdOrchardHash")
+    flags = cursor.take(1)
+    balance = _read_balance(cursor, found, "orchard")
+    anchor = cursor.take(32)
+    cursor.text()
+    cursor.skip(_SIGNATURE * (len(actions) + 1))
+    # Value commitment, nullifier, key, note commitment, ephemeral key, note, note for the sender.
+    return _hash(
+        b"ZTxIdOrchardHash",
+        _hash_each(b"ZTxIdOrcActCHash", actions, slice(32, 64), slice(96, 212)),
+        _hash_each(b"ZTxIdOrcActMHash", actions, slice(212, 724)),
+        _hash_each(b"ZTxIdOrcActNHash", actions, slice(0, 32), slice(64, 96), slice(724, None)),
+        flags,
+        balance,
+        anchor,
+    )

@@ -1,0 +1,1 @@
+"""Who belongs together: addresses merged into entities, change, CoinJoins, services, pools."""

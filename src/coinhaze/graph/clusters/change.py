@@ -1,0 +1,125 @@
+"""Change: which output of a payment went back to the payer.
+
+Told in steps, the first that leaves exactly one output deciding: it must be paid to an address that
+the ledger has not seen before; then be of the same type of address as all inputs; then not be a
+round sum while all others are. A payment that pays one of its own inputs' addresses has its change
+there, and no other is named. CoinJoins, and payments of more than a few outputs, are left out.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from coinhaze.amounts import Bools, Ints
+from coinhaze.errors import UsageError
+from coinhaze.graph.clusters.coinjoins import CoinJoin, coinjoin_kinds, satoshi
+from coinhaze.graph.clusters.merge import Clusters, cluster_labels, named_clusters
+from coinhaze.ledger import CoinLedger
+
+ROUND = 100_000  # satoshi: what people mean by a round sum
+MOST_OUTPUTS = 3  # of a payment; what pays more people at once is no person's payment
+# How addresses begin, of the networks of Bitcoin: to a key, to a script, and by witness version.
+_TYPES = (
+    r"^[1mn]",
+    r"^[32]",
+    r"^(bc|tb|bcrt)1q.{38}$",
+    r"^(bc|tb|bcrt)1q.{58}$",
+    r"^(bc|tb|bcrt)1p",
+)
+_UNKNOWN = -1
+
+
+def change_outputs(ledger: CoinLedger) -> Ints:
+    """Give the outputs taken for change, as rows of the ledger's outputs.
+
+    >>> from coinhaze.ledger import CoinLedger
+    >>> ledger = CoinLedger.from_transactions([
+    ...     {"txid": "a", "inputs": [], "outputs": [{"value": 9, "address": "shop"}]},
+    ...     {"txid": "b", "inputs": [{"txid": "x", "vout": 0, "value": 50, "address": "me"}],
+    ...      "outputs": [{"value": 20, "address": "shop"}, {"value": 29, "address": "new"}]}])
+    >>> ledger.output_names(change_outputs(ledger)).to_pylist()
+    ['b:1']
+    """
+    if ledger.output_value is None:
+        raise UsageError("change is told by amounts, which this ledger hides")
+    made = np.flatnonzero(ledger.inside[ledger.output_tx] & ledger.output_spendable)
+    tx = ledger.output_tx[made]
+    count = np.bincount(tx, minlength=len(ledger.txids))
+    fits = (count >= 2) & (count <= MOST_OUTPUTS) & ~ledger.coinbase
+    fits &= (coinjoin_kinds(ledger) == CoinJoin.none) & ~_pays_itself(ledger)
+    fits[np.setdiff1d(np.arange(len(fits)), ledger.input_tx)] = False  # money out of a pool alone
+    made = made[fits[tx]]
+    tx = ledger.output_tx[made]
+    left = _is_fresh(ledger)[made] & ~ledger.owner_is_coin[ledger.output_owner[made]]
+    kind, paid_with = _types(ledger.owners), _input_type(ledger)
+    alike = kind[ledger.output_owner[made]] == paid_with[tx]
+    is_round = satoshi(ledger)[made] % ROUND == 0
+    rounds = np.bincount(tx[is_round], minlength=len(count))
+    uneven = ~is_round & (rounds[tx] == count[tx] - 1)
+    chosen = np.zeros(len(made), dtype=np.bool_)
+    for step in (np.ones(len(made), dtype=np.bool_), alike & (paid_with[tx] != _UNKNOWN), uneven):
+        narrower = left & step
+        one = np.bincount(tx[narrower], minlength=len(count)) == 1
+        chosen |= narrower & one[tx]
+        left &= ~one[tx]
+    return made[chosen]
+
+
+def change_clusters(ledger: CoinLedger) -> Clusters:
+    """Take owners of inputs and of change for one entity, the inputs of CoinJoins apart.
+
+    >>> from coinhaze.ledger import CoinLedger
+    >>> change_clusters(CoinLedger.from_transactions([
+    ...     {"txid": "a", "inputs": [], "outputs": [{"value": 9, "address": "shop"}]},
+    ...     {"txid": "b", "inputs": [{"txid": "x", "vout": 0, "value": 50, "address": "me"}],
+    ...      "outputs": [{"value": 20, "address": "shop"}, {"value": 29, "address": "new"}]}]))
+    {'new': 'me'}
+    """
+    change = change_outputs(ledger)
+    kept = coinjoin_kinds(ledger)[ledger.input_tx] == CoinJoin.none
+    owner = np.concatenate(
+        [ledger.output_owner[ledger.input_output[kept]], ledger.output_owner[change]]
+    )
+    joint = np.concatenate([ledger.input_tx[kept], ledger.output_tx[change]])
+    return named_clusters(ledger, cluster_labels(ledger, owner, joint))
+
+
+def _pays_itself(ledger: CoinLedger) -> Bools:
+    """Tell which transactions pay an owner of one of their inputs."""
+    n = len(ledger.owners)
+    payers = np.unique(ledger.input_tx * n + ledger.output_owner[ledger.input_output])
+    back = np.isin(ledger.output_tx * n + ledger.output_owner, payers)
+    found = np.zeros(len(ledger.txids), dtype=np.bool_)
+    found[ledger.output_tx[back]] = True
+    return found
+
+
+def _is_fresh(ledger: CoinLedger) -> Bools:
+    """Tell which outputs are the first the ledger tells of their owner."""
+    # Whoever has a coin from before the window was there before; rows go by time but for those.
+    time = np.where(ledger.inside[ledger.output_tx], ledger.output_tx, -1)
+    first = np.full(len(ledger.owners), len(ledger.txids))
+    np.minimum.at(first, ledger.output_owner, time)
+    fresh: Bools = (first[ledger.output_owner] == time) & (time >= 0)
+    return fresh
+
+
+def _types(owners: pa.StringArray) -> Ints:
+    """Number the types of addresses, -1 where it is none that is known."""
+    kind = np.full(len(owners), _UNKNOWN)
+    for number, pattern in enumerate(_TYPES):
+        found = pc.match_substring_regex(owners, pattern).to_numpy(zero_copy_only=False)
+        kind[found.astype(np.bool_)] = number
+    return kind
+
+
+def _input_type(ledger: CoinLedger) -> Ints:
+    """Give the type all inputs of a transaction have, -1 where they differ."""
+    kind = _types(ledger.owners)[ledger.output_owner[ledger.input_output]]
+    low = np.full(len(ledger.txids), len(_TYPES))
+    high = np.full(len(ledger.txids), _UNKNOWN)
+    np.minimum.at(low, ledger.input_tx, kind)
+    np.maximum.at(high, ledger.input_tx, kind)
+    return np.where(low == high, high, _UNKNOWN)

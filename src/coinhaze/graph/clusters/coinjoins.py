@@ -1,0 +1,160 @@
+"""CoinJoins told by their shape: which transactions many people made together, and by what wallet.
+
+The rules look at amounts, counts and order alone, never at one coordinator's addresses:
+
+- `whirlpool`: 5 to 10 inputs and as many outputs, all of one of the pools' amounts; every input is
+  that amount or a little more, for the fee.
+- `wasabi2`: inputs and outputs each in falling order, and nearly all outputs of the amounts that
+  wallet splits money into: powers of 2 and 3, twice those of 3, and 1, 2 or 5 times those of 10.
+- `wasabi1`: at least 10 equal outputs of about 0.1 bitcoin, no more of them than inputs.
+- `joinmarket`: n equal outputs and n or n - 1 others for change, paid by n owners at least, and no
+  data; after the rule of BlockSci (isCoinjoin), for three people or more.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from coinhaze.amounts import Bools, Ints
+from coinhaze.errors import UsageError
+from coinhaze.ledger import CoinLedger
+
+BITCOIN = 100_000_000
+WHIRLPOOLS = (100_000, 1_000_000, 5_000_000, 50_000_000)  # satoshi; 0.001 to 0.5 bitcoin
+MOST_FEE = 100_000  # satoshi an input may bring beside the pool's amount, and not above half of it
+DUST = 2_730
+
+
+class CoinJoin(IntEnum):
+    """What made a transaction."""
+
+    none = 0
+    whirlpool = 1
+    wasabi2 = 2
+    wasabi1 = 3
+    joinmarket = 4
+
+
+@dataclass(frozen=True, eq=False)
+class _Shapes:
+    """What the rules ask of each transaction; outputs are those that can be spent."""
+
+    inputs: Ints
+    outputs: Ints
+    common: Ints  # the value most outputs have, the highest of several
+    equals: Ints  # how many have it
+    payers: Ints  # different owners of the inputs
+    least: Ints
+    most: Ints  # values of the inputs
+    falling: Bools
+    split: Ints  # outputs of the amounts Wasabi 2 splits money into
+    tells: Bools  # has an output that holds data
+
+
+def coinjoin_kinds(ledger: CoinLedger) -> npt.NDArray[np.int8]:
+    """Give for each transaction of the ledger what kind of CoinJoin it looks like.
+
+    >>> from coinhaze.ledger import CoinLedger
+    >>> spent = [{"txid": c, "vout": 0, "value": 100_000, "address": c} for c in "vwxy"]
+    >>> spent += [{"txid": "z", "vout": 0, "value": 100_300, "address": "z"}]
+    >>> mix = {"txid": "t", "inputs": spent, "outputs": [{"value": 100_000}] * 5}
+    >>> ledger = CoinLedger.from_transactions([mix])
+    >>> CoinJoin(coinjoin_kinds(ledger)[-1]).name
+    'whirlpool'
+    """
+    if ledger.output_value is None:
+        raise UsageError("CoinJoins are told by amounts, which this ledger hides")
+    s = _shapes(ledger)
+    pool = np.isin(s.common, WHIRLPOOLS) & (s.outputs == s.equals) & (s.inputs == s.outputs)
+    pool &= (s.outputs >= 5) & (s.outputs <= 10)
+    fee = np.minimum(MOST_FEE, s.common // 2)
+    whirlpool = pool & (s.least >= s.common) & (s.most - s.common <= fee)
+    crowd = (s.inputs >= 10) & (s.outputs >= 10) & s.falling
+    wasabi2 = crowd & (s.split >= 0.8 * s.outputs) & (s.equals >= 2)
+    tenth = np.abs(s.common - BITCOIN / 10) <= BITCOIN / 50
+    wasabi1 = tenth & (s.equals >= 10) & (s.inputs >= s.equals)
+    people = (s.outputs + 1) // 2
+    join = (people >= 3) & (s.equals == people) & (s.payers >= people)
+    join &= (s.common > DUST) & ~s.tells
+    kinds = np.zeros(len(ledger.txids), dtype=np.int8)
+    for kind, found in (  # the surest last, so that it counts
+        (CoinJoin.joinmarket, join),
+        (CoinJoin.wasabi1, wasabi1),
+        (CoinJoin.wasabi2, wasabi2),
+        (CoinJoin.whirlpool, whirlpool),
+    ):
+        kinds[found & ledger.inside] = kind
+    return kinds
+
+
+def split_amounts() -> Ints:
+    """List the amounts Wasabi 2 splits money into, up to all the bitcoin there can be."""
+    bases = ((1, 2), (1, 3), (2, 3), (1, 10), (2, 10), (5, 10))
+    most = 21_000_000 * BITCOIN
+    found = {a * b**k for a, b in bases for k in range(52) if a * b**k <= most}
+    return np.array(sorted(found), dtype=np.int64)
+
+
+def _shapes(ledger: CoinLedger) -> _Shapes:
+    """Count and compare what each transaction spends and makes."""
+    n = len(ledger.txids)
+    value = satoshi(ledger)
+    made = np.flatnonzero(ledger.inside[ledger.output_tx] & ledger.output_spendable)
+    tx, paid = ledger.output_tx[made], value[made]
+    common, equals = _commonest(tx, paid, n)
+    spender, spent = ledger.input_tx, value[ledger.input_output]
+    least, most = np.full(n, np.iinfo(np.int64).max), np.zeros(n, dtype=np.int64)
+    np.minimum.at(least, spender, spent)
+    np.maximum.at(most, spender, spent)
+    pairs = np.unique(np.stack([spender, ledger.output_owner[ledger.input_output]]), axis=1)
+    return _Shapes(
+        inputs=np.bincount(spender, minlength=n),
+        outputs=np.bincount(tx, minlength=n),
+        common=common,
+        equals=equals,
+        payers=np.bincount(pairs[0], minlength=n),
+        least=least,
+        most=most,
+        falling=~(_rises(tx, paid, n) | _rises(spender, spent, n)),
+        split=np.bincount(tx[np.isin(paid, split_amounts())], minlength=n),
+        tells=np.bincount(ledger.output_tx[~ledger.output_spendable], minlength=n) > 0,
+    )
+
+
+def satoshi(ledger: CoinLedger) -> Ints:
+    """Give the values of coins as plain integers; -1 for what Bitcoin cannot have."""
+    assert ledger.output_value is not None
+    column = ledger.output_value.to_arrow()
+    if pa.types.is_integer(column.type):
+        return np.asarray(column.to_numpy(zero_copy_only=False), dtype=np.int64)
+    return np.array([v if v < 2**63 else -1 for v in ledger.output_value.ints()], dtype=np.int64)
+
+
+def _commonest(tx: Ints, value: Ints, n: int) -> tuple[Ints, Ints]:
+    """Find each transaction's commonest value of an output, and how many have it."""
+    order = np.lexsort((value, tx))
+    tx, value = tx[order], value[order]
+    begins = np.flatnonzero(
+        np.diff(tx, prepend=-1).astype(bool) | np.diff(value, prepend=-1).astype(bool)
+    )
+    lengths = np.diff(np.append(begins, len(tx)))
+    owner, amount = tx[begins], value[begins]
+    # Sorted by count and then by value, the last run of a transaction is the one asked for.
+    by_count = np.lexsort((amount, lengths, owner))
+    common, equals = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
+    common[owner[by_count]] = amount[by_count]
+    equals[owner[by_count]] = lengths[by_count]
+    return common, equals
+
+
+def _rises(tx: Ints, value: Ints, n: int) -> Bools:
+    """Tell which transactions have a value above the one before it; rows are in their order."""
+    rises = np.zeros(n, dtype=np.bool_)
+    later = (tx[1:] == tx[:-1]) & (value[1:] > value[:-1])
+    rises[tx[1:][later]] = True
+    return rises

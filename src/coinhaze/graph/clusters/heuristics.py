@@ -1,0 +1,145 @@
+"""What we can guess of a ledger beyond what it says: every rule, what it assumes, how sure it is.
+
+A confidence is the share of guesses that were right where the truth is known, (right + 1) /
+(guesses + 2), so that few guesses never make certainty; the tests measure it again. Where nobody
+has measured a rule its confidence is `assumed`, and it is used only if asked for by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+from coinhaze.errors import UsageError
+from coinhaze.graph.clusters.change import change_clusters
+from coinhaze.graph.clusters.merge import Clusters, common_input_clusters
+from coinhaze.ledger import CoinLedger
+
+
+@dataclass(frozen=True)
+class Heuristic:
+    """A rule: what it gives, what it assumes, how sure it is and who says so."""
+
+    name: str
+    gives: Literal["clusters", "links", "kinds"]
+    assumes: str
+    confidence: float
+    origin: Literal["measured", "assumed"]
+    source: str
+    on: bool = False
+
+
+HEURISTICS = (
+    Heuristic(
+        "common-input",
+        "clusters",
+        "all inputs of a transaction belong to one owner",
+        5 / 12,
+        "measured",
+        "4 of 10 transactions of the Wasabi 2 emulation; the 6 wrong ones are CoinJoins",
+    ),
+    Heuristic(
+        "common-input-no-coinjoins",
+        "clusters",
+        "the same, unless the transaction looks like a CoinJoin",
+        5 / 6,
+        "measured",
+        "4 of 4 transactions of the Wasabi 2 emulation",
+        on=True,
+    ),
+    Heuristic(
+        "change",
+        "clusters",
+        "the one new address, alike in type or uneven in amount, is the payer's; CoinJoins apart",
+        108 / 111,
+        "measured",
+        "107 of 109 payments of Bitcoin 100000-104000 whose change later spending gave away",
+        on=True,
+    ),
+    Heuristic(
+        "whirlpool",
+        "kinds",
+        "5 to 10 equal inputs and outputs of a pool's amount",
+        1404 / 1732,
+        "measured",
+        "all 1403 listed mixes of 03/2024, and 327 more that the lists do not call mixes",
+        on=True,
+    ),
+    Heuristic(
+        "wasabi1",
+        "kinds",
+        "10 or more equal outputs of about 0.1 bitcoin",
+        197 / 198,
+        "measured",
+        "all 196 listed CoinJoins of 08/2021, and no other",
+        on=True,
+    ),
+    Heuristic(
+        "wasabi2",
+        "kinds",
+        "falling order, and amounts the wallet splits money into",
+        7 / 8,
+        "measured",
+        "all 6 CoinJoins of the emulation, and no other",
+        on=True,
+    ),
+    Heuristic(
+        "joinmarket",
+        "kinds",
+        "n equal outputs, change for n or n - 1, and n payers",
+        0.5,
+        "assumed",
+        "the rule is BlockSci's; no listed CoinJoins to measure it on",
+    ),
+    Heuristic(
+        "pay-outs",
+        "links",
+        "a service pays out what it was just paid, less a fee",
+        0.5,
+        "assumed",
+        "no set with known truth to measure it on",
+    ),
+    Heuristic(
+        "address-reuse",
+        "links",
+        "who withdraws from a pool to an address that deposited takes his own money",
+        0.5,
+        "assumed",
+        "used by Tutela (arXiv:2201.06811) and arXiv:2510.09433; truth is not known",
+    ),
+    Heuristic(
+        "gas-price",
+        "links",
+        "a deposit and a withdrawal at the same odd gas price are of one person",
+        0.5,
+        "assumed",
+        "used by Tutela; truth is not known",
+    ),
+    Heuristic(
+        "multi-denomination",
+        "links",
+        "who takes from several pools as often as one depositor paid in is that one",
+        0.5,
+        "assumed",
+        "used by Tutela; truth is not known",
+    ),
+)
+NAMES = tuple(h.name for h in HEURISTICS)
+CLUSTERINGS: dict[str, Callable[[CoinLedger], Clusters]] = {
+    "common-input": common_input_clusters,
+    "common-input-no-coinjoins": lambda ledger: common_input_clusters(ledger, coinjoins=False),
+    "change": change_clusters,
+}
+
+
+def heuristic(name: str) -> Heuristic:
+    """Find a rule by name.
+
+    >>> heuristic("wasabi1").on
+    True
+    """
+    for found in HEURISTICS:
+        if found.name == name:
+            return found
+    raise UsageError(f"no heuristic {name!r}: one of {', '.join(NAMES)}")

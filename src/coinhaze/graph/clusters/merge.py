@@ -1,0 +1,78 @@
+"""Clusters: addresses an observer knows to be one entity."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import scipy.sparse
+import scipy.sparse.csgraph
+
+from coinhaze.amounts import Ints
+from coinhaze.graph.clusters.coinjoins import CoinJoin, coinjoin_kinds
+from coinhaze.graph.party_names import Aliases
+from coinhaze.ledger import CoinLedger
+
+Clusters = Mapping[str, str]
+
+
+@dataclass(frozen=True, eq=False)
+class Merged:
+    """Owners after merging: their names, the number each old owner now has, and old names."""
+
+    names: pa.StringArray
+    number: Ints
+    others: Aliases
+
+
+def merge_owners(owners: pa.StringArray, clusters: Clusters | None) -> Merged:
+    """Merge owners by a table address -> cluster; those not in it stay as they are."""
+    if not clusters:
+        nothing = np.zeros(0, dtype=np.int64)
+        none = Aliases(pa.array([], pa.string()), nothing, nothing)
+        return Merged(owners, np.arange(len(owners)), none)
+    old = owners.to_pylist()
+    encoded = pa.array([clusters.get(o, o) for o in old], pa.string()).dictionary_encode()
+    number = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+    moved = np.array([k for k, o in enumerate(old) if clusters.get(o, o) != o], dtype=np.int64)
+    others = Aliases(owners.take(pa.array(moved)), np.arange(len(moved)), number[moved])
+    return Merged(names=encoded.dictionary, number=number, others=others)
+
+
+def common_input_clusters(ledger: CoinLedger, *, coinjoins: bool = True) -> Clusters:
+    """Take all owners of one transaction's inputs for one entity, named by its first address.
+
+    With `coinjoins` false the inputs of what looks like a CoinJoin stay apart.
+
+    >>> from coinhaze.ledger import CoinLedger
+    >>> common_input_clusters(CoinLedger.from_transactions([{"txid": "t", "inputs": [
+    ...     {"txid": "x", "vout": 0, "value": 1, "address": "a"},
+    ...     {"txid": "y", "vout": 0, "value": 1, "address": "b"}], "outputs": []}]))
+    {'b': 'a'}
+    """
+    owner, joint = ledger.output_owner[ledger.input_output], ledger.input_tx
+    if not coinjoins:
+        kept = coinjoin_kinds(ledger)[joint] == CoinJoin.none
+        owner, joint = owner[kept], joint[kept]
+    return named_clusters(ledger, cluster_labels(ledger, owner, joint))
+
+
+def cluster_labels(ledger: CoinLedger, owner: Ints, joint: Ints) -> Ints:
+    """Label owners alike that are joined, straight or through others: each `owner` to a `joint`."""
+    n = len(ledger.owners)
+    m = n + int(joint.max(initial=-1)) + 1
+    links = scipy.sparse.coo_array(
+        (np.ones(len(owner), dtype=np.int8), (owner, n + joint)), shape=(m, m)
+    )
+    label: Ints = scipy.sparse.csgraph.connected_components(links, directed=False)[1][:n]
+    return label
+
+
+def named_clusters(ledger: CoinLedger, label: Ints) -> Clusters:
+    """Name the owners of one label by the first of them."""
+    _, first, inverse = np.unique(label, return_index=True, return_inverse=True)
+    head = first[inverse]
+    names = ledger.owners.to_pylist()
+    return {names[k]: names[head[k]] for k in np.flatnonzero(head != np.arange(len(names)))}

@@ -1,0 +1,177 @@
+"""Flows -> the temporal graph: holders get a snapshot at every receipt, nodes come in time.
+
+Slots are numbered by party: one for each party that passes money on; for each holder one for its
+opening and one a receipt. Slots that money meets become nodes, numbered in the order they are born.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow.compute as pc
+
+from coinhaze.amounts import Bools, Ints
+from coinhaze.errors import LedgerError
+from coinhaze.graph.flows import Flows, Nodes, graph_of, moved_amounts, no_snapshots
+from coinhaze.graph.graph import Kind, TransactionGraph
+from coinhaze.graph.opening import Opening, opening_balances
+from coinhaze.graph.order_kernels import group_rows
+from coinhaze.graph.temporal_kernels import carries, flow_nodes, name_nodes, replay, slot_times
+from coinhaze.ledger import Amounts
+
+
+class _Replay(NamedTuple):
+    """Kept flows in the order of time, and who of the parties holds."""
+
+    order: Ints
+    step: Ints
+    tail: Ints
+    head: Ints
+    amounts: Amounts
+    holders: Ints  # the parties that hold ...
+    number: Ints  # ... and for each party its number among them, -1 if it does not hold
+
+
+class _Slots(NamedTuple):
+    start: Ints  # for each party its first slot, and the number of slots
+    leaves: Ints  # for each flow the slot it leaves, counted from its party's first
+    meets: Ints
+
+
+def temporal(flows: Flows, opening: Opening, *, paper_sinks: bool = False) -> TransactionGraph:
+    """Give each holder a snapshot at every receipt; nodes are numbered in the order of time."""
+    _refuse_snapshot_names(flows)
+    kept = flows.kept()
+    nodes, notes = _nodes_in_time(flows, kept, opening)
+    return graph_of(flows, kept, nodes, notes, paper_sinks=paper_sinks)
+
+
+def _nodes_in_time(flows: Flows, kept: Bools, opening: Opening) -> tuple[Nodes, tuple[str, ...]]:
+    """Replay the ledger twice: for what holders lack, then, their opening known, what they keep."""
+    run = _in_order(flows, kept)
+    n = len(flows.names)
+    lowest, receipts, leaves, meets = replay(
+        run.order, run.step, run.tail, run.head, run.number, run.amounts.digits, len(run.holders)
+    )
+    money, notes = opening_balances(flows.names, flows.holds, _least(run, lowest, n), opening)
+    slots = np.ones(n, dtype=np.int64)
+    slots[run.holders] += receipts
+    start = np.concatenate([[0], np.cumsum(slots)])
+    carried = _carried(run, money, int(receipts.sum()))
+    return _nodes(flows, run, _Slots(start, leaves, meets), money, carried), notes
+
+
+def _in_order(flows: Flows, kept: Bools) -> _Replay:
+    every = bool(kept.all())
+    step, tail, head = (c if every else c[kept] for c in (flows.step, flows.tail, flows.head))
+    if np.all(step[1:] >= step[:-1]):
+        order = np.arange(len(step))
+    else:
+        order = group_rows(step, int(step.max(initial=0)) + 1)[1]
+    number = np.cumsum(flows.holds) - 1
+    number[~flows.holds] = -1
+    return _Replay(
+        order, step, tail, head, moved_amounts(flows, kept), np.flatnonzero(flows.holds), number
+    )
+
+
+def _least(run: _Replay, lowest: Ints, n: int) -> Amounts:
+    """Give the least opening of each party: what it lacked most or, if it passes on, in all."""
+    lacked = -Amounts(lowest)
+    if len(run.holders) == n:
+        return lacked
+    out = run.amounts.total_by(run.tail, n) - run.amounts.total_by(run.head, n)
+    passes = np.ones(n, dtype=np.bool_)
+    passes[run.holders] = False
+    surplus = out.where_positive().where(passes)
+    return surplus + lacked.total_by(run.holders, n) if len(run.holders) else surplus
+
+
+def _carried(run: _Replay, money: Amounts, receipts: int) -> tuple[Ints, Ints, Amounts]:
+    """Give what holders keep from one snapshot to the next: party, snapshot, amount."""
+    opened = money.take(run.holders)
+    width = max(opened.digits.shape[1], run.amounts.digits.shape[1])
+    balance = np.array(opened.widened(width), order="C")
+    digits = run.amounts.widened(width)
+    party, snapshot, kept = carries(
+        run.order, run.step, run.tail, run.head, run.number, digits, balance, receipts
+    )
+    return party, snapshot, Amounts(kept.T).carried()
+
+
+def _nodes(
+    flows: Flows,
+    run: _Replay,
+    slots: _Slots,
+    money: Amounts,
+    carried: tuple[Ints, Ints, Amounts],
+) -> Nodes:
+    start = slots.start
+    places = (start, run.tail, run.head, slots.leaves, slots.meets)
+    used, born = _born(flows, run, slots)
+    # An opening makes a snapshot of its own, but only of a holder that takes part.
+    taking_part = np.zeros(len(flows.holds), dtype=np.bool_)
+    taking_part[run.tail] = taking_part[run.head] = True
+    used[start[:-1][flows.holds & taking_part & money.positive()]] = True
+    used[start[:-1][flows.lone]] = True
+    at = np.flatnonzero(used)
+    # Steps count from -1, what was there before all of them.
+    at = at[group_rows(born[at] + 1, int(born.max(initial=-1)) + 2)[1]]
+    born = born[at]
+    number = np.full(start[-1], -1)
+    number[at] = np.arange(len(at))
+    leaving, meeting = flow_nodes(*places, number)
+    kept_by, kept_from, kept = carried
+    carry_from = start[kept_by] + kept_from
+    carry_tail, carry_head = number[carry_from], number[carry_from + 1]
+    party, snapshot = name_nodes(start, flows.holds, number, len(at))
+    if len(run.holders) == 0:
+        snapshot = no_snapshots(len(at))
+    return Nodes(
+        party=party,
+        snapshot=snapshot,
+        flow_tail=leaving,
+        flow_head=meeting,
+        carry_tail=carry_tail,
+        carry_head=carry_head,
+        carry=kept,
+        opening=money.take(party).where(snapshot <= 0),
+        born=born,
+    )
+
+
+def _born(flows: Flows, run: _Replay, slots: _Slots) -> tuple[Bools, Ints]:
+    """Tell which slots money meets, and the step at which each slot comes to be."""
+    never = int(run.step.max(initial=0)) + 1
+    n = int(slots.start[-1])
+    first_in, first_out = np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64)
+    slot_times(
+        slots.start, run.tail, run.head, slots.leaves, slots.meets, run.step, never, first_in,
+        first_out,
+    )  # fmt: skip
+    used: Bools = (first_in < never) | (first_out < never)
+    # What takes in nothing was there before, but money is made just before it is paid out.
+    fresh = (flows.kinds == Kind.mint) | (flows.kinds == Kind.transaction)
+    makes = slots.start[:-1][fresh]
+    makes = makes[(first_in[makes] == never) & (first_out[makes] < never)]
+    first_in[first_in == never] = -1
+    first_in[makes] = first_out[makes] - 1
+    return used, first_in
+
+
+def _refuse_snapshot_names(flows: Flows) -> None:
+    """Refuse a name like `a:1` beside a holder `a`, whose first snapshot is called that."""
+    holders = flows.names.take(np.flatnonzero(flows.holds))
+    numbered = flows.names.numbered(holders)
+    if len(numbered) == 0:
+        return
+    base = pc.replace_substring_regex(numbered, ":[0-9]+$", "")
+    clash = pc.index(pc.is_in(base, value_set=holders.cast(base.type)), True).as_py()
+    if clash >= 0:
+        name, holder = numbered[clash].as_py(), base[clash].as_py()
+        raise LedgerError(
+            f"name {name}",
+            f"would be taken for a snapshot of {holder}",
+            fix="rename one of them, or use a stationary view",
+        )

@@ -1,0 +1,136 @@
+"""Hot loops of the temporal graph: the ledger replayed step by step.
+
+Flows come sorted by step, as `order` says; within a step all spending comes before all receiving.
+Balances are digits of base 2^32, lowest first, the last one signed, as in `Amounts`.
+Slow twins in the tests: tests/graph/test_snapshots.py, and the model itself in tests/twin.py.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from coinhaze.amounts_kernels import add, below
+
+
+@njit(cache=True, nogil=True)
+def _step_end(order, step, first):
+    last = first
+    while last < len(order) and step[order[last]] == step[order[first]]:
+        last += 1
+    return last
+
+
+@njit(cache=True, nogil=True)
+def replay(order, step, tail, head, holder, digits, holders):
+    """Find each holder's lowest balance and receipts, and the snapshot each flow leaves and meets.
+
+    `holder` numbers the parties that hold, -1 for others. A party that does not hold has one
+    snapshot, 0; so has a holder's opening, and each step in which it receives makes the next.
+    """
+    balance = np.zeros((holders, digits.shape[1]), np.int64)
+    lowest = np.zeros((holders, digits.shape[1]), np.int64)
+    receipts = np.zeros(holders, np.int64)
+    received = np.full(holders, -1, np.int64)  # the step of the newest receipt
+    leaves = np.zeros(len(order), np.int32)
+    meets = np.zeros(len(order), np.int32)
+    first = 0
+    while first < len(order):
+        last = _step_end(order, step, first)
+        for k in range(first, last):
+            row = order[k]
+            h = holder[tail[row]]
+            if h >= 0:
+                leaves[row] = receipts[h]
+                add(balance, h, digits, row, -1)
+                if below(balance, h, lowest, h):
+                    lowest[h] = balance[h]
+        for k in range(first, last):
+            row = order[k]
+            h = holder[head[row]]
+            if h >= 0:
+                if received[h] != step[row]:
+                    received[h] = step[row]
+                    receipts[h] += 1
+                meets[row] = receipts[h]
+                add(balance, h, digits, row, 1)
+        first = last
+    return lowest, receipts, leaves, meets
+
+
+@njit(cache=True, nogil=True)
+def carries(order, step, tail, head, holder, digits, balance, total):
+    """Find what each holder keeps at each receipt, given what it opened with.
+
+    Gives, for receipts at which something is kept, the party, the number of the snapshot that
+    keeps it, and the amount; `balance` is used up, `total` is the number of all receipts.
+    """
+    receipts = np.zeros(len(balance), np.int64)
+    received = np.full(len(balance), -1, np.int64)
+    party = np.empty(total, np.int64)
+    snapshot = np.empty(total, np.int64)
+    kept = np.empty((digits.shape[1], total), np.int64)
+    count = 0
+    first = 0
+    while first < len(order):
+        last = _step_end(order, step, first)
+        for k in range(first, last):
+            row = order[k]
+            h = holder[tail[row]]
+            if h >= 0:
+                add(balance, h, digits, row, -1)
+        for k in range(first, last):
+            row = order[k]
+            h = holder[head[row]]
+            if h < 0:
+                continue
+            if received[h] != step[row]:
+                anything = False
+                for j in range(digits.shape[1]):
+                    kept[j, count] = balance[h, j]
+                    anything = anything or balance[h, j] != 0
+                if anything:
+                    party[count] = head[row]
+                    snapshot[count] = receipts[h]
+                    count += 1
+                received[h] = step[row]
+                receipts[h] += 1
+            add(balance, h, digits, row, 1)
+        first = last
+    return party[:count], snapshot[:count], kept[:, :count]
+
+
+@njit(cache=True, nogil=True)
+def slot_times(slot, tail, head, leaves, meets, step, never, first_in, first_out):
+    """Note for each slot the first step at which money comes in, and at which it goes out."""
+    first_in[:] = never
+    first_out[:] = never
+    for row in range(len(tail)):
+        out = slot[tail[row]] + leaves[row]
+        into = slot[head[row]] + meets[row]
+        first_out[out] = min(first_out[out], step[row])
+        first_in[into] = min(first_in[into], step[row])
+
+
+@njit(cache=True, nogil=True)
+def flow_nodes(slot, tail, head, leaves, meets, number):
+    """Give the node that each flow leaves and the one it meets."""
+    leaving = np.empty(len(tail), np.int64)
+    meeting = np.empty(len(tail), np.int64)
+    for row in range(len(tail)):
+        leaving[row] = number[slot[tail[row]] + leaves[row]]
+        meeting[row] = number[slot[head[row]] + meets[row]]
+    return leaving, meeting
+
+
+@njit(cache=True, nogil=True)
+def name_nodes(slot, holds, number, nodes):
+    """Give the party of each node, and which of its holder's snapshots it is, -1 if it has none."""
+    party = np.empty(nodes, np.int64)
+    snapshot = np.empty(nodes, np.int64)
+    for p in range(len(holds)):
+        for s in range(slot[p], slot[p + 1]):
+            if number[s] >= 0:
+                party[number[s]] = p
+                snapshot[number[s]] = s - slot[p] if holds[p] else -1
+    return party, snapshot

@@ -1,0 +1,265 @@
+"""Growth: how bits rise as money is paid on and on, the experiment of the paper's appendix.
+
+From every source money walks forward along payments, the next one chosen by amount. What is told
+of each length is the bits of the nodes reached: an observer's doubt about money that was paid on
+so many times.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+import pyarrow as pa
+
+from coinhaze.amounts import Bools, Floats, Ints
+from coinhaze.errors import InputError, UsageError
+from coinhaze.growth.forward import Forward, Level, levels_of
+from coinhaze.measures import Scores
+from coinhaze.measures.scores import reached
+from coinhaze.observer import AbsorbingChain
+from coinhaze.solve.planner import Accuracy, choose
+from coinhaze.solve.pool.limits import Budget, bytes_of
+from coinhaze.solve.progress import Progress, silent
+from coinhaze.solve.sketch.mean import score_for_mean
+from coinhaze.solve.source import Source, chain_of
+
+LENGTH = 30
+QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
+
+
+@dataclass(frozen=True, eq=False)
+class Growth:
+    """Bits by number of payments, from 0 on; not a number where no walk got so far.
+
+    `walks` is None where all walks were weighed: then no figure has an error of drawing.
+    """
+
+    share: Floats  # of all walks, those that made so many payments
+    answered: Floats  # of all walks, those whose node has an answer, too
+    bits_mean: Floats
+    quantiles: Floats  # a row for each of QUANTILES
+    bits_held: Floats  # mean over all walks, those that ended counted where they stand
+    drawn_error: Floats  # standard error of the mean from drawing walks
+    sources: int
+    walks: int | None
+    seed: int | None
+    method: str
+    width: float  # of the intervals of bits, on average over the nodes reached
+    standard_error: float | None  # of the bits of one node, where they are estimates
+    settings: dict[str, object] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    lower_bounds: int = 0  # of the nodes reached, those whose bits are lower bounds
+
+    def __len__(self) -> int:
+        return len(self.share)
+
+    def __repr__(self) -> str:
+        return f"Growth({len(self) - 1} payments, {self.how})"
+
+    @property
+    def how(self) -> str:
+        """Say which walks these are."""
+        if self.walks is None:
+            return f"all walks from {self.sources:,} sources, weighed"
+        return f"{self.walks:,} walks from {self.sources:,} sources, seed {self.seed}"
+
+    @property
+    def peak(self) -> int:
+        """The number of payments after which mean bits are highest."""
+        return int(np.nanargmax(self.bits_mean))
+
+    def to_arrow(self) -> pa.Table:
+        """Give a row for each number of payments; says of itself which walks these are."""
+        columns = {
+            "payments": pa.array(np.arange(len(self))),
+            "share": pa.array(self.share),
+            "answered": pa.array(self.answered),
+            "bits_mean": _nullable(self.bits_mean),
+            "bits_error": _nullable(self.drawn_error),
+        }
+        for q, values in zip(QUANTILES, self.quantiles, strict=True):
+            columns[f"bits_{round(100 * q):02d}"] = _nullable(values)
+        columns["bits_held"] = _nullable(self.bits_held)
+        about = json.dumps(self.about(), allow_nan=False)
+        return pa.table(columns).replace_schema_metadata({"coinhaze": about})
+
+    @property
+    def certainty(self) -> str:
+        """Say how far the bits of a node can be trusted, apart from which walks were drawn."""
+        bounds = f", but for those of {self.lower_bounds:,} nodes, which are lower bounds"
+        return self._accuracy + (bounds if self.lower_bounds else "")
+
+    @property
+    def _accuracy(self) -> str:
+        if self.standard_error is not None:
+            return f"bits are estimates with a standard error of {self.standard_error:.2f} at most"
+        if self.width < 1e-6:
+            return "bits are exact"
+        return f"bits are proven to {self.width:.2g} on average"
+
+    @property
+    def caption(self) -> str:
+        """Say what the figures are."""
+        return (
+            f"{self.how}; {self.certainty} ({self.method}). Means and quantiles are over walks "
+            "still going; held: over all walks, those that ended where they stand."
+        )
+
+    def about(self) -> dict[str, object]:
+        """Say what made it: walks, seed, method, settings."""
+        return {
+            "told": f"{self.how}; {self.certainty} ({self.method})",
+            "walks": self.walks,
+            "seed": self.seed,
+            "sources": self.sources,
+            "method": self.method,
+            "mean_interval_bits": self.width,
+            "standard_error_bits": self.standard_error,
+            "lower_bounds": self.lower_bounds,
+            "settings": self.settings,
+        }
+
+
+def growth(
+    source: Source,
+    *,
+    length: int = LENGTH,
+    walks: int | None = None,
+    seed: int = 1,
+    accuracy: Accuracy | Literal["auto"] = "auto",
+    threads: int | None = None,
+    memory: int | str | None = None,
+    progress: Progress = silent,
+    **settings: Any,
+) -> Growth:
+    """Say how many bits money has after 0, 1, ... `length` payments, from every source on.
+
+    `source` and settings are those of `score`. Without `walks` all walks are weighed at once, each
+    source alike. With `walks` so many are drawn from `seed`: the same number from each source or,
+    where there are more sources, one from each of so many of them; only nodes visited are scored.
+    Bits are as for the means of a comparison unless `accuracy` says otherwise: see
+    `score_for_mean`. Each further payment costs a pass over all edges, which is little beside them.
+
+    >>> import coinhaze
+    >>> rows = [("a", "m", 1), ("b", "m", 1), ("m", "c", 2)]
+    >>> growth(coinhaze.AccountLedger.from_transfers(rows), length=2).bits_mean
+    array([0., 1., 1.])
+    """
+    if length < 1 or (walks is not None and walks < 1) or not 0 <= seed < 2**63:
+        raise UsageError("length and walks are 1 or more, a seed 0 or more")
+    chain = chain_of(source, **settings)
+    if chain.listed:
+        raise UsageError("growth is about bits over all sources: leave the list out")
+    sources = np.flatnonzero(chain.walk.own > 0)
+    if len(sources) == 0:
+        raise InputError("the ledger has no source to walk from: no money moves in it")
+    forward = Forward.of(chain.graph)
+    budget = Budget(threads, None if memory is None else bytes_of(memory), None)
+
+    def bits_of(rows: Ints) -> Scores:
+        if accuracy == "auto":
+            return score_for_mean(chain, rows, budget=budget, progress=progress)
+        return reached(lambda: choose(chain, rows, accuracy=accuracy, budget=budget).run(progress))
+
+    if walks is None:
+        scores = bits_of(_reached(forward.levels(sources, length=length), len(chain)))
+        levels: Iterable[Level] = forward.levels(sources, length=length)
+    else:
+        first = _beginnings(sources, walks, seed)
+        visited, ends = forward.walks(first, length=length, seed=seed)
+        levels = list(levels_of(visited, ends))
+        scores = bits_of(_reached(levels, len(chain)))
+        walks = len(first)
+    return _summed(chain, scores, levels, len(sources), walks, seed)
+
+
+def _beginnings(sources: Ints, walks: int, seed: int) -> Ints:
+    """Choose where walks begin: at every source equally often, or at so many of them once."""
+    if len(sources) <= walks:
+        return np.repeat(sources, walks // len(sources))
+    chance = np.random.default_rng(seed)
+    return np.sort(chance.choice(sources, walks, replace=False))
+
+
+def _reached(levels: Iterable[Level], n: int) -> Ints:
+    reached: Bools = np.zeros(n, dtype=np.bool_)
+    for level in levels:
+        reached[level.nodes] = True
+        reached[level.end_nodes] = True
+    return np.flatnonzero(reached)
+
+
+def _summed(
+    chain: AbsorbingChain,
+    scores: Scores,
+    levels: Iterable[Level],
+    sources: int,
+    walks: int | None,
+    seed: int,
+) -> Growth:
+    """Sum the bits of each level up."""
+    row = np.full(len(chain), -1)
+    row[scores.nodes] = np.arange(len(scores))
+    lines = [_line(scores.bits, row, level, walks) for level in levels]
+    share, answered, mean, held, error, *quantiles = np.array(lines).T
+    return Growth(
+        share=share,
+        answered=answered,
+        bits_mean=mean,
+        quantiles=np.array(quantiles),
+        bits_held=held,
+        drawn_error=error,
+        sources=sources,
+        walks=walks,
+        seed=None if walks is None else seed,
+        method=scores.method,
+        width=float(scores.widths.mean()) if len(scores.widths) else 0.0,
+        standard_error=scores.summary().standard_error,
+        settings=dict(chain.settings),
+        notes=scores.notes(),
+        lower_bounds=scores.summary().lower_bounds,
+    )
+
+
+def _line(bits: Floats, row: Ints, level: Level, walks: int | None) -> list[float]:
+    """Give share, answered share, mean, held mean, error of drawing, and quantiles of a level."""
+    found, mass = _answered(bits[row[level.nodes]], level.mass)
+    ended, end_mass = _answered(bits[row[level.end_nodes]], level.end_mass)
+    # Roundings alone could bring a share above one.
+    share, answered = min(1.0, level.mass.sum()), min(1.0, mass.sum())
+    all_mass = mass.sum() + end_mass.sum()
+    held = (found @ mass + ended @ end_mass) / all_mass if all_mass > 0 else np.nan
+    if answered <= 0:
+        return [share, answered, np.nan, held, np.nan, *(np.nan for _ in QUANTILES)]
+    mean = found @ mass / mass.sum()
+    error = 0.0
+    if walks is not None:
+        error = np.sqrt((found - mean) ** 2 @ mass / answered / (walks * answered))
+    return [share, answered, mean, held, error, *weighted_quantiles(found, mass, QUANTILES)]
+
+
+def _answered(bits: Floats, mass: Floats) -> tuple[Floats, Floats]:
+    known = ~np.isnan(bits)
+    return bits[known], mass[known]
+
+
+def weighted_quantiles(values: Floats, mass: Floats, shares: Iterable[float]) -> Floats:
+    """Give the least values below or at which lies such a share of the mass.
+
+    >>> weighted_quantiles(np.array([3.0, 1.0]), np.array([1.0, 3.0]), [0.5, 0.9])
+    array([1., 3.])
+    """
+    order = np.argsort(values, kind="stable")
+    done = np.cumsum(mass[order])
+    # A share that is met exactly must not be missed for a rounding.
+    wanted = np.array(list(shares)) * done[-1] * (1 - 1e-12)
+    found: Floats = values[order][np.searchsorted(done, wanted)]
+    return found
+
+
+def _nullable(values: Floats) -> pa.Array:
+    return pa.array(values, mask=np.isnan(values))

@@ -1,0 +1,80 @@
+"""Hot loops of growth: walks forward along edges, and the share of money that goes each way.
+
+Slow twins in the tests: tests/apps/test_growth.py.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from coinhaze.solve.sketch.kernels import mix
+
+_WEYL = np.uint64(0x9E3779B97F4A7C15)
+
+
+@njit(cache=True, nogil=True)
+def running_shares(start, weight):
+    """Give the running sum of each row's weights, as a share of the row's sum."""
+    reach = np.empty(len(weight))
+    for row in range(len(start) - 1):
+        total = 0.0
+        for e in range(start[row], start[row + 1]):
+            total += weight[e]
+        done = 0.0
+        for e in range(start[row], start[row + 1]):
+            done += weight[e]
+            reach[e] = done / total
+    return reach
+
+
+@njit(cache=True, nogil=True)
+def walk_forward(start, head, reach, pays, first, length, seed):
+    """Walk from each of `first` until so many payments are made, or none leads on.
+
+    Gives the node that each payment leads to, -1 once a walk is over, and the node where each walk
+    that is over stands, -1 for one that is not. Walk w draws from a stream of its own: the same
+    whatever the other walks do.
+    """
+    visited = np.full((len(first), length + 1), -1, np.int32)
+    ends = np.full(len(first), -1, np.int32)
+    for w in range(len(first)):
+        state = mix(mix(np.uint64(seed) * _WEYL) + np.uint64(w) * _WEYL)
+        node = first[w]
+        visited[w, 0] = node
+        made = 0
+        while made < length:
+            low, high = start[node], start[node + 1]
+            if low == high:
+                ends[w] = node
+                break
+            state += _WEYL
+            u = np.float64(mix(state) >> np.uint64(11)) * 2.0**-53
+            high -= 1
+            while low < high:  # the first edge whose running share is above u
+                middle = (low + high) // 2
+                if reach[middle] > u:
+                    high = middle
+                else:
+                    low = middle + 1
+            node = head[low]
+            if pays[low]:
+                made += 1
+                visited[w, made] = node
+    return visited, ends
+
+
+@njit(cache=True, nogil=True)
+def move_on(tail, head, share, mass):
+    """Move mass along edges one after another, in place: a later edge takes on what came before."""
+    for e in range(len(tail)):
+        mass[head[e]] += share[e] * mass[tail[e]]
+
+
+@njit(cache=True, nogil=True)
+def pay_on(tail, head, share, mass):
+    """Give the mass that edges bring to every node, each node's mass split by share."""
+    found = np.zeros(len(mass))
+    for e in range(len(tail)):
+        found[head[e]] += share[e] * mass[tail[e]]
+    return found

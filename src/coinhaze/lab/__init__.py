@@ -1,0 +1,1 @@
+"""What privacy technologies gain, and what they cost, in one economy with and without them."""

@@ -1,0 +1,238 @@
+"""The lab: bits that a privacy technology gains for what it costs, in one economy with and without.
+
+Each seed draws what people want to pay, once. The technology and its absence realise the same
+intents, everybody's money is scored exactly in both, and people are compared with themselves. Means
+over adopters are taken seed by seed, so that bands are of differences between pairs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from coinhaze.amounts import Bools, Floats
+from coinhaze.errors import UsageError
+from coinhaze.measures.bands import LEVEL, Band, paired_band, ratio_band
+from coinhaze.simulate.intents import Intents, draw_intents
+from coinhaze.simulate.technologies import TECHNOLOGIES
+from coinhaze.simulate.technology import Realised, Technology
+from coinhaze.solve.progress import Progress, silent
+
+SEEDS, PEOPLE, PAYMENTS = 20, 200, 2000
+COSTS = ("fees", "transactions", "waiting")
+
+
+@dataclass(frozen=True, eq=False)
+class Trials:
+    """What every seed gave, in order: bits with and without, and what it cost more."""
+
+    bits: Floats  # of adopters; of everybody where nobody adopts
+    bits_without: Floats
+    others: Floats  # of people who do not adopt; NaN where everybody does
+    others_without: Floats
+    fees: Floats  # more than without, by what adopters moved
+    transactions: Floats  # more than without, for each payment an adopter makes or gets
+    waiting: Floats  # hours, more than without
+
+
+class Point(NamedTuple):
+    """A technology at one value of its parameter."""
+
+    value: float
+    trials: Trials
+    level: float
+
+    @property
+    def gain(self) -> Band:
+        """Bits that adopters gain, paired by seed."""
+        return paired_band(self.trials.bits, self.trials.bits_without, level=self.level)
+
+    @property
+    def others_gain(self) -> Band:
+        """Bits that all others gain, over seeds that have such."""
+        there = ~np.isnan(self.trials.others)
+        if not there.any():
+            return Band(np.nan, np.nan, np.nan)
+        with_, without = self.trials.others[there], self.trials.others_without[there]
+        return paired_band(with_, without, level=self.level)
+
+    def per(self, cost: str) -> Band:
+        """Bits gained for each unit of a cost; NaN where it costs nothing."""
+        gains = self.trials.bits - self.trials.bits_without
+        return ratio_band(gains, getattr(self.trials, cost), level=self.level)
+
+
+@dataclass(frozen=True, eq=False)
+class Sweep:
+    """A technology at several values, against one observer, over the same seeds."""
+
+    technology: Technology
+    observer: str
+    points: tuple[Point, ...]
+    seeds: tuple[int, ...]
+    people: int
+    payments: int
+    level: float
+    notes: tuple[str, ...] = ()
+
+    def settings(self) -> dict[str, object]:
+        """Say what was run, for provenance."""
+        return {
+            "technology": self.technology.name,
+            "observer": self.observer,
+            "values": [p.value for p in self.points],
+            "seeds": list(self.seeds),
+            "people": self.people,
+            "payments": self.payments,
+            "level": self.level,
+            "band": "Student's t over differences paired by seed",
+        }
+
+    def to_arrow(self) -> pa.Table:
+        """Give a row for each value; null where there is no answer."""
+        return pa.Table.from_pylist([self._row(p) for p in self.points], schema=SCHEMA)
+
+    def trials(self) -> pa.Table:
+        """Give a row for each value and seed: what all else is worked out from."""
+        parts = []
+        for p in self.points:
+            told = {f.name: getattr(p.trials, f.name) for f in fields(Trials)}
+            columns = {name: pa.array(x, mask=np.isnan(x)) for name, x in told.items()}
+            n = len(self.seeds)
+            about = {"technology": [self.technology.name] * n, "observer": [self.observer] * n}
+            parts.append(pa.table({**about, "value": [p.value] * n, "seed": self.seeds} | columns))
+        return pa.concat_tables(parts)
+
+    def _row(self, point: Point) -> dict[str, object]:
+        trials = point.trials
+        row: dict[str, object] = {
+            "technology": self.technology.name,
+            "observer": self.observer,
+            "parameter": self.technology.parameter,
+            "value": point.value,
+            "bits": float(trials.bits.mean()),
+            "bits_without": float(trials.bits_without.mean()),
+            **_band("gained", point.gain),
+            **_band("others_gained", point.others_gain),
+            **{cost: float(getattr(trials, cost).mean()) for cost in COSTS},
+        }
+        for cost in COSTS:
+            row |= _band(f"per_{cost}", point.per(cost))
+        return {k: None if v != v else v for k, v in row.items()}
+
+
+def _band(name: str, band: Band) -> dict[str, object]:
+    return {f"{name}_bits": band.mean, f"{name}_low": band.low, f"{name}_high": band.high}
+
+
+_WORDS = ("technology", "observer", "parameter")
+_BANDS = ("gained", "others_gained", *(f"per_{cost}" for cost in COSTS))
+_NUMBERS = (
+    "value", "bits", "bits_without",
+    *(f"{b}_{end}" for b in _BANDS[:2] for end in ("bits", "low", "high")), *COSTS,
+    *(f"{b}_{end}" for b in _BANDS[2:] for end in ("bits", "low", "high")),
+)  # fmt: skip
+SCHEMA = pa.schema([(w, pa.string()) for w in _WORDS] + [(n, pa.float64()) for n in _NUMBERS])
+
+
+def lab(
+    name: str,
+    *,
+    values: Sequence[float] | None = None,
+    observer: str | None = None,
+    seeds: int = SEEDS,
+    seed: int = 1,
+    people: int = PEOPLE,
+    payments: int = PAYMENTS,
+    level: float = LEVEL,
+    threads: int | None = None,
+    progress: Progress = silent,
+) -> Sweep:
+    """Turn a technology's parameter: bits gained and costs at each value, over so many seeds.
+
+    >>> sweep = lab("rings", values=[1, 4], seeds=2, people=10, payments=20)
+    >>> [p.gain.mean > 0 for p in sweep.points]
+    [False, True]
+    """
+    technology = technology_of(name)
+    if seeds < 1 or seed < 0:
+        raise UsageError(f"the lab needs a seed or more, from 0 on, not {seeds} from {seed}")
+    asked = tuple(map(float, technology.values if values is None else values))
+    if not asked or len(set(asked)) != len(asked):
+        raise UsageError(f"name each value once, and one at least, not {list(asked)}")
+    drawn = tuple(range(seed, seed + seeds))
+    seen = observer or next(iter(technology.observers))
+    found: list[list[dict[str, float]]] = [[] for _ in asked]
+    notes: dict[str, None] = {}
+    for number, one in enumerate(drawn):
+        intents = draw_intents(people=people, payments=payments, seed=one)
+        without = _Scored.of(
+            technology.realise(intents, technology.without, observer=seen), threads
+        )
+        for k, value in enumerate(asked):
+            realised = technology.realise(intents, value, observer=seen)
+            notes |= dict.fromkeys(realised.notes)
+            found[k].append(_trial(intents, _Scored.of(realised, threads), without))
+            progress((number + (k + 1) / len(asked)) / len(drawn))
+    points = tuple(
+        Point(value, Trials(**{c: np.array([t[c] for t in trials]) for c in trials[0]}), level)
+        for value, trials in zip(asked, found, strict=True)
+    )
+    return Sweep(technology, seen, points, drawn, people, payments, level, tuple(notes))
+
+
+def lab_all(*, progress: Progress = silent, **settings: Any) -> tuple[Sweep, ...]:
+    """Run every technology at its usual value, against each of its observers."""
+    pairs = [(t, o) for t in TECHNOLOGIES.values() for o in t.observers]
+    return tuple(
+        lab(
+            technology.name, values=[technology.usual], observer=observer,
+            progress=lambda done, k=k: progress((k + done) / len(pairs)), **settings,
+        )
+        for k, (technology, observer) in enumerate(pairs)
+    )  # fmt: skip
+
+
+def technology_of(name: str) -> Technology:
+    """Find a technology by name."""
+    if name not in TECHNOLOGIES:
+        raise UsageError(f"no technology {name!r}: one of {', '.join(TECHNOLOGIES)}")
+    return TECHNOLOGIES[name]
+
+
+class _Scored(NamedTuple):
+    realised: Realised
+    bits: Floats  # one a person
+
+    @classmethod
+    def of(cls, realised: Realised, threads: int | None) -> _Scored:
+        return cls(realised, realised.bits(threads=threads))
+
+
+def _trial(intents: Intents, with_: _Scored, without: _Scored) -> dict[str, float]:
+    """Compare one economy with and without; sums over people who have an answer in both."""
+    adopt = with_.realised.adopters
+    watched = adopt if adopt.any() else np.ones(intents.people, dtype=np.bool_)
+    answered = ~np.isnan(with_.bits) & ~np.isnan(without.bits)
+    mine, theirs = watched & answered, ~watched & answered
+    touched = watched[intents.payer] | watched[intents.payee]
+    moved = int(intents.amount[touched].sum())
+    more = int(with_.realised.fees.sum()) - int(without.realised.fees.sum())
+    extra = with_.realised.transactions - without.realised.transactions
+    return {
+        "bits": _mean(with_.bits, mine),
+        "bits_without": _mean(without.bits, mine),
+        "others": _mean(with_.bits, theirs),
+        "others_without": _mean(without.bits, theirs),
+        "fees": more / moved if moved else 0.0,
+        "transactions": extra / int(touched.sum()) if moved else 0.0,
+        "waiting": with_.realised.waiting - without.realised.waiting,
+    }
+
+
+def _mean(bits: Floats, people: Bools) -> float:
+    return float(bits[people].mean()) if people.any() else float("nan")

@@ -1,0 +1,1 @@
+"""Other people's measures of the same coins, one file each."""

@@ -1,0 +1,110 @@
+"""Origins: where one coin's money came from, and which way."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from coinhaze.amounts import Floats, Ints
+from coinhaze.ledger.shown import shown
+from coinhaze.observer.belief import Belief, reading_of
+
+
+@dataclass(frozen=True, eq=False)
+class Origins:
+    """The distribution over sources of one node, largest first, and the flow along the way."""
+
+    chain: Belief
+    node: int
+    bits: float
+    bits_low: float
+    bits_high: float
+    steps: float
+    outcomes: Ints
+    probability: Floats
+    flow_from: Ints  # predecessor ...
+    flow_to: Ints  # ... and node of each move that carried some of the money
+    flow_share: Floats  # expected number of times a walk back makes that move
+    past: Ints  # the nodes money came through, in order of number
+    way_next: Ints  # from each of them, the next one on its likeliest way here
+    way_end: Ints  # for each outcome, the node where its likeliest way begins, -1 if unknown
+    missing: float = 0.0  # how much was not followed: shares above are that much too low at most
+
+    @property
+    def name(self) -> str:
+        """The node's name."""
+        return self._names(np.array([self.node]))[0]
+
+    @property
+    def lower_bound(self) -> bool:
+        """Whether the bits are a lower bound, as `unknown="leave-out"` makes them."""
+        bounds = self.chain.lower_bounds
+        return bounds is not None and bool(bounds[self.node])
+
+    def sources(self) -> pa.Table:
+        """Give sources and probabilities, largest first."""
+        return pa.table(
+            {
+                "source": self.chain.outcomes.take(pa.array(self.outcomes)),
+                "probability": self.probability,
+            }
+        )
+
+    def flow(self) -> pa.Table:
+        """Give the moves of money that led here, largest share first.
+
+        A share is the expected number of times a walk back from the node takes that move; on a
+        graph without cycles it is the part of the node's money that came along it.
+        """
+        return pa.table(
+            {
+                "from": self._names(self.flow_from),
+                "to": self._names(self.flow_to),
+                "share": self.flow_share,
+            }
+        )
+
+    def way(self, rank: int) -> list[str]:
+        """Name the likeliest way from the source of that rank (0 is the largest) to the node.
+
+        Empty under ordered policies, which follow parcels, not ways.
+        """
+        if self.way_end[rank] < 0:
+            return []
+        way = [int(self.way_end[rank])]
+        while way[-1] != self.node:
+            way.append(int(self.way_next[np.searchsorted(self.past, way[-1])]))
+        return self._names(np.array(way))
+
+    def to_arrow(self) -> pa.Table:
+        """Give the same as `sources`."""
+        return self.sources()
+
+    def as_dict(self, *, most: int | None = None) -> dict[str, object]:
+        """Give everything as plain values, for JSON."""
+        names = self.sources().slice(0, most).to_pylist()
+        return {
+            "node": self.name,
+            **reading_of(self.chain.settings),
+            "bits": self.bits,
+            "bits_low": self.bits_low,
+            "bits_high": self.bits_high,
+            "lower_bound": self.lower_bound,
+            "steps": None if math.isnan(self.steps) else self.steps,
+            "missing": self.missing,
+            "sources": [row | {"way": self.way(k)} for k, row in enumerate(names)],
+            "flow": self.flow().slice(0, most).to_pylist(),
+        }
+
+    def __repr__(self) -> str:
+        return f"Origins({self.name}: {self.bits:.4f} bits over {len(self.outcomes)} sources)"
+
+    def _repr_html_(self) -> str:
+        return shown("origins", self)
+
+    def _names(self, nodes: Ints) -> list[str]:
+        names: list[str] = self.chain.graph.names.of(nodes.astype(np.int64)).to_pylist()
+        return names

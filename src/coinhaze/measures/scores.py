@@ -1,0 +1,228 @@
+"""Scores: bits with their interval, steps and all else, one row a node."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from coinhaze.amounts import Bools, Floats, Ints
+from coinhaze.errors import AccuracyError
+from coinhaze.graph.graph import Kind, kind_names
+from coinhaze.graph.holes import incomplete_notes
+from coinhaze.ledger.completeness import Completeness
+from coinhaze.ledger.shown import shown
+from coinhaze.measures import entropy
+from coinhaze.measures.summary import Summary, summarise
+from coinhaze.observer.belief import Belief, reading_of
+
+
+@dataclass(frozen=True, eq=False)
+class Scores:
+    """How uncertain the origin of each node's money is.
+
+    Not a number (null in tables) where there is no answer: absorption is not certain, or poison
+    never arrived. Ordered policies make no steps.
+    """
+
+    chain: Belief
+    nodes: Ints
+    bits: Floats
+    bits_low: Floats
+    bits_high: Floats
+    steps: Floats
+    mass: Floats  # what each row of B sums to; 1 for a proven answer
+    sources: Floats  # how many sources are possible, counted on the graph
+    top: Ints  # the likeliest outcome's number
+    top_probability: Floats
+    method: str
+    exposure: Floats | None = None
+    exposure_low: Floats | None = None  # proven bounds, of exact solves
+    exposure_high: Floats | None = None
+    conditional_bits: Floats | None = None
+    bits_unmodified: Floats | None = None
+    bits_error: Floats | None = None  # standard error, where bits are estimates
+    mean_error: float | None = None  # standard error of their mean over rows ...
+    draw_means: Floats | None = None  # ... from that mean by each independent tile of draws
+    renyi: Mapping[float, Floats] = field(default_factory=dict)
+    comparators: Mapping[str, Floats] = field(default_factory=dict)  # other measures, by name
+    conservation: float | None = None  # largest relative error of x^T B = b, where it applies
+    shortfall: str | None = None  # why intervals are wider than requested, where they are
+
+    def __len__(self) -> int:
+        return len(self.nodes)
+
+    def __repr__(self) -> str:
+        return f"Scores({self.summary().line()})"
+
+    @property
+    def min_entropy(self) -> Floats:
+        """Bits of the likeliest source alone."""
+        return 0.0 - np.log2(self.top_probability)
+
+    @property
+    def hartley(self) -> Floats:
+        """Bits if all possible sources were equally likely."""
+        return np.log2(self.sources)
+
+    @property
+    def effective_sources(self) -> Floats:
+        """The number of equally likely sources that would be as uncertain."""
+        return entropy.effective_number(self.bits)
+
+    @property
+    def degree(self) -> Floats:
+        """Bits as a share of `hartley`; NaN where one source is possible."""
+        return entropy.degree_of_anonymity(self.bits, self.sources)
+
+    @property
+    def lower_bound(self) -> Bools | None:
+        """Which rows have bits that are lower bounds, as `unknown="leave-out"` makes them.
+
+        None where no row has; the interval is then that of the bound, not of the bits.
+        """
+        bounds = self.chain.lower_bounds
+        return None if bounds is None else bounds[self.nodes]
+
+    @property
+    def width(self) -> float:
+        """The widest interval."""
+        return float(self.widths.max(initial=0.0))
+
+    @property
+    def widths(self) -> Floats:
+        """How wide the intervals are, of rows that have an answer."""
+        found: Floats = (self.bits_high - self.bits_low)[~np.isnan(self.bits_low)]
+        return found
+
+    def take(self, rows: Ints | Bools) -> Scores:
+        """Give some of the rows, by number or where true; what is told of all of them is not."""
+        some: dict[str, Any] = {
+            name: values[rows] for name in _COLUMNS if (values := getattr(self, name)) is not None
+        }
+        for name in ("renyi", "comparators"):
+            some[name] = {key: values[rows] for key, values in getattr(self, name).items()}
+        return replace(self, **some, mean_error=None, draw_means=None)
+
+    def to_arrow(self) -> pa.Table:
+        """Give a table, a row a node; the balance in digits of the smallest unit."""
+        graph = self.chain.graph
+        closing = graph.closing
+        balance = pa.nulls(len(self), pa.string()) if closing is None else None
+        columns: dict[str, pa.Array] = {
+            "node": graph.names.of(self.nodes),
+            "kind": kind_names(graph.kinds[self.nodes]),
+            "balance": balance if closing is None else closing.take(self.nodes).text(),
+            "bits": _nullable(self.bits),
+            "bits_low": _nullable(self.bits_low),
+            "bits_high": _nullable(self.bits_high),
+            "steps": _nullable(self.steps),
+            "sources": pa.array(self.sources, mask=np.isnan(self.sources)).cast(pa.int64()),
+            "top_source": self.chain.outcomes.take(pa.array(self.top, mask=self.top < 0)),
+            "top_probability": _nullable(self.top_probability),
+        }
+        for name in ("exposure", "conditional_bits", "bits_unmodified", "bits_error"):
+            values = getattr(self, name)
+            if values is not None:
+                columns[name] = _nullable(values)
+        if self.lower_bound is not None:
+            columns["lower_bound"] = pa.array(self.lower_bound)
+        for order, values in self.renyi.items():
+            columns[f"renyi_{order:g}"] = _nullable(values)
+        for name, values in self.comparators.items():
+            columns[name.replace("-", "_")] = _nullable(values)
+        return pa.table(columns)
+
+    def to_pandas(self) -> object:
+        """Give a pandas frame, where pandas is installed."""
+        return self.to_arrow().to_pandas()
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self.to_arrow().__arrow_c_stream__(requested_schema)
+
+    def summary(self) -> Summary:
+        """Give the row the paper's tables have: sizes, bits, steps."""
+        graph = self.chain.graph
+        weights = None if graph.closing is None else graph.closing.take(self.nodes).floats()
+        told = summarise(
+            self.bits,
+            self.steps,
+            weights,
+            nodes=len(graph),
+            edges=len(graph.tail),
+            burnt=graph.kinds[self.nodes] == Kind.burn,
+            widths=self.widths,
+            standard_error=None if self.bits_error is None else float(np.nanmax(self.bits_error)),
+            mean_error=self.mean_error,
+            lower_bound=self.lower_bound,
+            method=self.method,
+        )
+        read = reading_of(self.chain.settings)
+        return replace(told, view=read["view"], time=read["time"], policy=read["policy"])
+
+    @property
+    def completeness(self) -> Completeness:
+        """What the ledger showed about itself: whether anything is missing."""
+        return self.chain.graph.ledger.completeness
+
+    @cached_property
+    def _incomplete(self) -> tuple[str, ...]:
+        # Poison walks only from tainted nodes: what it calls clean may be tainted by what is not
+        # there. Parcels have no walk.
+        walk = getattr(self.chain, "walk", None)
+        clean = getattr(self.chain, "clean", None)
+        moves = None if walk is None or clean is not None else walk.q
+        return incomplete_notes(self.chain.graph, self.nodes, moves)
+
+    def notes(self) -> tuple[str, ...]:
+        """Say what a reader of these scores should know."""
+        notes = [*self.chain.notes, *self._incomplete]
+        lost = float(np.nanmax(1 - self.mass, initial=0.0))
+        if self.method.startswith("series") and lost >= 1e-6:
+            notes.append(
+                f"the stopping rule lost up to {lost:.1%} of a row's probability: the true value "
+                "lies between bits_low and bits_high, and bits as published may not"
+            )
+        if self.shortfall is not None:
+            notes.append(self.shortfall)
+        return tuple(notes)
+
+    def order(self) -> Ints:
+        """Give row numbers from most to least bits, nulls left out."""
+        rows = np.flatnonzero(~np.isnan(self.bits))
+        bits = np.round(-self.bits[rows], 9)
+        return rows[np.lexsort((self.top[rows], np.round(self.steps[rows], 9), bits))]
+
+    def _repr_html_(self) -> str:
+        return shown("scores", self)
+
+
+def not_reached(scores: Scores, why: str) -> AccuracyError:
+    """Make the error that carries scores whose intervals are wider than requested."""
+    return AccuracyError(why, scores=replace(scores, shortfall=why))
+
+
+def reached(solve: Callable[[], Scores]) -> Scores:
+    """Solve; where the accuracy is not reached, give what was: its notes say so."""
+    try:
+        return solve()
+    except AccuracyError as error:
+        if error.scores is None:
+            raise
+        return error.scores
+
+
+# What has a value for every row.
+_COLUMNS = (
+    "nodes", "bits", "bits_low", "bits_high", "steps", "mass", "sources", "top", "top_probability",
+    "exposure", "exposure_low", "exposure_high", "conditional_bits", "bits_unmodified",
+    "bits_error",
+)  # fmt: skip
+
+
+def _nullable(values: Floats) -> pa.Array:
+    return pa.array(values, mask=np.isnan(values))

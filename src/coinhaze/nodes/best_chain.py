@@ -1,0 +1,269 @@
+"""The best chain of a node of Bitcoin's family: which it is, its tip, its hashes, its blocks."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import NamedTuple, TypeVar
+
+import msgspec
+
+from coinhaze.errors import InputError, LedgerError, SourceUnreachable, UsageError
+from coinhaze.nodes.http import AnswerTooLarge
+from coinhaze.nodes.rpc import Call, JsonRpc, RpcError
+
+T = TypeVar("T")
+
+HIGHEST = 2**31 - 1
+IN_FLIGHT = 3  # requests; more would crowd out the node's other users
+MOST_BLOCKS = 256  # of one request
+WANTED = 4 << 20  # bytes of one answer
+HASHES = 500  # of one request
+# What it says of a hash it does not know, and of a height above its tip.
+NO_SUCH_BLOCK = (-5, -8)
+BLOCKS_AT_ONCE, BYTES_AT_ONCE = 2_000, 8 << 20  # of one batch
+
+# Blocks 0. Bitcoin Cash shares Bitcoin's.
+NETWORKS = {
+    "000000000019d6689c085ae165831e934ff763ae46a2a6c172b3f1b60a8ce26f": "bitcoin",
+    "000000000933ea01ad0ee984209779baaec3ced90fa3f408719526f8d77f4943": "bitcoin testnet3",
+    "00000000da84f2bafbbc53dee25a72ae507ff4914b867c565be350b0da8bf043": "bitcoin testnet4",
+    "00000008819873e925422c1ff0f99f7cc9bbb232af63a077a480a3633bee1ef6": "bitcoin signet",
+    "0f9188f13cb7b2c71f2a335e3a4fc328bf5beb436012afca590b1a11466e2206": "bitcoin regtest",
+    "12a765e31ffd4059bada1e25190f6e98c99d9714d334efa41a195a7e7e04bfe2": "litecoin",
+    "4966625a4b2851d9fdee139e56211a0d88575f59ed816ff5e6a63deb4a3e29a0": "litecoin testnet",
+    "530827f38f93b43ed12af0b3ad25a288dc02ed74d6d7857862df51fc56c416f9": "litecoin regtest",
+    "1a91e3dace36e2be3bf030a65679fe821aa1d6ef92e7c9902eb318182c355691": "dogecoin",
+    "00000ffd590b1485b3caadc19b22e6379c733355108f107a430458cdf3407ab6": "dash",
+    "00040fe8ec8471911baa1db1266ea15dd06b4a8a5c453883c000b031973dce08": "zcash",
+    "05a60a92d99d85997cce3b87616c089f6124d7342af37106edc76126334a2c38": "zcash testnet",
+    "029f11d80ef9765602235e1bc9727e3eb6ba20839319f761fee920d63401e327": "zcash regtest",
+}
+
+
+class ChainChanged(LedgerError):
+    """Answers that belong to different chains: a reorganisation while reading, so read again."""
+
+
+class BlockMissing(SourceUnreachable):
+    """A block that the node does not have: not yet, or no longer."""
+
+
+class WrongNetwork(InputError):
+    """A node of another network than the one asked for."""
+
+
+class PrunedBlocks(SourceUnreachable):
+    """A node that has thrown away the blocks asked for."""
+
+
+class MissingUndo(SourceUnreachable):
+    """A node that no longer knows what coins a block spent were worth."""
+
+
+def check_follows(previous: object, before: str, where: str) -> None:
+    """Refuse a block that does not follow the one read before it, if one was."""
+    if before and previous != before:
+        raise ChainChanged(
+            where,
+            "does not follow the block before: the chain was reorganised",
+            value=previous,
+            fix="go back to the common ancestor and read again",
+        )
+
+
+class ChainInfo(msgspec.Struct):
+    """What `getblockchaininfo` tells of the chain."""
+
+    chain: str
+    blocks: int
+    bestblockhash: str
+    pruned: bool = False
+    pruneheight: int = 0
+
+
+class RawBlock(NamedTuple):
+    """A block as the node gave it: JSON or bytes, and the coins it spent where they come apart."""
+
+    height: int
+    hash: str
+    body: bytes
+    spent: bytes = b""
+
+    @property
+    def size(self) -> int:
+        """Count the bytes that were read."""
+        return len(self.body) + len(self.spent)
+
+
+class BestChain:
+    """Questions about the best chain of a node; `network` is the name of the one expected."""
+
+    def __init__(self, rpc: JsonRpc, *, network: str | None = None) -> None:
+        self.rpc = rpc
+        info = self.info()
+        (first,) = self.hashes(0, 0)
+        self.network = NETWORKS.get(first, f"unknown ({info.chain})")
+        if network is not None and network != self.network:
+            raise WrongNetwork(
+                f"{rpc.node}: a node of the network {self.network}, not {network}: give the URL of "
+                "another, or that network"
+            )
+
+    def info(self) -> ChainInfo:
+        """Ask for the state of the chain."""
+        return self.decode(self.rpc.call("getblockchaininfo"), ChainInfo, "getblockchaininfo")
+
+    def tip(self) -> tuple[int, str]:
+        """Give the height and hash of the last block."""
+        info = self.info()
+        return info.blocks, info.bestblockhash
+
+    def hashes(self, first: int, last: int) -> list[str]:
+        """Give the hashes of blocks, both ends included."""
+        return self.hashes_at(range(first, last + 1))
+
+    def hashes_at(self, heights: Sequence[int]) -> list[str]:
+        """Give the hashes of the blocks at some heights."""
+        found: list[str] = []
+        for start in range(0, len(heights), HASHES):
+            calls: list[Call] = [("getblockhash", [h]) for h in heights[start : start + HASHES]]
+            with self.missing(heights):
+                answers = self.rpc.batch(calls)
+            found += [self.decode(raw, str, "getblockhash") for raw in answers]
+        return found
+
+    def common_ancestor(self, headers: Mapping[int, str]) -> int | None:
+        """Walk back from the highest of known blocks to the last one still on the best chain."""
+        tip = self.info().blocks
+        known = sorted((height for height in headers if height <= tip), reverse=True)
+        for start in range(0, len(known), HASHES):
+            some = known[start : start + HASHES]
+            for height, now in zip(some, self.hashes_at(some), strict=True):
+                if now == headers[height].lower():
+                    return height
+        return None
+
+    def check_range(self, first: int, last: int) -> None:
+        """Refuse blocks that are not there or not kept."""
+        if not (0 <= first <= HIGHEST and 0 <= last <= HIGHEST):
+            raise UsageError(f"blocks are counted from 0 to {HIGHEST}, not {first} to {last}")
+        info = self.info()
+        if last > info.blocks:
+            raise BlockMissing(
+                f"{self.rpc.node}: block {last} is not there yet: the last one is {info.blocks}"
+            )
+        if info.pruned and first < info.pruneheight:
+            raise self.pruned(first, f"it keeps blocks from {info.pruneheight} on")
+
+    def pruned(self, height: int, said: str) -> PrunedBlocks:
+        """Say that a block is gone."""
+        return PrunedBlocks(
+            f"{self.rpc.node}: a pruned node: block {height} is gone ({said}): begin later, or use "
+            "a node without -prune"
+        )
+
+    @contextmanager
+    def missing(self, heights: Sequence[int]) -> Iterator[None]:
+        """Say of blocks that the node had a moment ago that it has them no longer."""
+        try:
+            yield
+        except RpcError as error:
+            if error.code not in NO_SUCH_BLOCK:
+                raise
+            raise BlockMissing(
+                f"{self.rpc.node}: one of blocks {min(heights)} to {max(heights)} is not there: "
+                f"{error.message[:200]} (the chain was reorganised, or the node is not in step)"
+            ) from None
+
+    def getblocks(self, heights: range, verbosity: int) -> list[RawBlock]:
+        """Ask for several blocks in JSON at once, or one by one where that is too much."""
+        hashes = self.hashes_at(heights)
+        calls: list[Call] = [("getblock", [name, verbosity]) for name in hashes]
+        with self.missing(heights):
+            try:
+                bodies = self.rpc.batch(calls)
+            except AnswerTooLarge:
+                bodies = [self.rpc.call("getblock", name, verbosity) for name in hashes]
+        return [RawBlock(*b) for b in zip(heights, hashes, bodies, strict=True)]
+
+    def decode(self, raw: bytes, kind: type[T], method: str) -> T:
+        """Decode an answer of a known shape."""
+        try:
+            return msgspec.json.decode(raw, type=kind)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            raise SourceUnreachable(
+                f"{self.rpc.node}: an unknown answer to {method}: {error} (is it a node of "
+                "Bitcoin's family?)"
+            ) from None
+
+
+class ChainNode:
+    """What all nodes are that have a best chain and tell of it in the way of Bitcoin Core."""
+
+    def __init__(self, rpc: JsonRpc, *, network: str | None = None) -> None:
+        self.rpc = rpc
+        self.chain = BestChain(rpc, network=network)
+
+    @property
+    def network(self) -> str:
+        """Name the network, as its first block tells it."""
+        return self.chain.network
+
+    def tip(self) -> tuple[int, str]:
+        """Give the height and hash of the last block."""
+        return self.chain.tip()
+
+    def common_ancestor(self, headers: Mapping[int, str]) -> int | None:
+        """Walk back from the highest of known blocks to the last one still on the best chain."""
+        return self.chain.common_ancestor(headers)
+
+    def stretches(
+        self, ask: Callable[[range], list[RawBlock]], first: int, last: int
+    ) -> Iterator[tuple[list[RawBlock], int]]:
+        """Ask for blocks, enough for a batch at a time; beside them, the bytes read so far."""
+        self.chain.check_range(first, last)
+        read = 0
+        for blocks in gathered(read_ahead(ask, first, last), BLOCKS_AT_ONCE, BYTES_AT_ONCE):
+            read += sum(block.size for block in blocks)
+            yield blocks, read
+
+
+def read_ahead(
+    ask: Callable[[range], list[RawBlock]], first: int, last: int
+) -> Iterator[list[RawBlock]]:
+    """Ask for blocks in stretches, a few requests ahead, and give the answers in their order.
+
+    Stretches begin with one block and grow while answers are small.
+    """
+    waiting: deque[Future[list[RawBlock]]] = deque()
+    following, stretch = first, 1
+    pool = ThreadPoolExecutor(IN_FLIGHT, thread_name_prefix="coinhaze-node")
+    try:
+        while waiting or following <= last:
+            while following <= last and len(waiting) < IN_FLIGHT:
+                end = min(following + stretch, last + 1)
+                waiting.append(pool.submit(ask, range(following, end)))
+                following = end
+            blocks = waiting.popleft().result()
+            largest = max(block.size for block in blocks)
+            stretch = max(1, min(2 * stretch, MOST_BLOCKS, WANTED // max(largest, 1)))
+            yield blocks
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def gathered(
+    stretches: Iterator[list[RawBlock]], blocks: int, size: int
+) -> Iterator[list[RawBlock]]:
+    """Join short stretches until they have so many blocks or bytes."""
+    some: list[RawBlock] = []
+    for stretch in stretches:
+        some += stretch
+        if len(some) >= blocks or sum(block.size for block in some) >= size:
+            yield some
+            some = []
+    if some:
+        yield some

@@ -1,0 +1,193 @@
+"""A node of Bitcoin or of a chain with its rules (Core, Knots, Litecoin) as a source of batches.
+
+Three ways to read blocks, the first one the node offers:
+
+- REST, `-rest`: raw blocks and the coins they spend (Bitcoin Core from 30, Knots from 29)
+- `getblock` with verbosity 3: JSON with the coins spent (from Bitcoin Core 23)
+- `getblock` with verbosity 2: JSON without, so values and owners of coins spent are null
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import msgspec
+import pyarrow as pa
+
+from coinhaze.errors import SourceUnreachable
+from coinhaze.formats.bitcoin_raw.networks import BITCOIN_MAGICS
+from coinhaze.formats.json.bitcoin import block_tables
+from coinhaze.ledger.batches import Batch, Where
+from coinhaze.nodes.best_chain import (
+    ChainChanged,
+    ChainNode,
+    MissingUndo,
+    RawBlock,
+    WrongNetwork,
+    check_follows,
+)
+from coinhaze.nodes.http import StatusError
+from coinhaze.nodes.mweb import Holder, Pegs, holder_after, read_pegs, without_pegs
+from coinhaze.nodes.raw_blocks import NETWORKS, raw_tables
+from coinhaze.nodes.rpc import JsonRpc, RpcError
+
+REST, PREVOUTS, PLAIN = "rest", "getblock 3", "getblock 2"
+# Those whose addresses of keys we can write as readers of raw blocks do.
+KEYS = {network.name: network for network in BITCOIN_MAGICS.values()}
+WITH_PREVOUTS = 230_000  # the version of Bitcoin Core that began to tell coins spent
+
+
+class _NetworkInfo(msgspec.Struct):
+    version: int
+    subversion: str = ""
+
+
+class _Header(msgspec.Struct):
+    hash: str
+    height: int
+    previousblockhash: str | None = None
+    confirmations: int = 1
+    mweb: msgspec.Raw = msgspec.Raw()
+
+
+_header = msgspec.json.Decoder(_Header)
+
+
+class BitcoinNode(ChainNode):
+    """A node; `network` is the name of the one it must be of, such as "bitcoin" or "litecoin".
+
+    `way` forces one of the ways to read blocks.
+    """
+
+    def __init__(self, rpc: JsonRpc, *, network: str | None = None, way: str | None = None) -> None:
+        super().__init__(rpc, network=network)
+        if self.network.startswith("zcash"):
+            raise WrongNetwork(f"{rpc.node}: a node of Zcash: read it as one, for its pools")
+        self.way = way or self._best_way()
+
+    def batches(self, first: int, last: int, *, before: str = "") -> Iterator[Batch]:
+        """Read blocks, both ends included, in their order; the first follows the block `before`.
+
+        A chain that is reorganised meanwhile raises ChainChanged: read on from the common ancestor.
+        """
+        ask = self._ask_rest if self.way == REST else self._ask_json
+        tables_of = self._raw_tables if self.way == REST else self._json_tables
+        holder = Holder()
+        for some, read in self.stretches(ask, first, last):
+            tables, holder = tables_of(some, holder)
+            before = self._check_links(tables["blocks"], some, before)
+            yield Batch(tables, self._where(tables), read)
+
+    def _best_way(self) -> str:
+        _, tip = self.tip()  # the one block that no pruning takes away
+        if self.network in NETWORKS and self._has_rest(tip):
+            return REST
+        info = self.chain.decode(self.rpc.call("getnetworkinfo"), _NetworkInfo, "getnetworkinfo")
+        core = self.network in NETWORKS and info.subversion.startswith("/Satoshi:")
+        if core and info.version >= WITH_PREVOUTS:
+            return PREVOUTS
+        # Others take 3 for 2, or refuse it.
+        try:
+            return PREVOUTS if b'"prevout"' in self.rpc.call("getblock", tip, 3) else PLAIN
+        except RpcError:
+            return PLAIN
+
+    def _has_rest(self, name: str) -> bool:
+        try:
+            self.rpc.get(f"/rest/spenttxouts/{name}.bin")
+        except StatusError:
+            return False
+        return True
+
+    def _ask_rest(self, heights: range) -> list[RawBlock]:
+        blocks = []
+        for height, name in zip(heights, self.chain.hashes_at(heights), strict=True):
+            body = self._rest("block", height, name)
+            blocks.append(RawBlock(height, name, body, self._rest("spenttxouts", height, name)))
+        return blocks
+
+    def _rest(self, what: str, height: int, name: str) -> bytes:
+        try:
+            return self.rpc.get(f"/rest/{what}/{name}.bin")
+        except StatusError as error:
+            if error.status == 404:
+                raise self._gone(what, height, error.text) from None
+            raise
+
+    def _ask_json(self, heights: range) -> list[RawBlock]:
+        try:
+            return self.chain.getblocks(heights, 3 if self.way == PREVOUTS else 2)
+        except RpcError as error:
+            text = error.message.lower()
+            if "undo data" in text:
+                raise self._gone("spenttxouts", heights[0], error.message) from None
+            if "pruned" in text or "not available" in text:
+                raise self._gone("block", heights[0], error.message) from None
+            raise
+
+    def _gone(self, what: str, height: int, said: str) -> SourceUnreachable:
+        """Say why a block, or what it spent, cannot be had."""
+        if what == "spenttxouts":
+            return MissingUndo(
+                f"{self.rpc.node}: the coins spent by block {height} are not known to the node "
+                f"({said}): -reindex brings its undo data back, or read its blk*.dat files without"
+            )
+        return self.chain.pruned(height, said)
+
+    def _raw_tables(
+        self, blocks: Sequence[RawBlock], holder: Holder
+    ) -> tuple[dict[str, pa.Table], Holder]:
+        return raw_tables(blocks, NETWORKS[self.network], self.rpc.node), holder
+
+    def _json_tables(
+        self, blocks: Sequence[RawBlock], holder: Holder
+    ) -> tuple[dict[str, pa.Table], Holder]:
+        def place(number: int) -> str:
+            return f"{self.rpc.node}: block {blocks[number].height}"
+
+        headers = [self._checked_header(block) for block in blocks]
+        bodies = [block.body for block in blocks]
+        tables = block_tables(bodies, place, network=KEYS.get(self.network))
+        self._check_undo(tables)
+        pegs: dict[int, Pegs] = {}
+        for number, header in enumerate(headers):
+            if bytes(header.mweb) in (b"", b"null"):
+                continue
+            if holder.coin is None and number == 0 and header.previousblockhash:
+                earlier = self.rpc.call("getblock", header.previousblockhash, 2)
+                holder = holder_after(earlier, f"{self.rpc.node}: block {header.height - 1}")
+            pegs[header.height], holder = read_pegs(blocks[number].body, holder, place(number))
+        return (without_pegs(tables, pegs) if pegs else tables), holder
+
+    def _checked_header(self, block: RawBlock) -> _Header:
+        where = f"{self.rpc.node}: block {block.height}"
+        try:
+            header = _header.decode(block.body)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            raise SourceUnreachable(f"{where}: an unknown answer to getblock: {error}") from None
+        if header.confirmations < 0:
+            raise ChainChanged(where, "left the best chain while it was read", value=block.hash)
+        if (header.height, header.hash.lower()) != (block.height, block.hash):
+            raise SourceUnreachable(f"{where}: the node gave another block: {header.hash[:64]!r}")
+        return header
+
+    def _check_undo(self, tables: Mapping[str, pa.Table]) -> None:
+        inputs = tables.get("inputs")
+        if self.way == PREVOUTS and inputs is not None and inputs["value"].null_count:
+            row = inputs["value"].is_null().index(True).as_py()
+            raise self._gone("spenttxouts", inputs["height"][row].as_py(), "no prevout")
+
+    def _check_links(self, table: pa.Table, blocks: Sequence[RawBlock], before: str) -> str:
+        """Refuse blocks that are not each other's successors; give the hash of the last."""
+        for block, name, previous in zip(
+            blocks, table["hash"].to_pylist(), table["previous"].to_pylist(), strict=True
+        ):
+            where = f"{self.rpc.node}: block {block.height}"
+            if name != block.hash:
+                raise SourceUnreachable(f"{where}: the node gave another block: {name}")
+            check_follows(previous, before, where)
+            before = name
+        return before
+
+    def _where(self, tables: Mapping[str, pa.Table]) -> Where:
+        return lambda table, row: f"{self.rpc.node}: block {tables[table]['height'][row].as_py()}"

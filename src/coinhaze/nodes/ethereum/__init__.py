@@ -1,0 +1,1 @@
+"""Ethereum nodes: blocks, logs and traces over JSON-RPC."""

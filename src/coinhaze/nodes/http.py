@@ -1,0 +1,331 @@
+"""Plain HTTP to a node, usually on loopback: patient with a busy one, and bounded in what it takes.
+
+Only reading is meant, so every request may be retried.
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+import time
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from ipaddress import ip_address
+from itertools import count
+from threading import Lock
+from typing import TYPE_CHECKING, Self
+from urllib.parse import SplitResult, parse_qsl, urlsplit
+
+import msgspec
+
+from coinhaze.errors import (
+    NotAnswering,
+    SourceUnreachable,
+    UsageError,
+    keep_secret,
+    shorten,
+    without_secrets,
+)
+from coinhaze.nodes.credentials import COOKIE, PASSWORD, USER, Credentials
+
+if TYPE_CHECKING:
+    import httpx2
+
+LARGEST_ANSWER = 64 << 20
+BUSY = {429, 502, 503, 504}
+# Old nodes of Bitcoin's family say it with status 500.
+QUEUE_FULL = b"work queue depth exceeded"
+LONGEST_PAUSE = 60.0
+# The shortest part of a path that may be a key: shorter ones are versions and names.
+SHORTEST_KEY = 8
+
+
+class StatusError(SourceUnreachable):
+    """An HTTP status that is no success: `status`, and what came with it as `text`."""
+
+    def __init__(self, node: str, status: int, text: str, *, advice: str = "") -> None:
+        text = without_secrets(text)
+        said = f": {shorten(text)}" if text else ""
+        super().__init__(f"{node}: HTTP status {status}{said}" + (f" ({advice})" if advice else ""))
+        self.status = status
+        self.text = text
+
+
+class AnswerTooLarge(SourceUnreachable):
+    """An answer above the limit; where it was to several calls, fewer may do."""
+
+
+class AccessRefused(StatusError):
+    """A node that wants other credentials, or none of this machine's."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What came back: the status of HTTP, and the bytes."""
+
+    status: int
+    body: bytes
+    pause: float | None = None  # what Retry-After asks for
+    moved_to: str = ""
+
+
+class Connection:
+    """A node's host. `get` and `post` go to paths of it.
+
+    `timeout` is for silence; a whole answer may take ten times that. Failed connections and a node
+    too busy are tried `retries` times more. Several threads may share it.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        credentials: Credentials | None = None,
+        timeout: float = 30.0,
+        retries: int = 5,
+        largest: int = LARGEST_ANSWER,
+    ) -> None:
+        parts = _checked_url(url)
+        _hide_keys(parts)
+        # A key of a paid service stands in the path or query, so messages show the host alone.
+        self.node = f"{parts.scheme}://{parts.netloc}"
+        self._url = url
+        self._timeout = timeout
+        self.retries = retries
+        self._largest = largest
+        self._credentials = credentials
+        self._renewing = Lock()
+        self._client = _client(parts, credentials, timeout)
+
+    def get(self, path: str) -> bytes:
+        """Give what stands at a path, such as /rest/chaininfo.json."""
+        return self._success(self._patiently(self._at(path), None))
+
+    def post(self, path: str, body: object) -> bytes:
+        """Send JSON to a path and give the answer."""
+        return self._success(self._patiently(self._at(path), msgspec.json.encode(body)))
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._client.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def send(self, body: bytes) -> Answer:
+        """Post JSON to the URL itself and give whatever comes back."""
+        return self._patiently(self._url, body)
+
+    def _at(self, path: str) -> str:
+        assert path.startswith("/"), path
+        return self.node + path
+
+    def _patiently(self, url: str, body: bytes | None) -> Answer:
+        """Send a request until it is answered, or the tries are used up."""
+        for attempt in count():
+            sent = self._credentials
+            tried = self._once(url, body)
+            if isinstance(tried, Answer) and tried.status == 401 and self._renewed(sent):
+                tried = self._once(url, body)
+            if isinstance(tried, Answer) and not _is_busy(tried):
+                return tried
+            if attempt >= self.retries:
+                raise NotAnswering(_unanswered(self.node, tried, attempt + 1))
+            asked = tried.pause if isinstance(tried, Answer) else None
+            time.sleep(pause_after(attempt) if asked is None else min(asked, LONGEST_PAUSE))
+        raise AssertionError
+
+    def _renewed(self, sent: Credentials | None) -> bool:
+        """Take up the cookie that a node wrote since, when it was started again."""
+        with self._renewing:
+            if sent is self._credentials:
+                now = sent.renewed() if sent else None
+                if now is None:
+                    return False
+                self._client.auth = _auth(now)
+                self._credentials = now
+            return True  # or another thread has
+
+    def _once(self, url: str, body: bytes | None) -> Answer | str:
+        """Send a request; text says why there was no answer."""
+        import httpx2
+
+        kind = {"content-type": "application/json"} if body is not None else {}
+        verb = "GET" if body is None else "POST"
+        try:
+            with self._client.stream(verb, url, content=body, headers=kind) as response:
+                return Answer(
+                    response.status_code,
+                    self._read(response),
+                    _seconds(response.headers.get("retry-after", "")),
+                    response.headers.get("location", ""),
+                )
+        except httpx2.TimeoutException:
+            return f"silent for {self._timeout:g} s"
+        except httpx2.TransportError as error:
+            return str(error) or type(error).__name__
+        except (httpx2.HTTPError, httpx2.InvalidURL, httpx2.StreamError) as error:
+            raise SourceUnreachable(f"{self.node}: {type(error).__name__}") from None
+
+    def _read(self, response: httpx2.Response) -> bytes:
+        parts, size, end = [], 0, time.monotonic() + 10 * self._timeout
+        for part in response.iter_raw():
+            size += len(part)
+            if size > self._largest:
+                raise self._too_large()
+            if time.monotonic() > end:
+                raise NotAnswering(f"{self.node}: an answer took {10 * self._timeout:g} s")
+            parts.append(part)
+        return self._unpack(b"".join(parts), response.headers.get("content-encoding", "identity"))
+
+    def _unpack(self, body: bytes, encoding: str) -> bytes:
+        """Unpack by ourselves: a small answer must not become one above the limit."""
+        if encoding == "identity":
+            return body
+        if encoding != "gzip":
+            raise SourceUnreachable(f"{self.node}: an unknown packing: {shorten(encoding)}")
+        unpacker = zlib.decompressobj(wbits=31)
+        try:
+            plain = unpacker.decompress(body, self._largest + 1)
+        except zlib.error as error:
+            raise SourceUnreachable(f"{self.node}: a damaged gzip answer: {error}") from None
+        if len(plain) > self._largest:
+            raise self._too_large()
+        if not unpacker.eof:
+            raise SourceUnreachable(f"{self.node}: a gzip answer that is cut short")
+        return plain
+
+    def _too_large(self) -> AnswerTooLarge:
+        return AnswerTooLarge(f"{self.node}: an answer above the limit of {self._largest} bytes")
+
+    def _success(self, reply: Answer) -> bytes:
+        if reply.status == 200:
+            return reply.body
+        raise self.refusal(reply)
+
+    def refusal(self, reply: Answer) -> SourceUnreachable:
+        """Turn a status that is no success into the error that says so."""
+        if reply.status in (401, 403):
+            advice = f"set {COOKIE}, or {USER} and {PASSWORD}; see the node's rpcallowip"
+            return AccessRefused(self.node, reply.status, "", advice=advice)
+        if 300 <= reply.status < 400:
+            to = _host_of(reply.moved_to) or "another path"
+            return StatusError(
+                self.node, reply.status, "", advice=f"sent on to {to}, not followed: give that URL"
+            )
+        return StatusError(self.node, reply.status, start_of(reply.body))
+
+
+def _checked_url(url: str) -> SplitResult:
+    try:
+        parts = urlsplit(url)
+        _ = parts.port
+    except ValueError:
+        raise UsageError(
+            "the node's URL is malformed: it reads like http://127.0.0.1:8332"
+        ) from None
+    if parts.username is not None or parts.password is not None:
+        raise UsageError(
+            f"{parts.scheme}://***@{parts.hostname}: no user or password in a node's URL: "
+            f"set {USER} and {PASSWORD}, or {COOKIE}"
+        )
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise UsageError(
+            f"a node's URL begins with http:// or https:// and a host, not {parts.scheme[:12]!r}"
+        )
+    if any(ord(letter) <= 32 or ord(letter) == 127 for letter in url):
+        raise UsageError(f"the URL of node {parts.hostname!r} holds a space or control character")
+    return parts
+
+
+def _hide_keys(parts: SplitResult) -> None:
+    """Keep what may be a key of a paid service out of messages: in the path, in the query."""
+    keys = [part for part in parts.path.split("/") if len(part) >= SHORTEST_KEY]
+    keys += [value for _, value in parse_qsl(parts.query) if len(value) > 3]
+    keep_secret(parts.query, *keys)
+
+
+def shown_url(url: str) -> str:
+    """Write a node's URL without what may be secret in it: user and password, path and query.
+
+    >>> shown_url("https://me:hunter2@example.org/v3/0123456789")
+    'https://***@example.org/***'
+    """
+    scheme, there, rest = url.partition("://")
+    rest, _, fragment = rest.partition("#")
+    rest, _, query = rest.partition("?")
+    host, _, path = rest.partition("/")
+    _, at, host = host.rpartition("@")
+    hidden = "/***" if path or query or fragment else ""
+    return f"{scheme}{there}{'***@' if at else ''}{host}{hidden}"
+
+
+def _auth(credentials: Credentials) -> httpx2.Auth:
+    import httpx2
+
+    kind: Callable[[str, str], httpx2.Auth] = (
+        httpx2.DigestAuth if credentials.digest else httpx2.BasicAuth
+    )
+    return kind(credentials.user, credentials.password)
+
+
+def _client(parts: SplitResult, credentials: Credentials | None, timeout: float) -> httpx2.Client:
+    try:
+        import httpx2
+    except ImportError:
+        raise UsageError("nodes need httpx2: pip install 'coinhaze[nodes]'") from None
+    # They log whole URLs, keys of paid services with them, and headers, which may echo a password.
+    for name in ("httpx2", "httpcore2"):
+        logging.getLogger(name).setLevel(logging.WARNING)
+    return httpx2.Client(
+        auth=_auth(credentials) if credentials else None,
+        timeout=timeout,
+        follow_redirects=False,
+        headers={"accept-encoding": "gzip"},
+        trust_env=not _is_loopback(parts.hostname or ""),  # no proxy to this very machine
+    )
+
+
+def _host_of(url: str) -> str | None:
+    try:
+        return urlsplit(url).hostname
+    except ValueError:
+        return None
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _is_busy(reply: Answer) -> bool:
+    return reply.status in BUSY or (reply.status >= 400 and QUEUE_FULL in reply.body[:400].lower())
+
+
+def _unanswered(node: str, tried: Answer | str, tries: int) -> str:
+    times = f"{tries} {'try' if tries == 1 else 'tries'}"
+    if isinstance(tried, str):
+        return f"{node}: no answer in {times}: {tried} (is the node running there?)"
+    seen = f"status {tried.status}, {shorten(start_of(tried.body))}"
+    return f"{node}: too busy in {times}: {seen} (wait, or ask it for less)"
+
+
+def pause_after(attempt: int) -> float:
+    """Wait twice as long each time, give or take half, so that many askers spread out."""
+    return float(min(0.25 * 2.0**attempt, LONGEST_PAUSE) * random.uniform(0.5, 1.5))
+
+
+def _seconds(text: str) -> float | None:
+    return float(text) if text.isascii() and text.isdigit() and len(text) < 9 else None
+
+
+def start_of(body: bytes) -> str:
+    """Give the beginning of an answer as text, for errors."""
+    text = without_secrets(body[:4096].decode("utf-8", "replace"))  # before it is cut
+    return text[:200].strip()

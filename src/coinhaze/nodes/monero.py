@@ -1,0 +1,246 @@
+"""A Monero node (monerod), over JSON-RPC and its plain JSON calls.
+
+Inputs are rings: a transaction names the coins it may spend by their global numbers, each less the
+one before. Amounts are left out, of coinbases too: a ledger with rings hides them all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from threading import Lock
+from typing import TypeVar
+
+import msgspec
+
+from coinhaze.errors import LedgerError, NotAnswering, SourceUnreachable, UsageError, shorten
+from coinhaze.ledger.batches import Batch, Rows, gather
+from coinhaze.ledger.checks import whole_number
+from coinhaze.nodes.best_chain import BlockMissing, ChainChanged, check_follows
+from coinhaze.nodes.monero_answers import (
+    HIGHEST,
+    Answer,
+    Block,
+    Coin,
+    HeaderAnswer,
+    Info,
+    Number,
+    Out,
+    Outs,
+    Spending,
+    Transactions,
+    block_row,
+    decode,
+    hash_of,
+    read_spending,
+)
+from coinhaze.nodes.rpc import JsonRpc, refused
+
+NO_SUCH_BLOCK = -2
+# What a restricted node answers at once.
+TRANSACTIONS_AT_ONCE, COINS_AT_ONCE = 100, 5_000
+BLOCKS_AT_ONCE = 50
+REMEMBERED = 2_000_000  # coins; a ring member among them needs no question
+T = TypeVar("T")
+
+
+class UntrustedNode(SourceUnreachable):
+    """A node that passes on what a stranger's node told it."""
+
+
+class _Reply(msgspec.Struct):
+    result: msgspec.Raw = msgspec.Raw()
+    error: msgspec.Raw = msgspec.Raw()
+
+
+class MoneroNode:
+    """A node of Monero. `lag` is how far its tip stays behind the latest block."""
+
+    def __init__(self, rpc: JsonRpc, *, lag: int = 60, at_once: int = 3) -> None:
+        self.rpc = rpc
+        self.lag = lag
+        self.at_once = at_once
+        self._known: dict[Number, Coin] = {}
+        self._read = 0
+        self._reading = Lock()
+
+    def tip(self) -> tuple[int, str]:
+        """Give the height and hash of the last block that will stay."""
+        info = self._ask("get_info", Info, "the latest block")
+        count = whole_number(info.height, "the latest block", field="height", most=HIGHEST + 1)
+        height = max(0, count - 1 - self.lag)
+        return height, str(self._header_row(height)["hash"])
+
+    def common_ancestor(self, headers: Mapping[int, str]) -> int | None:
+        """Walk back from the highest of known blocks to the last one still on the chain."""
+        for height in sorted(headers, reverse=True):
+            try:
+                row = self._header_row(height)
+            except BlockMissing:
+                continue
+            if row["hash"] == headers[height].lower():
+                return height
+        return None
+
+    def _header_row(self, height: int) -> dict[str, object]:
+        where = f"block {height}"
+        answer = self._ask("get_block_header_by_height", HeaderAnswer, where, height=height)
+        return block_row(answer.block_header, height)
+
+    def batches(self, first: int, last: int, *, before: str = "") -> Iterator[Batch]:
+        """Read blocks, both ends included; the first follows the block `before`."""
+        if not (0 <= first <= HIGHEST and 0 <= last <= HIGHEST):
+            raise UsageError(f"blocks are counted from 0 to {HIGHEST}, not {first} to {last}")
+        self._known.clear()  # a reorganisation since would have numbered coins anew
+        self._read = 0
+        with ThreadPoolExecutor(self.at_once, thread_name_prefix="coinhaze-node") as pool:
+            for start in range(first, last + 1, BLOCKS_AT_ONCE):
+                heights = range(start, min(start + BLOCKS_AT_ONCE, last + 1))
+                blocks = list(pool.map(self._block, heights))
+                tables = [Rows(n) for n in ("blocks", "transactions", "outputs", "rings")]
+                before = self._add(blocks, heights, before, tables)
+                self._check_still_there(heights[-1], before)
+                given = gather(tables)
+                yield Batch(
+                    given,
+                    lambda table, row, given=given: (  # type: ignore[misc]
+                        f"block {given[table]['height'][row].as_py()}"
+                    ),
+                    self._read,
+                )
+
+    def _add(
+        self, blocks: Sequence[Block], heights: range, before: str, tables: Sequence[Rows]
+    ) -> str:
+        """Add blocks to the tables; give the hash of the last."""
+        rows = [block_row(b.block_header, h) for b, h in zip(blocks, heights, strict=True)]
+        named = [
+            (row, hash_of(txid, f"block {height}"), position)
+            for height, row, block in zip(heights, rows, blocks, strict=True)
+            for position, txid in enumerate([block.block_header.miner_tx_hash, *block.tx_hashes])
+        ]
+        spendings = self._spendings([txid for _, txid, _ in named])
+        for row, txid, position in named:
+            _check_place(spendings[txid], row, position)
+        wanted = {n for s in spendings.values() for ring in s.rings for n in ring}
+        coins = self._coins(wanted)
+        table, transactions, outputs, rings = tables
+        for row in rows:
+            check_follows(row["previous"], before, f"block {row['height']}")
+            before = str(row["hash"])
+            table.add(**row)
+        for row, txid, position in named:
+            spending = spendings[txid]
+            made = {"height": spending.height, "txid": txid}
+            transactions.add(
+                **made, coinbase=spending.coinbase, position=position, time=row["time"]
+            )
+            for vout in range(len(spending.made)):
+                outputs.add(**made, vout=vout, spendable=True)
+            for vin, ring in enumerate(spending.rings):
+                for number in ring:
+                    member = coins[number]
+                    rings.add(**made, vin=vin, member_txid=member.txid, member_vout=member.vout)
+        return before
+
+    def _check_still_there(self, height: int, name: str) -> None:
+        """Refuse a batch whose coins may have been numbered by another branch than its blocks'."""
+        now = self._header_row(height)["hash"]
+        if now != name:
+            raise ChainChanged(f"block {height}", "changed while it was read", value=now)
+
+    def _block(self, height: int) -> Block:
+        return self._ask("get_block", Block, f"block {height}", height=height)
+
+    def _spendings(self, txids: Sequence[str]) -> dict[str, Spending]:
+        """Ask for transactions and remember the numbers of the coins they made."""
+        found: dict[str, Spending] = {}
+        for some in _stretches(list(dict.fromkeys(txids)), TRANSACTIONS_AT_ONCE):
+            wanted = {"txs_hashes": some, "decode_as_json": True, "prune": True}
+            answer = self._post("/get_transactions", wanted, Transactions, "transactions")
+            if answer.missed_tx:
+                raise ChainChanged(
+                    "transactions", "the node no longer has", value=answer.missed_tx[0]
+                )
+            for entry in answer.txs:
+                spending = read_spending(entry)
+                found[spending.txid] = spending
+            missing = [txid for txid in some if txid not in found]
+            if missing:
+                raise LedgerError("transactions", "the node left out", value=missing[0])
+        for spending in found.values():
+            for vout, number in enumerate(spending.made):
+                self._known[number] = Coin(spending.txid, vout)
+        return found
+
+    def _coins(self, numbers: Iterable[Number]) -> dict[Number, Coin]:
+        """Tell which coins the numbers stand for."""
+        numbers = set(numbers)
+        unknown = sorted(numbers - self._known.keys())
+        makers: dict[Number, Out] = {}
+        for some in _stretches(unknown, COINS_AT_ONCE):
+            wanted = {
+                "outputs": [{"amount": n.amount, "index": n.place} for n in some],
+                "get_txid": True,
+            }
+            outs = self._post("/get_outs", wanted, Outs, "ring members").outs
+            if len(outs) != len(some):
+                raise LedgerError(
+                    "ring members", f"the node told of {len(outs)} coins, not {len(some)}"
+                )
+            makers.update(zip(some, outs, strict=True))
+        spendings = self._spendings([hash_of(o.txid, "ring members") for o in makers.values()])
+        for number, out in makers.items():
+            spending = spendings[out.txid.lower()]
+            if number not in spending.made or spending.height != out.height:
+                raise ChainChanged(
+                    f"transaction {spending.txid}", "did not make the ring member", value=number
+                )
+        coins = {number: self._known[number] for number in numbers}
+        while len(self._known) > REMEMBERED:
+            del self._known[next(iter(self._known))]
+        return coins
+
+    def _ask(self, method: str, kind: type[T], where: str, **params: object) -> T:
+        body = {"jsonrpc": "2.0", "id": "0", "method": method, "params": params}
+        raw = self.rpc.post("/json_rpc", body)
+        reply = decode(raw, _Reply, where)
+        if bytes(reply.error) not in (b"", b"null"):
+            error = refused(self.rpc.node, method, bytes(reply.error))
+            if error.code == NO_SUCH_BLOCK:
+                raise BlockMissing(f"{error} (is the node in step?)")
+            raise error
+        return self._checked(bytes(reply.result), kind, where)
+
+    def _post(self, path: str, body: object, kind: type[T], where: str) -> T:
+        return self._checked(self.rpc.post(path, body), kind, where)
+
+    def _checked(self, raw: bytes, kind: type[T], where: str) -> T:
+        """Decode an answer, refusing one that failed or that another node gave."""
+        with self._reading:
+            self._read += len(raw)
+        said = decode(raw, Answer, where)
+        if said.untrusted:
+            raise UntrustedNode(
+                f"{self.rpc.node}: the node passes on a bootstrap node's answers, which may be"
+                " false: wait until it is in step, or start it without --bootstrap-daemon-address"
+            )
+        if said.status != "OK":
+            fault = NotAnswering if said.status == "BUSY" else SourceUnreachable
+            raise fault(f"{self.rpc.node}: {where}: the node says {shorten(said.status)}")
+        return decode(raw, kind, where)
+
+
+def _check_place(spending: Spending, row: dict[str, object], position: int) -> None:
+    where = f"block {row['height']}, transaction {spending.txid}"
+    if spending.height != row["height"]:
+        raise ChainChanged(where, "is in another block by now", value=spending.height)
+    if spending.coinbase != (position == 0):
+        raise LedgerError(
+            where, "a coinbase is the first transaction, and no other", value=position
+        )
+
+
+def _stretches(values: list[T], size: int) -> Iterator[list[T]]:
+    for start in range(0, len(values), size):
+        yield values[start : start + size]

@@ -1,0 +1,132 @@
+"""JSON-RPC to a node, usually on loopback: http://127.0.0.1:8332.
+
+Answers come back as the bytes the node wrote: money in them is exact only if the caller decodes
+them with that in mind (msgspec, `Decimal`).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from itertools import count
+
+import msgspec
+
+from coinhaze.errors import NotAnswering, SourceUnreachable, shorten, without_secrets
+from coinhaze.nodes.http import Answer, Connection, pause_after, start_of
+
+# Of Bitcoin's family, and of monerod.
+WARMING_UP, CORE_BUSY = -28, -9
+
+Call = tuple[str, Sequence[object] | Mapping[str, object]]
+
+_numbers = count(1)  # of calls, so that no answer is taken for another's
+
+
+class RpcError(SourceUnreachable):
+    """A node's own refusal of a call: `code` and `message` as it gave them."""
+
+    def __init__(self, node: str, method: str, code: int, message: str) -> None:
+        message = without_secrets(message)
+        super().__init__(f"{node}: {method} refused: {shorten(message, 300)} (code {code})")
+        self.method = method
+        self.code = code
+        self.message = message
+
+
+class WarmingUp(RpcError, NotAnswering):
+    """A node that is starting: it loads or checks its blocks."""
+
+
+class _Result(msgspec.Struct):
+    id: object = None
+    result: msgspec.Raw = msgspec.Raw()
+    error: msgspec.Raw = msgspec.Raw()
+
+
+_result = msgspec.json.Decoder(_Result)
+_results = msgspec.json.Decoder(list[_Result])
+
+
+class JsonRpc(Connection):
+    """A node. `call` and `batch` go to its URL itself, `get` and `post` to paths of its host."""
+
+    def call(self, method: str, /, *params: object, **named: object) -> bytes:
+        """Give the raw JSON of a method's result; parameters by place, or by name for monerod."""
+        assert not (params and named)
+        return self._send([(method, named or params)], listed=False)[0]
+
+    def batch(self, calls: Sequence[Call]) -> list[bytes]:
+        """Give the results of several calls made in one request, in their order.
+
+        The first call refused is raised.
+        """
+        return self._send(calls, listed=True) if calls else []
+
+    def _send(self, calls: Sequence[Call], *, listed: bool) -> list[bytes]:
+        ids = [next(_numbers) for _ in calls]
+        requests = [
+            {"jsonrpc": "2.0", "id": i, "method": method, "params": params}
+            for i, (method, params) in zip(ids, calls, strict=True)
+        ]
+        body = msgspec.json.encode(requests if listed else requests[0])
+        for attempt in count():
+            reply = self.send(body)
+            try:
+                return self._results(reply, ids, [method for method, _ in calls])
+            except WarmingUp:
+                if attempt >= self.retries:
+                    raise
+                time.sleep(pause_after(attempt))
+        raise AssertionError
+
+    def _results(self, reply: Answer, ids: list[int], methods: list[str]) -> list[bytes]:
+        if reply.status in (401, 403) or 300 <= reply.status < 400:
+            raise self.refusal(reply)
+        found = {a.id: a for a in self._answers(reply) if isinstance(a.id, int)}
+        results = []
+        for i, method in zip(ids, methods, strict=True):
+            if i not in found:
+                raise SourceUnreachable(f"{self.node}: no answer to {method} among those it gave")
+            answer = found[i]
+            self._raise_refusal(answer, method)
+            results.append(bytes(answer.result))
+        return results
+
+    def _answers(self, reply: Answer) -> list[_Result]:
+        """Decode one answer or a list; refuse what is none, by its status if that is no success."""
+        try:
+            if reply.body.lstrip()[:1] == b"[":
+                return _results.decode(reply.body)
+            answer = _result.decode(reply.body)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            if reply.status != 200:
+                raise self.refusal(reply) from None
+            raise SourceUnreachable(
+                f"{self.node}: answers, but not in JSON-RPC: {shorten(start_of(reply.body))}"
+            ) from None
+        if answer.id is None:  # the whole request was refused
+            self._raise_refusal(answer, "request")
+            raise self.refusal(reply)
+        return [answer]
+
+    def _raise_refusal(self, answer: _Result, method: str) -> None:
+        if bytes(answer.error) not in (b"", b"null"):
+            raise refused(self.node, method, bytes(answer.error))
+        if not bytes(answer.result):
+            raise SourceUnreachable(f"{self.node}: neither result nor error for {method}")
+
+
+class _Fault(msgspec.Struct):
+    code: int = 0
+    message: str = ""
+
+
+def refused(node: str, method: str, error: bytes) -> RpcError:
+    """Read what a node says of a call it refused."""
+    try:
+        fault = msgspec.json.decode(error, type=_Fault)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return RpcError(node, method, 0, start_of(error))  # some servers put bare text there
+    kind = WarmingUp if fault.code in (WARMING_UP, CORE_BUSY) else RpcError
+    return kind(node, method, fault.code, fault.message)

@@ -1,0 +1,120 @@
+"""Graph + policy + knowledge -> absorbing chain."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+
+from coinhaze.errors import InputError, UsageError, first_few
+from coinhaze.graph import TransactionGraph
+from coinhaze.ledger.links import Links
+from coinhaze.observer import policies
+from coinhaze.observer.chain import NO_COLUMN, AbsorbingChain, Outcomes, Walk
+from coinhaze.observer.knowledge import SourceSet, listed_outcomes, pool_history, source_set
+from coinhaze.observer.links import with_links
+from coinhaze.observer.outcomes import SourceNames
+
+
+def absorbing_chain(
+    graph: TransactionGraph,
+    *,
+    policy: policies.Policy | None = None,
+    listed: Iterable[str] | None = None,
+    links: Links | None = None,
+    history: Mapping[str, Sequence[int]] | None = None,
+) -> AbsorbingChain:
+    """Say what an observer believes.
+
+    `policy` is proportional (default), uniform (default where amounts are hidden), poison, or a
+    matrix or a function from the graph to one (see `policies.custom`). `listed` are the nodes,
+    addresses or accounts asked about; `links` give payments a distribution over the nodes they
+    are known to come from, or a `Link` that also says how sure that is; `history` gives a pool the
+    values that entered it before the window.
+
+    >>> import coinhaze
+    >>> ledger = coinhaze.AccountLedger.from_transfers([("a", "c", 1), ("b", "c", 3)])
+    >>> chain = absorbing_chain(coinhaze.transaction_graph(ledger))
+    >>> chain.Q.toarray()[chain.graph.names.node("c")]
+    array([0.25, 0.75, 0.  ])
+    """
+    if policy is None:
+        policy = "proportional" if graph.amounts is not None else "uniform"
+    if listed is not None and not isinstance(listed, str):
+        listed = list(listed)
+    sources = None if listed is None else source_set(graph, listed)
+    if sources is not None and not sources.labels:
+        raise InputError(
+            "none of the listed names is in the ledger: " + ", ".join(sources.unknown[:5])
+        )
+    if listed is not None and history:
+        raise UsageError(
+            "history changes bits over all sources: give a list or a history, not both"
+        )
+    walk, clean = _walk(graph, policy, sources, links)
+    if links:
+        walk = with_links(graph, walk, links)
+    notes = graph.notes
+    column, outcomes, elsewhere = _own_outcomes(graph, walk)
+    if sources is not None:
+        walk, column, outcomes = listed_outcomes(walk, sources, elsewhere=clean is None)
+        elsewhere = len(sources.labels) if clean is None else NO_COLUMN
+        if sources.unknown:
+            shown = first_few(sources.unknown, 5)
+            notes += (f"list: {len(sources.unknown)} names not in the ledger: {shown}",)
+    priors, remarks = pool_history(graph, column, history or {})
+    name = policy if isinstance(policy, str) else "custom"
+    return AbsorbingChain(
+        graph=graph,
+        walk=walk,
+        column=column,
+        outcomes=outcomes,
+        elsewhere=elsewhere,
+        listed=sources is not None,
+        names_listed=frozenset(listed or ()),
+        clean=clean,
+        history=priors,
+        conserves=name == "proportional" and sources is None and not links,
+        settings=graph.settings
+        | {
+            "policy": name,
+            "listed": None if sources is None else len(sources.labels),
+            "links": len(links) if links else None,
+            "history": sorted(history) if history else None,
+        },
+        notes=notes + remarks,
+    )
+
+
+def _walk(
+    graph: TransactionGraph,
+    policy: policies.Policy,
+    sources: SourceSet | None,
+    links: Links | None,
+) -> tuple[Walk, np.typing.NDArray[np.bool_] | None]:
+    if not isinstance(policy, str):
+        return policies.custom(graph, policy), None
+    if policy == "proportional":
+        return policies.proportional(graph), None
+    if policy == "uniform":
+        return policies.uniform(graph), None
+    if policy == "poison":
+        if sources is None:
+            raise UsageError("policy=poison needs a list: name the tainted nodes with `listed`")
+        if links:
+            raise UsageError("links have no meaning under policy=poison, which ignores amounts")
+        return policies.poison(graph, sources.nodes)
+    if policy in ("fifo", "lifo"):
+        raise UsageError(
+            f"policy={policy} is no walk: take coinhaze.parcels(graph, order={policy!r})"
+        )
+    raise UsageError(f"unknown policy {policy!r}: proportional, uniform, poison or your own")
+
+
+def _own_outcomes(
+    graph: TransactionGraph, walk: Walk
+) -> tuple[np.typing.NDArray[np.int64], Outcomes, int]:
+    nodes = np.flatnonzero(walk.own > 0)
+    column = np.full(len(graph), NO_COLUMN)
+    column[nodes] = np.arange(len(nodes))
+    return column, SourceNames(graph.names, nodes), NO_COLUMN

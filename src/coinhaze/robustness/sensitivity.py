@@ -1,0 +1,178 @@
+"""How much each choice an analyst makes moves the table: one choice changed at a time."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from coinhaze.errors import AccuracyError, ResourceError, UsageError
+from coinhaze.ledger import AccountLedger, CoinLedger, Ledger
+from coinhaze.ledger.tail import last_part
+from coinhaze.measures import Scores
+from coinhaze.measures.summary import Summary
+from coinhaze.solve import score_or_reached
+from coinhaze.solve.lots.lots import ORDERS
+from coinhaze.solve.progress import Progress, silent
+
+WINDOWS = (0.5, 0.25, 0.1)
+DUST = (0.01, 0.1, 0.5)  # of sinks, the smallest so many are left out
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One thing done otherwise: settings, a shorter window, or coins left out of the table."""
+
+    group: str
+    name: str
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    window: float = 1.0
+    dust: float = 0.0
+
+
+@dataclass(frozen=True)
+class Varied:
+    """What the table's row becomes under a choice; why not, where there is no row."""
+
+    choice: Choice
+    summary: Summary | None
+    refused: str = ""
+
+
+@dataclass(frozen=True)
+class Sensitivity:
+    """The row of the table as it is, and as each choice makes it."""
+
+    base: Summary
+    settings: Mapping[str, Any]
+    varied: tuple[Varied, ...]
+
+    def moved(self, one: Varied, figure: str = "bits_mean") -> float:
+        """Say by how much a choice moves a figure of the table."""
+        if one.summary is None:
+            return float("nan")
+        return float(getattr(one.summary, figure) - getattr(self.base, figure))
+
+    def to_arrow(self) -> pa.Table:
+        """Give a row a choice, the table as it is first."""
+        rows = [{"choice": "as it is", "what": ""} | _figures(self.base)]
+        for one in self.varied:
+            row = {"choice": one.choice.group, "what": one.choice.name}
+            if one.summary is not None:
+                row |= _figures(one.summary) | {"bits_mean_moved": self.moved(one)}
+            rows.append(row | ({"refused": one.refused} if one.refused else {}))
+        columns = list(dict.fromkeys(key for row in [*rows, {"refused": ""}] for key in row))
+        return pa.table({name: [row.get(name) for row in rows] for name in columns})
+
+
+def sensitivity(
+    ledger: Ledger,
+    *,
+    choices: Sequence[Choice] | None = None,
+    progress: Progress = silent,
+    seconds: float | None = None,
+    **settings: Any,
+) -> Sensitivity:
+    """Score a ledger as it is and under every choice, one changed at a time.
+
+    `settings` are those of `score` for the table as it is. `seconds` bounds each solve; one that
+    is not done by then is stopped, and the answer says so.
+
+    >>> ledger = AccountLedger.from_transfers([("a", "c", 1), ("b", "c", 3), ("c", "d", 2)])
+    >>> found = sensitivity(ledger)
+    >>> {one.choice.name: round(found.moved(one), 2) for one in found.varied}["uniform"]
+    0.19
+    """
+    base = score_or_reached(ledger, **settings)
+    asked = choices_for(ledger, base.chain.settings) if choices is None else list(choices)
+    varied = []
+    for number, choice in enumerate(asked, 1):
+        varied.append(_varied(ledger, base, choice, dict(settings), seconds))
+        progress(number / len(asked))
+    return Sensitivity(base.summary(), settings, tuple(varied))
+
+
+def choices_for(ledger: Ledger, settings: Mapping[str, Any]) -> list[Choice]:
+    """Give the choices that mean something for a ledger, but for what is chosen already."""
+    all_ = [
+        *(Choice("window", f"last {share:.0%}", window=share) for share in WINDOWS),
+        *_views(ledger),
+        *_openings(ledger, settings),
+        Choice("policy", "uniform", {"policy": "uniform"}),
+        *(Choice("policy", p, {"policy": p}) for p in ORDERS if settings.get("view") != "address"),
+        *(Choice("dust", f"{share:.0%} smallest left out", dust=share) for share in DUST),
+        Choice("method", "series, published rule", {"method": "published"}),
+        Choice("method", "the paper's conventions", {"preset": "paper"}),
+        Choice("method", "preview", {"accuracy": "preview"}),
+    ]
+    if isinstance(ledger, CoinLedger) and ledger.has_rings:
+        all_ = [c for c in all_ if c.group in ("window", "method") and "preset" not in c.settings]
+    elif isinstance(ledger, CoinLedger) and len(ledger.flow_tx):
+        all_.append(Choice("pools", "merged", {"pools": "merged"}))
+    return [c for c in all_ if not c.settings or not c.settings.items() <= settings.items()]
+
+
+def _views(ledger: Ledger) -> Iterator[Choice]:
+    if isinstance(ledger, AccountLedger):
+        yield Choice("view", "stationary", {"time": "stationary"})
+        yield Choice("view", "temporal", {"time": "temporal"})
+        return
+    yield Choice("view", "coin", {"view": "coin"})
+    yield Choice("view", "address, stationary", {"view": "address", "time": "stationary"})
+    yield Choice("view", "address, temporal", {"view": "address", "time": "temporal"})
+
+
+def _openings(ledger: Ledger, settings: Mapping[str, Any]) -> Iterator[Choice]:
+    """Give what may be said of the money there before; in the coin view each coin is a source."""
+    if isinstance(ledger, CoinLedger) and settings.get("view") == "address":
+        yield Choice("opening", "observed", {"opening": "observed"})
+    if isinstance(ledger, AccountLedger) and bool(ledger.is_zero_address().any()):
+        yield Choice("opening", "one mint", {"mint": "one"})
+
+
+def _varied(
+    ledger: Ledger, base: Scores, choice: Choice, settings: dict[str, Any], seconds: float | None
+) -> Varied:
+    if choice.dust:
+        return Varied(choice, _without_dust(base, choice.dust))
+    settings |= choice.settings
+    if settings.get("view") == "coin":
+        settings.pop("time", None)
+    try:
+        part = last_part(ledger, choice.window)
+        found = score_or_reached(part, progress=_within(seconds), **settings)
+    except (UsageError, ResourceError, AccuracyError) as error:
+        return Varied(choice, None, str(error))
+    return Varied(choice, found.summary())
+
+
+def _within(seconds: float | None) -> Progress:
+    """Stop a solve that is not done in time."""
+    start = time.monotonic()
+
+    def watch(done: float) -> None:
+        if seconds is not None and time.monotonic() - start > seconds:
+            raise ResourceError(f"stopped after {seconds:g} s, {done:.0%} done")
+
+    return watch
+
+
+def _without_dust(scores: Scores, share: float) -> Summary:
+    """Leave the smallest sinks out of the table; in the graph they stay."""
+    closing = scores.chain.graph.closing
+    assert closing is not None
+    worth = closing.take(scores.nodes).floats()
+    return scores.take(worth > np.quantile(worth, share)).summary()
+
+
+def _figures(summary: Summary) -> dict[str, Any]:
+    names = (
+        "nodes", "edges", "scored", "nulls", "bits_mean", "bits_median", "bits_variance",
+        "bits_max", "bits_weighted_mean", "steps_mean", "steps_median", "method",
+    )  # fmt: skip
+    told = summary.as_dict()
+    return {name: told[name] for name in names}

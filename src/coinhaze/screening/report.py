@@ -1,0 +1,316 @@
+"""A screening as a statement to hand over: what was found, by which rule, how sure, what it is not.
+
+The same sections are shown on a terminal and on a page.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow.compute as pc
+
+from coinhaze.amounts import Ints
+from coinhaze.errors import first_few
+from coinhaze.graph.assumed import assumed_words
+from coinhaze.graph.holes import incomplete_notes
+from coinhaze.ledger import CoinLedger
+from coinhaze.measures.intervals import at_least
+from coinhaze.observer.belief import reading_of, reading_words
+from coinhaze.report.sections import LEFT, RIGHT, Section
+from coinhaze.report.tables import way_words
+from coinhaze.screening.routes import Route
+from coinhaze.screening.screen import Screening
+
+MEANS = {
+    "haircut": "money mixes: whatever leaves a balance carries listed money in the share the "
+    "balance held. The amounts are expectations and need not be whole.",
+    "poison": "one listed unit marks a whole balance, and everything paid from it: the most that "
+    "anybody could call listed. Amounts are counted again and again, so they do not add up.",
+    "fifo": "money leaves in the order it came: first in, first out. No unit is counted twice.",
+    "lifo": "money leaves in the opposite order: last in, first out. No unit is counted twice.",
+    "tiho": "listed money goes to the largest outputs of a transaction first. No unit is counted "
+    "twice.",
+}
+IS_NOT = (
+    "It is no proof that the holder of a node did anything, knew anything, or ever met anybody on "
+    "the list: it says where money came from, not who moved it.",
+    "It is no grade and no probability of wrongdoing. A share of 2% means that 2% of the money "
+    "came from the list by that rule.",
+    "No rule is the true one: money of a ledger has no serial number. Where rules differ, the "
+    "difference is how much the answer depends on the rule.",
+    "It knows nothing of what happened outside this ledger and window: other chains, exchanges' "
+    "books, cash.",
+)
+CHANGES = (
+    "another list, or another version of it: compare its SHA-256;",
+    "another rule: the columns show by how much;",
+    "another window: money that was there before it counts as not listed, unless its holder is on "
+    "the list;",
+    "knowing which addresses belong together (--clusters), or another view of the same payments "
+    "(--view, --time).",
+)
+
+ASSUMED = (
+    "Assumed: money taken to have been there before the window, the least that lets the node pay "
+    "what it paid; no payment shows it, and none of it counts as listed unless the node is. Give "
+    "a table of balances with --opening to know it."
+)
+
+MANY_DIGITS = 10**15
+MOST_NAMED = 3  # nodes told of in short
+
+
+@dataclass(frozen=True)
+class ListFile:
+    """The file a list was read from, so that a reader can tell whether theirs is the same."""
+
+    name: str
+    sha256: str
+
+
+def screening_sections(
+    found: Screening, listing: ListFile, made_by: Mapping[str, object], *, most: int = 10
+) -> list[Section]:
+    """Draw up the statement."""
+    return [
+        _short(found),
+        _found(found, most),
+        _rules(found),
+        *([_ways(found)] if found.routes else []),
+        Section("How sure it is", _certainty(found)),
+        Section("What would change it", CHANGES),
+        Section("What it is not", IS_NOT),
+        _made(found, listing, made_by),
+    ]
+
+
+def screening_json(found: Screening, listing: ListFile, made_by: Mapping[str, object]) -> str:
+    """Give the statement as JSON text with keys that stay."""
+    document = {
+        "provenance": provenance_of(found, listing, made_by),
+        **reading_of(found.graph.settings),
+        "policy": list(found.policies),
+        "completeness": found.graph.ledger.completeness.line(),
+        "totals": found.totals(),
+        "nodes": found.to_arrow().to_pylist(),
+        "paths": [route.__dict__ | {"names": list(route.names)} for route in found.routes],
+    }
+    return json.dumps(document, indent=1, allow_nan=False) + "\n"
+
+
+def provenance_of(
+    found: Screening, listing: ListFile, made_by: Mapping[str, object]
+) -> dict[str, object]:
+    """Say what made a screening: software, inputs, list, window, settings, accuracy."""
+    return dict(made_by) | {
+        "list": {
+            "file": listing.name,
+            "sha256": listing.sha256,
+            "names_found": len(found.found),
+            "names_not_found": len(found.missing),
+        },
+        "window": window_of(found),
+        "settings": found.graph.settings,
+        "policies": list(found.policies),
+        "undefined": dict(found.undefined),
+        "haircut_margin": found.half_width(),
+        "completeness": found.graph.ledger.completeness.record(),
+        "notes": list(_notes(found)),
+    }
+
+
+def _notes(found: Screening) -> tuple[str, ...]:
+    return (*found.graph.notes, *incomplete_notes(found.graph, found.taint.nodes))
+
+
+def window_of(found: Screening) -> dict[str, object]:
+    """Give the first and last height and time of the ledger, None where it does not tell."""
+    ledger = found.graph.ledger
+    heights = ledger.heights if isinstance(ledger, CoinLedger) else None
+    columns = {"height": heights, "time": ledger.times}
+    window: dict[str, object] = {}
+    for name, column in columns.items():
+        ends = {"min": None, "max": None} if column is None else pc.min_max(column).as_py()
+        window |= {f"first_{name}": ends["min"], f"last_{name}": ends["max"]}
+    return {k: v if v is None or isinstance(v, int) else str(v) for k, v in window.items()}
+
+
+def _short(found: Screening) -> Section:
+    """Say the least and the most that any rule finds in the largest nodes, and who is missing."""
+    rows = found.order()[:MOST_NAMED]
+    names = found.graph.names.of(found.taint.nodes[rows]).to_pylist()
+    balance = found.taint.balance.take(rows).ints()
+    assumed = found.assumed.take(rows).ints()
+    lines = []
+    for k, row in enumerate(rows.tolist()):
+        shares = [s for s in (found.shares[p][row] for p in found.policies) if not np.isnan(s)]
+        if shares and max(shares) > 0:
+            low, high = f"{min(shares):.2%}", f"{max(shares):.2%}"
+            much = low if low == high else f"{low} to {high}, by rule"
+            part = assumed_words(balance[k], assumed[k], _amount(assumed[k]))
+            lines.append(f"{names[k]}: {much}, of the {_amount(balance[k])} it holds{part}.")
+    lines = lines or ["No money from the list was found."]
+    lines.append(f"All figures: {reading_words(found.graph.settings)}; rules as named.")
+    there = f"{len(found.found):,} of {len(found.found) + len(found.missing):,}"
+    not_found = f"; not found: {first_few(found.missing)}" if found.missing else ""
+    return Section("In short", (*lines, f"Names listed and in the ledger: {there}{not_found}."))
+
+
+def _found(found: Screening, most: int) -> Section:
+    rows = found.order()
+    what = "holding money at the end" if found.every else "asked about"
+    count = int(found.reached().sum())
+    some = f"{len(found):,} node{'' if len(found) == 1 else 's'}"
+    lines = [f"Of {some} {what}, {count:,} hold or held money from the list by some rule."]
+    for reason in dict.fromkeys(found.undefined.values()):
+        names = ", ".join(p for p, why in found.undefined.items() if why == reason)
+        lines.append(f"{names} not told (-): {reason}.")
+    if len(rows) > most:
+        lines.append(f"The {most} largest are shown; write a .csv to see all.")
+    if found.listed[rows[:most]].any():
+        lines.append("* is on the list itself.")
+    lines.append(_in_all(found))
+    columns = [("node", LEFT), ("holds", RIGHT)]
+    if found.assumed.take(rows[:most]).positive().any():
+        columns.append(("of it assumed", RIGHT))
+        lines.append(ASSUMED)
+    columns += [(p, RIGHT) for p in found.asked]
+    lines.append(f"Shares and amounts: {reading_words(found.graph.settings)}.")
+    cells = _rows(found, rows[:most])
+    return Section("What was found", tuple(lines), columns=tuple(columns), rows=tuple(cells))
+
+
+def _in_all(found: Screening) -> str:
+    whole = sum(found.taint.balance.ints())
+    parts = [
+        f"{row['policy']} {_amount(row['screened'])}"
+        + (f" ({row['screened'] / whole:.2%})" if whole else "")
+        for row in found.totals()
+    ]
+    assumed = sum(found.assumed.ints())
+    part = assumed_words(whole, assumed, _amount(assumed))
+    return f"Of the {_amount(whole)} they hold in all{part}, listed: {'; '.join(parts)}."
+
+
+def _rows(found: Screening, rows: Ints) -> list[tuple[str, ...]]:
+    amounts = {policy: found.amounts(policy, rows) for policy in found.policies}
+    names = found.graph.names.of(found.taint.nodes[rows]).to_pylist()
+    balance = found.taint.balance.take(rows).ints()
+    assumed = found.assumed.take(rows).ints()
+    cells = []
+    for k, row in enumerate(rows.tolist()):
+        told = [
+            "-" if p in found.undefined else _cell(found.shares[p][row], amounts[p][k])
+            for p in found.asked
+        ]
+        name = f"{names[k]} *" if found.listed[row] else names[k]
+        held = [_amount(balance[k])] + ([_amount(assumed[k])] if any(assumed) else [])
+        cells.append((name, *held, *told))
+    return cells
+
+
+def _rules(found: Screening) -> Section:
+    total = sum(found.taint.balance.ints())
+    names = (
+        "policy", "listed money", "in these nodes", "in others", "fees", "unspendable",
+        "back to list",
+    )  # fmt: skip
+    keys = ("listed", "screened", "other_sinks", "fees", "unspendable", "relisted")
+    rows = []
+    for row in found.totals():
+        cells = ["-" if row[key] is None else _amount(row[key]) for key in keys]
+        if total:
+            cells[1] += f"\n{row['screened'] / total:.2%}"
+        rows.append((row["policy"], *cells))
+    lines = [f"{policy}: {MEANS[policy]}" for policy in found.policies]
+    whole = [row["policy"] for row in found.totals() if row["listed"] is not None]
+    if whole:
+        lines.append(
+            f"{', '.join(whole)}: listed money is the sum of the columns after it, to the last "
+            "unit. These nodes are all that were screened, shown or not."
+        )
+    if len(whole) < len(found.policies):
+        lines.append("-: haircut and poison follow no single units, so these do not add up.")
+    columns = tuple((name, LEFT if name == "policy" else RIGHT) for name in names)
+    return Section("By which rule", tuple(lines), columns=columns, rows=tuple(rows))
+
+
+def _ways(found: Screening) -> Section:
+    rows = [_way(route) for route in found.routes]
+    lines = [
+        "By haircut, what carried most first: the share is of the node's money, and at least that "
+        "much came this way."
+    ]
+    carried: dict[str, float] = {}
+    for route in found.routes:
+        carried[route.node] = carried.get(route.node, 0.0) + route.share
+    if any(carried[route.node] < route.listed - 5e-5 for route in found.routes):
+        lines.append("Smaller paths carry the rest of what came from the list.")
+    columns = (("node", LEFT), ("path", LEFT), ("share", RIGHT), ("of its listed", RIGHT))
+    return Section("Which way it came", tuple(lines), columns=columns, rows=tuple(rows))
+
+
+def _way(route: Route) -> tuple[str, ...]:
+    part = "-" if not route.listed else f"{min(route.share / route.listed, 1.0):.2%}"
+    return route.node, way_words(route.names), f"{route.share:.2%}", part
+
+
+def _certainty(found: Screening) -> tuple[str, ...]:
+    lines = []
+    if "haircut" in found.policies:
+        margin = found.half_width()
+        off = f"off by more than {at_least(margin)}" if margin else "off at all"
+        lines.append(f"haircut: no share is {off}, 1 being all of it. This is proven.")
+    exact = [policy for policy in found.policies if policy != "haircut"]
+    if exact:
+        lines.append(f"{', '.join(exact)}: exact, in whole units of the smallest coin.")
+    if sum(found.taint.balance.ints()) >= MANY_DIGITS:
+        lines.append("Amounts of more than 15 digits are rounded here; a .csv has every digit.")
+    nulls = int(np.isnan(found.shares[found.policies[0]]).sum())
+    if nulls:
+        lines.append(f"{nulls:,} nodes have no answer: their past never ends, or is not told.")
+    lines.append(
+        "Sure is what the rule gives for this ledger and this list. Whether the list is right, "
+        "nothing here can say."
+    )
+    return tuple(lines)
+
+
+def _made(found: Screening, listing: ListFile, made_by: Mapping[str, object]) -> Section:
+    inputs: Any = made_by.get("inputs", ())
+    window = window_of(found)
+    lines = [
+        f"{made_by.get('software', '')}: {made_by.get('command', '')}",
+        f"list {listing.name}: SHA-256 {listing.sha256}",
+        f"names of the list: {len(found.found):,} in the ledger, {len(found.missing):,} not in it"
+        + (f" ({first_few(found.missing)})" if found.missing else ""),
+        "window: " + "; ".join(_span(window, name) for name in ("height", "time")),
+        *(f"ledger {i['file']}: SHA-256 {i['sha256']}" for i in inputs),
+        "settings: "
+        + ", ".join(f"{k} {v}" for k, v in found.graph.settings.items() if v is not None),
+        found.graph.ledger.completeness.line(),
+        *(f"note: {note}" for note in _notes(found)),
+    ]
+    return Section("How it was made", tuple(lines))
+
+
+def _span(window: Mapping[str, object], name: str) -> str:
+    first, last = window[f"first_{name}"], window[f"last_{name}"]
+    return f"{name}s not told" if first is None else f"{name}s {first} to {last}"
+
+
+def _cell(share: float, amount: float) -> str:
+    return "-" if np.isnan(share) else f"{share:.2%}\n{_amount(amount)}"
+
+
+def _amount(value: float) -> str:
+    """Write an amount; more than 15 digits are rounded, files have them all."""
+    if abs(value) >= MANY_DIGITS:
+        return f"{value:.6g}"
+    if isinstance(value, int):
+        return f"{value:,}"
+    return "-" if np.isnan(value) else f"{value:,.2f}"

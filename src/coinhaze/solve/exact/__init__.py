@@ -1,0 +1,1 @@
+"""Exact scores of any chain: elimination inside cycles, B streamed in tiles."""

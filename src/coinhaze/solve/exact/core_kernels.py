@@ -1,0 +1,191 @@
+"""Hot loops of sparse cores: clusters of heavy moves, their inverses, and Gauss-Seidel sweeps.
+
+Slow twin in the tests: tests/solve/test_core.py, dense inverses.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from coinhaze.solve.exact.factor_kernels import exact_sum
+from coinhaze.solve.exact.stream_kernels import WIDTH
+
+
+@njit(cache=True, nogil=True)
+def heavy_components(indptr, indices, data, threshold):
+    """Number the sets of states that moves of at least `threshold` hold together."""
+    n = len(indptr) - 1
+    parent = np.arange(n)
+    for i in range(n):
+        for e in range(indptr[i], indptr[i + 1]):
+            if data[e] >= threshold:
+                a = i
+                while parent[a] != a:
+                    parent[a] = parent[parent[a]]
+                    a = parent[a]
+                b = indices[e]
+                while parent[b] != b:
+                    parent[b] = parent[parent[b]]
+                    b = parent[b]
+                # The lower number stays the root, whatever the order of the moves.
+                if a < b:
+                    parent[b] = a
+                else:
+                    parent[a] = b
+    for i in range(n):
+        parent[i] = parent[parent[i]]
+    return parent
+
+
+@njit(cache=True, nogil=True)
+def invert(dense, out):
+    """Give (S - A)^-1 for moves A inside a cluster and ways `out` of it, S their sums.
+
+    Elimination as in factor_kernels: the pivot is the sum of the ways out, nothing is subtracted.
+    """
+    c = len(out)
+    a = dense.copy()
+    out = out.copy()
+    right = np.eye(c)
+    for k in range(c):
+        s = exact_sum(np.append(a[k, k + 1 :], out[k]))
+        if s <= 0.0:
+            return right * np.nan
+        for j in range(k + 1):
+            right[k, j] /= s
+        for j in range(k + 1, c):
+            a[k, j] /= s
+        share = out[k] / s
+        for i in range(k + 1, c):
+            w = a[i, k]
+            if w == 0.0:
+                continue
+            out[i] += w * share
+            for j in range(k + 1):
+                right[i, j] += w * right[k, j]
+            for j in range(k + 1, c):
+                if j != i:
+                    a[i, j] += w * a[k, j]
+    for k in range(c - 2, -1, -1):
+        for j in range(k + 1, c):
+            w = a[k, j]
+            if w > 0.0:
+                for t in range(c):
+                    right[k, t] += w * right[j, t]
+    return right
+
+
+@njit(cache=True, nogil=True)
+def solve_clusters(start, members, indptr, indices, data, out, most_growth):
+    """Replace the rows of each cluster by those without moves inside it.
+
+    Gives which clusters were done and their inverses, the new rows of their members, and the new
+    ways out. A cluster whose new rows would hold `most_growth` times the old moves is left alone.
+    """
+    n = len(indptr) - 1
+    local = np.full(n, -1, np.int64)
+    column = np.full(n, -1, np.int64)
+    done = np.zeros(len(start) - 1, np.bool_)
+    inverses = [np.zeros((1, 1)) for _ in range(0)]
+    row = [np.int64(0) for _ in range(0)]
+    to = [np.int64(0) for _ in range(0)]
+    value = [0.0 for _ in range(0)]
+    new_out = out.copy()
+    for q in range(len(start) - 1):
+        group = members[start[q] : start[q + 1]]
+        c = len(group)
+        for k in range(c):
+            local[group[k]] = k
+        outer = [np.int64(0) for _ in range(0)]
+        dense = np.zeros((c, c))
+        leave = out[group]
+        old = 0
+        for k in range(c):
+            for e in range(indptr[group[k]], indptr[group[k] + 1]):
+                old += 1
+                j = indices[e]
+                if local[j] >= 0:
+                    dense[k, local[j]] = data[e]
+                else:
+                    leave[k] += data[e]
+                    if column[j] < 0:
+                        column[j] = len(outer)
+                        outer.append(j)
+        if len(outer) * c <= most_growth * old:
+            inverse = invert(dense, leave)
+            wide = np.zeros((c, len(outer)))
+            for k in range(c):
+                for e in range(indptr[group[k]], indptr[group[k] + 1]):
+                    if local[indices[e]] < 0:
+                        wide[k, column[indices[e]]] = data[e]
+            mixed = np.zeros((c, len(outer)))
+            ends = np.zeros(c)
+            for k in range(c):
+                for t in range(c):
+                    w = inverse[k, t]
+                    if w > 0.0:
+                        ends[k] += w * out[group[t]]
+                        for o in range(len(outer)):
+                            mixed[k, o] += w * wide[t, o]
+            if np.isfinite(ends.sum()):
+                done[q] = True
+                inverses.append(inverse)
+                for k in range(c):
+                    new_out[group[k]] = ends[k]
+                    for o in range(len(outer)):
+                        if mixed[k, o] > 0.0:
+                            row.append(group[k])
+                            to.append(outer[o])
+                            value.append(mixed[k, o])
+        for k in range(c):
+            local[group[k]] = -1
+        for o in range(len(outer)):
+            column[outer[o]] = -1
+    return done, inverses, np.array(row), np.array(to), np.array(value), new_out
+
+
+@njit(cache=True, nogil=True)
+def apply_inverses(start, members, at, inverses, x):
+    """Multiply the rows of each cluster by its inverse."""
+    for q in range(len(start) - 1):
+        c = start[q + 1] - start[q]
+        old = np.empty((c, x.shape[1]), x.dtype)
+        for k in range(c):
+            old[k] = x[members[start[q] + k]]
+        for k in range(c):
+            row = x[members[start[q] + k]]
+            row[:] = 0.0
+            for t in range(c):
+                w = inverses[at[q] + k * c + t]
+                if w > 0.0:
+                    for j in range(x.shape[1]):
+                        row[j] += w * old[t, j]
+
+
+@njit(cache=True, nogil=True)
+def sweep_vector(indptr, indices, data, right, x, forward):
+    """Go over all states once: x_i = right_i + sum of q_ij x_j, each with the newest values."""
+    n = len(right)
+    for k in range(n):
+        i = k if forward else n - 1 - k
+        total = right[i]
+        for e in range(indptr[i], indptr[i + 1]):
+            total += data[e] * x[indices[e]]
+        x[i] = total
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def sweep_tile(indptr, indices, data, right, x, forward):
+    """Go over all states once for a tile of columns."""
+    n = len(right)
+    for k in range(n):
+        i = k if forward else n - 1 - k
+        row = x[i]
+        for c in range(WIDTH):
+            row[c] = right[i, c]
+        for e in range(indptr[i], indptr[i + 1]):
+            v = data[e]
+            other = x[indices[e]]
+            for c in range(WIDTH):
+                row[c] += v * other[c]

@@ -1,0 +1,149 @@
+"""Exact scores by whichever engine needs less work: tiles of columns, or sparse lists."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+
+import numpy as np
+
+from coinhaze.amounts import Floats, Ints
+from coinhaze.errors import UsageError
+from coinhaze.measures import Scores
+from coinhaze.measures.intervals import surprise
+from coinhaze.observer import AbsorbingChain
+from coinhaze.solve.certify import certified, plain_orders
+from coinhaze.solve.exact.fine import Fine, fine, plain_roundings
+from coinhaze.solve.exact.moves import exact_moves
+from coinhaze.solve.exact.rounding import Rounding, foreseen_width
+from coinhaze.solve.exact.stream import stream_sums
+from coinhaze.solve.pool.limits import UNLIMITED, Budget
+from coinhaze.solve.progress import Progress, silent
+from coinhaze.solve.query import Asked
+from coinhaze.solve.structure.lump import Folded, fold
+from coinhaze.solve.sums import Sums
+from coinhaze.solve.truncated.lists import MEMORY, list_sums
+
+LOG = logging.getLogger(__name__)
+EXACT_WIDTH = 1e-9
+# Where rounding alone could make intervals wider than this, more care is taken.
+NARROW = 9e-11
+CARE = (False, True)  # in units; and with long chains that carry along what their sums lose
+# Counting sources may take this many words of bit sets: a minute or so.
+MOST_WORDS = 1e11
+
+
+def width_of(accuracy: object) -> float:
+    """Turn an asked accuracy into the widest interval allowed, in bits."""
+    if accuracy == "exact":
+        return EXACT_WIDTH
+    if not (isinstance(accuracy, int | float) and accuracy > 0):
+        raise UsageError(f"accuracy is exact, preview or a width in bits, not {accuracy!r}")
+    return float(accuracy)
+
+
+def score_exactly(
+    chain: AbsorbingChain,
+    rows: Ints,
+    *,
+    method: str | None = None,
+    width: float = EXACT_WIDTH,
+    renyi: Sequence[float] = (),
+    budget: Budget = UNLIMITED,
+    progress: Progress = silent,
+    folded: Folded | None = None,
+) -> Scores:
+    """Score rows over every column of B; raise if the proven interval is wider than asked.
+
+    Lists or tiles are taken, whichever cost less.
+    """
+    orders = plain_orders(renyi)
+    folded = folded or fold(Asked.of(chain, rows), orders)
+    asked, columns = folded.asked, folded.columns
+    counts, counted = folded.sources(most_words=MOST_WORDS)
+    lists = folded.cost.lists
+    rounding, scaled = rounding_of(folded, counts)
+    expected = foreseen_width(rounding, columns, counts, by_fours=lists is None)
+    if expected > width:
+        LOG.warning(
+            "rounding may leave intervals up to %.1e bits wide, above the requested %.0e",
+            expected,
+            width,
+        )
+    if lists is not None:
+        memory = budget.room(MEMORY)
+        sums, weights = list_sums(
+            asked,
+            columns,
+            orders,
+            blocks=lists.blocks(memory=memory),
+            memory=memory,
+            threads=budget.threads,
+            progress=progress,
+        )
+    else:
+        if scaled is None:
+            sums, weights = stream_sums(asked, columns, orders, budget=budget, progress=progress)
+            add_missing(asked, sums, counts)
+        else:
+            sums, weights = stream_sums(
+                scaled.asked, columns, orders, budget=budget, progress=progress
+            )
+            scaled.restore(sums, orders)
+    return certified(
+        asked,
+        columns,
+        sums,
+        counts,
+        counted=counted,
+        by_fours=lists is None,
+        rounding=rounding,
+        method=method or exact_method(asked),
+        width=width,
+        renyi=renyi,
+        weights=weights if chain.conserves else None,
+    )
+
+
+def foreseen(folded: Folded) -> float:
+    """Bound the widest interval of exact scores before they are solved for."""
+    counts, _ = folded.sources()
+    rounding, _ = rounding_of(folded, counts)
+    by_fours = folded.cost.lists is None
+    return foreseen_width(rounding, folded.columns, counts, by_fours=by_fours)
+
+
+def rounding_of(folded: Folded, counts: Floats) -> tuple[Rounding, Fine | None]:
+    """Bound the rounding of a solve; where tiles would be wide, with rows in units of their own.
+
+    Each way takes more care than the one before: as it is, scaled, and with long chains that
+    carry along what their sums lose.
+    """
+    asked, columns = folded.asked, folded.columns
+    by_fours = folded.cost.lists is None
+    if not (asked.reduced.acyclic and by_fours):
+        return Rounding.of_factor(asked, by_fours=by_fours), None
+    rounding, scaled = Rounding.of_walks(*plain_roundings(asked, columns)), None
+
+    def narrow() -> bool:
+        return foreseen_width(rounding, columns, counts, by_fours=True) <= NARROW
+
+    exact = None if narrow() else exact_moves(asked.chain, asked.reduced)
+    for carry in CARE:
+        if exact is not None and not narrow():
+            scaled = fine(asked, columns, exact, carry=carry)
+            rounding = Rounding.of_walks(scaled.expected, scaled.most)
+    return rounding, scaled
+
+
+def exact_method(asked: Asked) -> str:
+    """Say how exact scores are found."""
+    return "sweep" if asked.reduced.acyclic else "eliminate"
+
+
+def add_missing(asked: Asked, sums: Sums, counts: Floats) -> None:
+    """Count what sweeps over cores left out: at most it is spread over all sources."""
+    if asked.factor.sweeps:
+        missing = asked.factor.missing()[asked.scored]
+        sums.missing[:] = missing
+        sums.above[:] = surprise(missing) + missing * np.log2(counts)

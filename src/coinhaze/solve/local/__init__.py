@@ -1,0 +1,1 @@
+"""One coin: its row of B on as little of its past as the asked width takes."""

@@ -1,0 +1,99 @@
+"""One node's money hop by hop: a walk back, all its ways at once, a hop at a time."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from coinhaze.amounts import Floats, Ints
+from coinhaze.errors import UsageError
+from coinhaze.graph.graph import NO_SNAPSHOT
+from coinhaze.measures.hops import Hop, Hops
+from coinhaze.observer import AbsorbingChain
+from coinhaze.solve.local.hops_kernels import carry
+from coinhaze.solve.structure.moves_of import moves_of
+
+DENSE = 16  # nodes of the whole chain for each that money goes to
+
+
+def hops_of(chain: AbsorbingChain, node: str | int, *, most: int = 6) -> Hops:
+    """Spread a node's money over its past, `most` hops back or until all of it has ended.
+
+    A hop leads from an account to one that paid it, from a coin to its transaction, or from a
+    transaction to a coin it spent. Money that stays in an account makes no hop, though the walk
+    takes a step from each snapshot to the one before.
+
+    >>> import coinhaze
+    >>> ledger = coinhaze.AccountLedger.from_transfers(
+    ...     [("a", "c", 1), ("b", "c", 3), ("c", "d", 4)])
+    >>> chain = coinhaze.absorbing_chain(coinhaze.transaction_graph(ledger, time="temporal"))
+    >>> [(hop.reached, hop.ends) for hop in hops_of(chain, "d").hops]
+    [(1.0, 0.0), (1.0, 0.0), (1.0, 1.0)]
+    """
+    if most < 1:
+        raise UsageError(f"hops are 1 or more, not {most}")
+    start = chain.graph.names.node(node) if isinstance(node, str) else int(node)
+    nodes, share = np.array([start]), np.ones(1)
+    found: list[Hop] = []
+    while True:
+        hop, nodes, share = _hop(chain, nodes, share)
+        if found:
+            found[-1] = _joined(found[-1], hop, chain)
+        found.append(hop)
+        if len(found) > most or not len(nodes):
+            return Hops(chain, start, (*found[:-1], _last(found[-1])), float(share.sum()))
+
+
+def _hop(chain: AbsorbingChain, nodes: Ints, share: Floats) -> tuple[Hop, Ints, Floats]:
+    """Gather what came to some nodes by party; give the nodes it goes on to, and how much."""
+    names = chain.graph.names
+    parties, first, row = np.unique(names.party[nodes], return_index=True, return_inverse=True)
+    passed, mass = _carried(chain, nodes, share)
+    place = np.searchsorted(parties, names.party[passed])
+    ended = _sums(place, mass * chain.walk.own[passed], len(parties))
+    at, before, chance = moves_of(chain, passed)
+    flow = mass[at] * chance
+    leaves = (names.party[before] != names.party[passed[at]]) | (before == passed[at])
+    leaves &= flow > 0  # what is below the range of floats is nowhere
+    at, before, flow = at[leaves], before[leaves], flow[leaves]
+    total = _sums(row, share, len(parties))
+    hop = Hop(parties, nodes[first], total, ended, place[at], before, flow)
+    return hop, *_gathered(before, flow, len(chain))
+
+
+def _gathered(nodes: Ints, flow: Floats, n: int) -> tuple[Ints, Floats]:
+    """Add flow up by node: on a dense array where that is less work than sorting."""
+    if n <= DENSE * len(nodes):
+        total = _sums(nodes, flow, n)
+        found = np.flatnonzero(total)
+        return found, total[found]
+    found, row = np.unique(nodes, return_inverse=True)
+    return found, _sums(row, flow, len(found))
+
+
+def _carried(chain: AbsorbingChain, nodes: Ints, share: Floats) -> tuple[Ints, Floats]:
+    names = chain.graph.names
+    if np.all(names.snapshot[nodes] == NO_SNAPSHOT):
+        return nodes, share
+    mass = np.zeros(len(chain))
+    mass[nodes] = share
+    q = chain.Q
+    passed = carry(q.indptr, q.indices, q.data, names.party, names.snapshot, nodes, mass)
+    return passed, mass[passed]
+
+
+def _joined(hop: Hop, following: Hop, chain: AbsorbingChain) -> Hop:
+    """Turn the nodes a hop moves on to into rows of the next one, each pair of rows once."""
+    to = np.searchsorted(following.parties, chain.graph.names.party[hop.to])
+    pair, row = np.unique(hop.at * len(following.parties) + to, return_inverse=True)
+    flow = _sums(row, hop.flow, len(pair))
+    at, to = np.divmod(pair, len(following.parties))
+    return Hop(hop.parties, hop.nodes, hop.share, hop.ended, at, to, flow)
+
+
+def _last(hop: Hop) -> Hop:
+    nothing = np.zeros(0, dtype=np.int64)
+    return Hop(hop.parties, hop.nodes, hop.share, hop.ended, nothing, nothing, np.zeros(0))
+
+
+def _sums(group: Ints, values: Floats, n: int) -> Floats:
+    return np.bincount(group, values, n).astype(np.float64)

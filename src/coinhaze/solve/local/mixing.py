@@ -1,0 +1,150 @@
+"""Coins put together, without a new ledger: one row that is a mix of rows of B.
+
+A transaction takes its money from its coins by value, so what it pays has the row sum_i w_i B_i.
+Mass w_i starts at coin i and is pushed back to the ends, all of it, touching only the coins' past.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import ClassVar
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from coinhaze.amounts import Floats, Ints
+from coinhaze.errors import InputError, UsageError
+from coinhaze.measures.mixture import ROUNDING, Mixture, mixture_of
+from coinhaze.observer import AbsorbingChain
+from coinhaze.observer.chain import NO_COLUMN
+from coinhaze.solve.certify import CERTIFICATE
+from coinhaze.solve.local.mixing_kernels import push_to_ends
+from coinhaze.solve.local.row import no_answer
+from coinhaze.solve.structure.reduce_kernels import is_in_order
+
+
+def mix(
+    chain: AbsorbingChain,
+    coins: Sequence[str | int],
+    weights: Sequence[int] | Sequence[float] | None = None,
+    *,
+    others: Mapping[str, float] | None = None,
+) -> Mixture:
+    """Give what coins put together are made of: bits with an interval, sources, exposure.
+
+    `coins` are nodes by name or number; weights default to what the chain's policy gives them
+    (see `mix_weights`). `others` are the weights of coins the ledger does not know by name: each a
+    source of its own, or, where the chain has a list, the entry of that name or elsewhere. Only
+    for chains whose walks never meet a loop, as the coin view's.
+
+    >>> import coinhaze
+    >>> ledger = coinhaze.CoinLedger.from_transactions([
+    ...     {"txid": "a", "outputs": [{"value": 1}]}, {"txid": "b", "outputs": [{"value": 3}]},
+    ... ])
+    >>> chain = coinhaze.absorbing_chain(coinhaze.transaction_graph(ledger))
+    >>> mix(chain, ["a:0", "b:0"]).sources().to_pylist()[0]
+    {'source': 'tx:b', 'probability': 0.75}
+    """
+    names = chain.graph.names
+    nodes = np.array([names.node(c) if isinstance(c, str) else int(c) for c in coins], np.int64)
+    given = mix_weights(chain, nodes) if weights is None else list(weights)
+    shares, extra = _shares(given, others or {}, len(nodes))
+    _check(chain, nodes)
+    # A coin that poison never reached says nothing; with none reached there is no answer.
+    if chain.clean is not None and np.all(chain.clean[nodes[shares > 0]]):
+        none = np.zeros(0, dtype=np.int64)
+        return Mixture(chain, none, np.zeros(0), {}, math.nan, 0.0)
+    return _mixed(chain, nodes[shares > 0], shares[shares > 0], extra)
+
+
+def mix_weights(chain: AbsorbingChain, nodes: Ints) -> list[int]:
+    """Weigh unspent coins as the policy would weigh the inputs of a transaction that spends them.
+
+    Proportional: by value. Uniform: each alike. Poison: tainted ones alike, clean ones not at all.
+    """
+    policy = chain.settings.get("policy")
+    if policy == "proportional" and chain.graph.closing is not None:
+        return chain.graph.closing.take(nodes).ints()
+    if policy == "uniform":
+        return [1] * len(nodes)
+    if policy == "poison" and chain.clean is not None:
+        tainted = ~chain.clean[nodes]
+        return [int(t) for t in (tainted if tainted.any() else ~tainted)]
+    raise UsageError("a policy of your own does not say how coins mix: give their weights")
+
+
+def _mixed(
+    chain: AbsorbingChain, nodes: Ints, shares: Floats, extra: Mapping[str, float]
+) -> Mixture:
+    """Push all mass to its ends."""
+    n, q = len(chain), chain.Q
+    ended = np.zeros(len(chain.outcomes))
+    queue = (np.zeros(-(-n // 64**k), dtype=np.uint64) for k in (1, 2, 3))
+    steps, units = push_to_ends(
+        q.indptr, q.indices, q.data, chain.walk.own, chain.column,
+        nodes, shares, np.zeros(n), ended, *queue,
+    )  # fmt: skip
+    outside = math.fsum(extra.values())
+    if chain.listed:
+        _end_listed(chain, ended, extra)
+        extra = {}
+    outcomes = np.flatnonzero(ended > 0)
+    if not abs(1 - ended[outcomes].sum() - sum(extra.values())) <= CERTIFICATE:
+        raise no_answer(chain, int(nodes[0]))
+    return mixture_of(
+        chain,
+        outcomes,
+        ended[outcomes],
+        others=extra,
+        steps=float(steps) + outside,
+        error=1.01 * (units + 4) * ROUNDING,
+    )
+
+
+def _end_listed(chain: AbsorbingChain, ended: Floats, extra: Mapping[str, float]) -> None:
+    """Count coins the ledger does not know as what a chain with a list has for them."""
+    if extra and chain.elsewhere == NO_COLUMN:
+        raise UsageError("coins the ledger does not know have no taint to weigh under poison")
+    columns = {name: k for k, name in enumerate(listed_names(chain))} if extra else {}
+    for name, share in extra.items():
+        ended[columns.get(name, chain.elsewhere)] += share
+
+
+def _shares(
+    given: Sequence[int] | Sequence[float], others: Mapping[str, float], count: int
+) -> tuple[Floats, dict[str, float]]:
+    """Make weights add up to 1; whole numbers exactly, before they are divided."""
+    weights = [*given, *others.values()]
+    if len(given) != count or not weights:
+        raise UsageError(f"{len(given)} weights for {count} coins: one each, and one coin or more")
+    if not all(0 <= w < math.inf for w in weights) or not sum(weights) > 0:
+        raise InputError(f"weights of coins are not below 0, and not all 0: {weights[:5]}")
+    total = sum(weights)
+    shares = np.array([w / total for w in given])
+    return shares, {name: w / total for name, w in others.items() if w > 0}
+
+
+class _Checked:
+    """Chains known to be in order."""
+
+    ready: ClassVar[WeakKeyDictionary[AbsorbingChain, bool]] = WeakKeyDictionary()
+
+
+def _check(chain: AbsorbingChain, nodes: Ints) -> None:
+    if len(nodes) and not 0 <= nodes.min() <= nodes.max() < len(chain):
+        raise InputError(f"no node {nodes.max()}: the graph has {len(chain)}")
+    if len(np.unique(nodes)) < len(nodes):
+        raise InputError("a coin is named twice, and can be spent but once")
+    if chain not in _Checked.ready:
+        _Checked.ready[chain] = bool(is_in_order(chain.Q.indptr, chain.Q.indices))
+    if not _Checked.ready[chain]:
+        raise UsageError("coins are mixed in the coin view, where money never runs in a circle")
+
+
+def listed_names(chain: AbsorbingChain) -> list[str]:
+    """Give the entries of a chain's list that its ledger knows; none where it has no list."""
+    if not chain.listed:
+        return []
+    labels: list[str] = chain.outcomes.to_pylist()
+    return labels if chain.elsewhere == NO_COLUMN else labels[: chain.elsewhere]

@@ -1,0 +1,193 @@
+"""One node's past as a small chain of its own: all of it, or what carries nearly all its money.
+
+What lies outside is never guessed at: every share is a lower bound, and `missing` says how much
+was not followed to its end. A past that is `whole` misses nothing but roundings.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from threading import Lock
+from typing import ClassVar, NamedTuple
+from weakref import WeakKeyDictionary
+
+import numpy as np
+import numpy.typing as npt
+
+from coinhaze.amounts import Bools, Floats, Ints
+from coinhaze.observer import AbsorbingChain
+from coinhaze.observer.chain import NO_COLUMN
+from coinhaze.solve.local.past_kernels import NO_SLOT, ancestors, arrive, nearest, visit
+from coinhaze.solve.local.trace_kernels import trace_back
+from coinhaze.solve.structure.moves_of import moves_of
+from coinhaze.solve.structure.reduce_kernels import is_in_order
+
+# Moves of a past that is taken whole; of a longer one only the largest flows are followed: as in
+# trace.py, to a thousandth after a few moves, and to what was reached after most.
+WHOLE = 30_000
+FINEST, ENOUGH, FEW_MOVES, MOST_TRACED = 1e-12, 1e-3, 20_000, 100_000
+# With loops, sweeps go on until so little is left, or so many moves were made.
+LEAST, MOST_MOVES = 1e-14, 30_000_000
+
+
+class _Ready(NamedTuple):
+    """What is found out once for a chain: whether it is in order, and room to mark nodes in."""
+
+    ordered: bool
+    slot: npt.NDArray[np.int32]
+    lock: Lock
+
+
+@dataclass(frozen=True, eq=False)
+class Past:
+    """Nodes a walk back from one node comes to, in order of number, and their moves.
+
+    >>> import coinhaze
+    >>> ledger = coinhaze.AccountLedger.from_transfers([("a", "c", 1), ("b", "c", 3)])
+    >>> chain = coinhaze.absorbing_chain(coinhaze.transaction_graph(ledger))
+    >>> past_of(chain, 2).shares().tolist()
+    [0.25, 0.75]
+    """
+
+    chain: AbsorbingChain
+    node: int
+    nodes: Ints
+    first: Ints  # the moves of each node begin here ...
+    before: Ints  # ... and lead to these nodes of the chain ...
+    to: Ints  # ... by their place in `nodes`, -1 where they are not followed ...
+    chance: Floats  # ... with this probability
+    whole: bool
+    ordered: bool
+
+    _ready: ClassVar[WeakKeyDictionary[AbsorbingChain, _Ready]] = WeakKeyDictionary()
+
+    def __len__(self) -> int:
+        return len(self.nodes)
+
+    @property
+    def start(self) -> int:
+        """The place of the node itself."""
+        return int(np.searchsorted(self.nodes, self.node))
+
+    @cached_property
+    def own(self) -> Floats:
+        """Of each node the chance to end there."""
+        ends = self.chain.column[self.nodes] != NO_COLUMN
+        return np.where(ends, self.chain.walk.own[self.nodes], 0.0)
+
+    @cached_property
+    def column(self) -> Ints:
+        """Of each node the outcome it ends as, -1 if it does not."""
+        return np.where(self.own > 0, self.chain.column[self.nodes], NO_COLUMN)
+
+    @cached_property
+    def _walked(self) -> tuple[Floats, float]:
+        visits, left = visit(
+            self.first, self.to, self.chance, self.start, self.ordered, LEAST, self._sweeps
+        )
+        return visits, float(left)
+
+    @property
+    def visits(self) -> Floats:
+        """How often a walk comes by each node, at least."""
+        return self._walked[0]
+
+    @property
+    def missing(self) -> float:
+        """How much of the money was not followed to its end."""
+        at = np.repeat(np.arange(len(self)), np.diff(self.first))
+        outside = self.to < 0
+        out = self.visits[at[outside]] * self.chance[outside]
+        return min(float(out.sum()) + self._walked[1], 1.0)
+
+    @property
+    def steps(self) -> float:
+        """Expected steps of a walk, the one into its end among them; a lower bound unless whole."""
+        return float(self.visits.sum())
+
+    def outcomes(self) -> tuple[Ints, Floats]:
+        """Give the outcomes a walk can end in and their probabilities, largest first."""
+        ends = np.flatnonzero(self.column != NO_COLUMN)
+        found, place = np.unique(self.column[ends], return_inverse=True)
+        share = np.bincount(place, self.visits[ends] * self.own[ends], len(found))
+        order = np.argsort(-share, kind="stable")
+        return found[order], share[order].astype(np.float64)
+
+    def shares(self) -> Floats:
+        """Give the probability to end at each node that can be an end."""
+        ends = self.column != NO_COLUMN
+        found: Floats = (self.visits * self.own)[ends]
+        return found
+
+    def arriving(self, outcomes: Ints) -> Floats:
+        """Give for each node the chances that a walk from it ends in each of some outcomes."""
+        value = np.zeros((len(self), len(outcomes)))
+        for k, outcome in enumerate(outcomes.tolist()):
+            at = np.flatnonzero(self.column == outcome)
+            value[at, k] = self.own[at]
+        return self._arrive(value, np.zeros(len(self), dtype=np.bool_))
+
+    def passing(self, listed: Bools) -> Floats:
+        """Give for each node the chances to pass a listed one, and to end before any: two columns.
+
+        `listed` is about the chain's nodes. What is missing to 1 is not known.
+        """
+        here = listed[self.nodes]
+        value = np.stack([here.astype(np.float64), np.where(here, 0.0, self.own)], axis=1)
+        return self._arrive(value, here)
+
+    def nearest_end(self, ends: Bools | None = None) -> int | None:
+        """Count the steps to the nearest end, or node that is told, the one into it among them.
+
+        None where there is no end, and where one outside of what was followed may be nearer.
+        """
+        there = self.own > 0 if ends is None else ends[self.nodes]
+        moves = int(nearest(self.first, self.to, there, self.start))
+        return None if moves < 0 else moves + 1
+
+    def _arrive(self, value: Floats, fixed: Bools) -> Floats:
+        arrive(self.first, self.to, self.chance, value, fixed, self.ordered, LEAST, self._sweeps)
+        return value
+
+    @property
+    def _sweeps(self) -> int:
+        return max(10, MOST_MOVES // (len(self.chance) + len(self)))
+
+    @classmethod
+    def _prepared(cls, chain: AbsorbingChain) -> _Ready:
+        ready = cls._ready.get(chain)
+        if ready is None:
+            ordered = bool(is_in_order(chain.Q.indptr, chain.Q.indices))
+            slot = np.full(len(chain), NO_SLOT, dtype=np.int32)
+            ready = cls._ready.setdefault(chain, _Ready(ordered, slot, Lock()))
+        return ready
+
+
+def past_of(chain: AbsorbingChain, node: int, *, whole: int = WHOLE) -> Past:
+    """Find a node's past: all of it if that takes at most `whole` moves, else its largest flows."""
+    ready = Past._prepared(chain)
+    q = chain.Q
+    with ready.lock:
+        found = ancestors(q.indptr, q.indices, node, whole, ready.slot)
+        is_whole = len(found) > 0
+        if not is_whole:
+            reached, visits, _ = trace_back(
+                q.indptr, q.indices, q.data, node, ready.ordered,
+                FINEST, ENOUGH, FEW_MOVES, MOST_TRACED, ready.slot,
+            )  # fmt: skip
+            found = reached[visits > 0]
+    nodes = np.sort(found)
+    at, before, chance = moves_of(chain, nodes)
+    to = np.minimum(np.searchsorted(nodes, before), len(nodes) - 1)
+    return Past(
+        chain=chain,
+        node=node,
+        nodes=nodes,
+        first=np.searchsorted(at, np.arange(len(nodes) + 1)),
+        before=before,
+        to=np.where(nodes[to] == before, to, -1),
+        chance=chance,
+        whole=is_whole,
+        ordered=ready.ordered,
+    )

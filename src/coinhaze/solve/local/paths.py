@@ -1,0 +1,151 @@
+"""The single paths that carried most of a node's money from listed sources.
+
+A path's share is the product of its moves' probabilities. How much a path can carry at most, from
+any node on, is known beforehand (shortest paths, lengths being -log2 of probabilities), so that
+beginnings of paths are looked at in the order of what they can still become (A*): the first path
+to be finished is the largest, the second the next.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import count, islice
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+import scipy.sparse.csgraph
+
+from coinhaze.amounts import Floats, Ints
+from coinhaze.measures import Origins
+from coinhaze.observer import AbsorbingChain
+from coinhaze.observer.chain import NO_COLUMN
+from coinhaze.solve.structure.moves_of import moves_of
+
+# Beginnings of paths that are looked at before those found so far must do.
+MOST_LOOKS = 50_000
+# Shortest paths need positive lengths: a certain move costs next to nothing.
+SHORTEST = 1e-12
+
+
+@dataclass(frozen=True)
+class Path:
+    """One way money took: nodes from its source on, and the share of the money that took it."""
+
+    nodes: tuple[int, ...]
+    outcome: int
+    share: float
+
+
+# A node, and what comes after it on the way to the start.
+_Beginning = tuple[int, Any]
+# A move: how long the rest of a path is with it, at least; how long it is itself; its probability;
+# where it leads.
+_Move = tuple[float, float, float, int]
+# The length it has at least once finished, a number for ties, its own length and share, whether it
+# is whole.
+_Item = tuple[float, int, float, float, bool, _Beginning]
+
+
+def largest_paths(found: Origins, *, most: int = 3) -> list[Path]:
+    """Find the paths that carried most of a node's money from listed sources, largest first.
+
+    All sources count where the chain has no list. Fewer than `most` are given where there are no
+    more, or where the past is so long that looking for more would take too long.
+
+    >>> import coinhaze
+    >>> ledger = coinhaze.AccountLedger.from_transfers([("a", "c", 1), ("b", "c", 3)])
+    >>> chain = coinhaze.absorbing_chain(coinhaze.transaction_graph(ledger), listed=["a"])
+    >>> [(path.nodes, path.share) for path in largest_paths(coinhaze.origins(chain, "c"))]
+    [((0, 2), 0.25)]
+    """
+    chain = found.chain
+    if not isinstance(chain, AbsorbingChain):
+        return []  # parcels follow no ways
+    past = _Past(chain, found.past)
+    start = int(np.searchsorted(found.past, found.node))
+    paths = []
+    for share, beginning in islice(past.finished(start, most), most):
+        nodes = found.past[_unrolled(beginning)].tolist()
+        whole = share * float(chain.walk.own[nodes[0]])
+        paths.append(Path(tuple(nodes), int(chain.column[nodes[0]]), whole))
+    return paths
+
+
+class _Past:
+    """The moves of a node's past, and how far each node is from the nearest listed end."""
+
+    def __init__(self, chain: AbsorbingChain, nodes: Ints) -> None:
+        at, before, chance = moves_of(chain, nodes)
+        to = np.minimum(np.searchsorted(nodes, before), len(nodes) - 1)
+        # A past that was cut off by its accuracy leads out of what is known.
+        known = (nodes[to] == before) & (chance > 0)
+        self.chance = chance[known]
+        self.length = np.maximum(-np.log2(self.chance), SHORTEST)
+        at, self.to = at[known], to[known]
+        self.first = np.searchsorted(at, np.arange(len(nodes) + 1))
+        column, own = chain.column[nodes], chain.walk.own[nodes]
+        ends = np.flatnonzero((column != NO_COLUMN) & (column != chain.elsewhere) & (own > 0))
+        self.end = np.full(len(nodes), np.inf)
+        self.end[ends] = np.maximum(-np.log2(own[ends]), SHORTEST)
+        self.left = self._left(at, ends)
+        self.best: dict[int, list[_Move]] = {}
+
+    def _left(self, at: Ints, ends: Ints) -> Floats:
+        n = len(self.end)
+        goal = np.full(len(ends), n)
+        backwards = scipy.sparse.csr_array(
+            (
+                np.concatenate([self.length, self.end[ends]]),
+                (np.concatenate([self.to, goal]), np.concatenate([at, ends])),
+            ),
+            shape=(n + 1, n + 1),
+        )
+        left: Floats = scipy.sparse.csgraph.dijkstra(backwards, indices=n)
+        return left[:n]
+
+    def finished(self, start: int, most: int) -> Iterator[tuple[float, _Beginning]]:
+        """Give whole paths back from a node, largest first, and the share of their moves."""
+        if not math.isfinite(self.left[start]):
+            return
+        order = count()
+        begin: _Item = (float(self.left[start]), next(order), 0.0, 1.0, False, (start, None))
+        heap = [begin]
+        for _ in range(MOST_LOOKS):
+            if not heap:
+                return
+            _, _, length, share, done, beginning = heapq.heappop(heap)
+            if done:
+                yield share, beginning
+                continue
+            node = beginning[0]
+            if math.isfinite(self.end[node]):
+                whole = length + float(self.end[node])
+                heapq.heappush(heap, (whole, next(order), whole, share, True, beginning))
+            for least, step, chance, to in self._best(node, most):
+                item = (length + step, share * chance, False, (to, beginning))
+                heapq.heappush(heap, (length + least, next(order), *item))
+
+    def _best(self, node: int, most: int) -> list[_Move]:
+        """Give the moves of a node that can be part of the `most` largest paths through it."""
+        if node in self.best:
+            return self.best[node]
+        moves = slice(self.first[node], self.first[node + 1])
+        to, length = self.to[moves], self.length[moves]
+        total = length + self.left[to]
+        best = np.argsort(total, kind="stable")[:most]
+        best = best[np.isfinite(total[best])]
+        columns = (total, length, self.chance[moves], to)
+        self.best[node] = list(zip(*(c[best].tolist() for c in columns), strict=True))
+        return self.best[node]
+
+
+def _unrolled(beginning: _Beginning | None) -> list[int]:
+    nodes: list[int] = []
+    while beginning is not None:
+        nodes.append(beginning[0])
+        beginning = beginning[1]
+    return nodes

@@ -1,0 +1,260 @@
+"""One row of B to an asked width, on as little of the coin's past as that takes.
+
+Mass 1 starts at the coin. Pushing a node hands its mass on to its predecessors and its own
+outcome, so at any time b = what has ended + sum_j r_j B_j, with r_j the mass that rests at node j.
+That holds exactly whatever was pushed; what rests is bounded. Once for a chain, in time and memory
+that grow with it, every node is bounded and the chain condensed; a question then touches only what
+it needs.
+
+*Bounds of a node* (`bound_nodes`, one pass). phi(x) = -x log2 x.
+- High. The way a walk takes tells where it ends, so U(j) <= H(row j) + sum_k q_jk High(k); and
+  U(j) <= log2 of all the origins that come before j.
+- Token. Call j a token if each node behind it has one road on: then every walk to what is behind j
+  passes j, and the pasts of j's predecessors share nothing. So U(j) = H(row j) + sum_k q_jk U(k)
+  exactly, and mass at j is one outcome with that inner entropy (chain rule): it need not be pushed.
+  A source is the smallest token. A node whose outcome is shared with others is none.
+- Low. Entropy is concave: U(j) >= sum_k q_jk Low(k). Predecessors that are tokens and lead to j
+  alone share nothing with the rest, nor does an own opening: what they are apart adds in full.
+
+*Condensed* (`condense`): only nodes that are no tokens and do more than pass mass on are states.
+
+*The interval.* Let q be what is sure (ended, or at tokens), M its mass and S the sum of phi(q_s) +
+q_s h_s; r what rests elsewhere, of mass m = 1 - M.
+- phi(x + y) <= phi(x) + phi(y), so U <= S + sum_j phi(r_j) + r_j High(j).
+- Entropy is concave, so U >= M H(q/M) + m H(r/m) >= S - phi(M) + sum_j r_j Low(j). Also, S grows
+  least if all that rests falls on the largest piece.
+- Roundings change b by at most d in all, the units in the last place of every partial sum and every
+  pushed row (`push_in_order`). |phi(x) - phi(y)| <= phi(|x - y|) up to 1/2, so U changes by at most
+  d log2 n + phi(d) for n origins (Fannes).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from threading import Lock
+from typing import ClassVar, NamedTuple
+from weakref import WeakKeyDictionary
+
+import numpy as np
+import numpy.typing as npt
+
+from coinhaze.amounts import Floats, Ints
+from coinhaze.errors import AccuracyError, InputError
+from coinhaze.measures.intervals import at_least
+from coinhaze.observer import AbsorbingChain
+from coinhaze.solve.certify import CERTIFICATE
+from coinhaze.solve.exact.factor import ROUNDING
+from coinhaze.solve.local.bounded import Condensed
+from coinhaze.solve.local.row_kernels import BINS, SEEN, clear, push_in_order, push_in_rounds, tally
+
+# Moves after which a chain with loops is given up; without loops every past ends by itself.
+MOST_MOVES = 100_000_000
+ROUNDS = 40
+# Without loops pieces seldom meet again: on made-up weeks of Bitcoin nine tenths of the truths lie
+# above 0.8 of the interval.
+LIKELY = 0.9
+# What may be left of the asked width by what is not pushed in a round.
+KEPT = 0.7
+
+
+@dataclass(frozen=True, eq=False)
+class LocalRow:
+    """What is proven of one node's row."""
+
+    node: int
+    bits: float  # where in the interval the truth is likely to lie
+    bits_low: float
+    bits_high: float
+    steps: float  # NaN where loops leave it open
+    mass: float  # what ended or rests in parts whose entropy is known: the rest is bounded
+    moves: int  # how many moves of the condensed chain were made
+
+    @property
+    def width(self) -> float:
+        """How wide the interval is."""
+        return self.bits_high - self.bits_low
+
+
+def local_row(
+    chain: AbsorbingChain, node: int, *, width: float, moves: int = MOST_MOVES
+) -> LocalRow:
+    """Bound one node's entropy to a width in bits.
+
+    The first question to a chain prepares it, in time and memory that grow with the chain; every
+    further one touches only what it needs. Raises where the walk may never end, and where the
+    width was not reached within so many moves.
+
+    >>> import coinhaze
+    >>> ledger = coinhaze.AccountLedger.from_transfers([("a", "c", 1), ("b", "c", 3)])
+    >>> chain = coinhaze.absorbing_chain(coinhaze.transaction_graph(ledger))
+    >>> round(local_row(chain, chain.graph.names.node("c"), width=0.01).bits, 4)
+    0.8113
+    """
+    solver = LocalSolver.of(chain)
+    if solver.lost(node):
+        raise no_answer(chain, node)
+    return solver.row(node, width=width, moves=moves)
+
+
+def no_answer(chain: AbsorbingChain, node: int) -> InputError:
+    """Say why a node's money has no origins."""
+    name = chain.graph.names.of(np.array([node]))[0].as_py()
+    clean = chain.clean is not None and chain.clean[node]
+    why = "no listed money ever reached it" if clean else "its past never ends"
+    return InputError(f"{name} has no answer: {why}")
+
+
+class _Work(NamedTuple):
+    """Room to work in, all zero between questions."""
+
+    mass: Floats  # at states, then at ends
+    visits: Floats  # mass pushed from each state
+    state: npt.NDArray[np.uint8]
+    touched: npt.NDArray[np.int32]  # where mass has been ...
+    used: Ints  # ... and how many of them
+
+    @classmethod
+    def of(cls, states: int, ends: int) -> _Work:
+        """Make room."""
+        return cls(
+            mass=np.zeros(states + ends),
+            visits=np.zeros(states),
+            state=np.zeros(states + ends, dtype=np.uint8),
+            touched=np.empty(states + ends, dtype=np.int32),
+            used=np.zeros(1, dtype=np.int64),
+        )
+
+    def begin(self, state: int) -> None:
+        """Put mass 1 at a state."""
+        self.mass[state], self.state[state] = 1.0, SEEN
+        self.touched[0], self.used[0] = state, 1
+
+
+class _Reached(NamedTuple):
+    """An interval, the mass that is sure, and how much width lies at what size (`tally`)."""
+
+    low: float
+    high: float
+    sure: float
+    rest: float
+    narrows: Floats
+
+    @property
+    def width(self) -> float:
+        return self.high - self.low
+
+    def threshold(self, width: float) -> float:
+        """Choose what to push next: all but the smallest, which may keep part of the width."""
+        kept = np.cumsum(self.narrows[::-1])[::-1] <= KEPT * width
+        return float(2.0 ** (-int(np.argmax(kept)) / 4)) if kept.any() else 0.0
+
+
+class LocalSolver:
+    """A chain made ready for questions about single nodes, with room to work in."""
+
+    _ready: ClassVar[WeakKeyDictionary[AbsorbingChain, LocalSolver]] = WeakKeyDictionary()
+
+    def __init__(self, chain: AbsorbingChain, condensed: Condensed | None = None) -> None:
+        self.condensed = Condensed.of(chain) if condensed is None else condensed
+        states = len(self.condensed)
+        self._work = _Work.of(states, len(self.condensed.ends))
+        self._queue: tuple[npt.NDArray[np.generic], ...] = (np.empty(states, dtype=np.int32),)
+        if self.condensed.ordered:
+            # A set of bits, a bit for each word of it that is not 0, and so once more.
+            words = (-(-states // 64**k) for k in (1, 2, 3))
+            self._queue = tuple(np.zeros(w, dtype=np.uint64) for w in words)
+        self._lock = Lock()
+
+    @classmethod
+    def of(cls, chain: AbsorbingChain) -> LocalSolver:
+        """Give the solver of a chain, made at the first question and kept as long as the chain."""
+        solver = cls._ready.get(chain)
+        if solver is None:
+            solver = cls._ready[chain] = cls(chain)
+        return solver
+
+    @classmethod
+    def give(cls, chain: AbsorbingChain, condensed: Condensed) -> None:
+        """Let a chain have what was made ready of it before."""
+        cls._ready[chain] = cls(chain, condensed)
+
+    def lost(self, node: int) -> bool:
+        """Tell whether a walk back from a node may never end."""
+        return self.condensed.lost(node)
+
+    def row(self, node: int, *, width: float, moves: int = MOST_MOVES) -> LocalRow:
+        """Answer one question; leave no trace of it."""
+        known, state = self.condensed.known(node), self.condensed.state(node)
+        reached, made = _Reached(*known, 0.0, 1.0, np.zeros(0)), 0
+        if 0 <= state < len(self.condensed) and not reached.width <= width:
+            with self._lock:
+                try:
+                    reached, made = self._narrow(known, state, width, moves)
+                finally:
+                    clear(*self._work)
+        if not reached.width <= width:
+            raise AccuracyError(
+                f"after {made:,} moves the proven interval is {reached.width:.2e} bits wide, above "
+                f"the asked {width:.0e}: ask for accuracy={at_least(reached.width)} or wider"
+            )
+        likely = LIKELY if self.condensed.ordered else 0.5
+        return LocalRow(
+            node=node,
+            bits=reached.low + likely * reached.width,
+            bits_low=reached.low,
+            bits_high=reached.high,
+            steps=float(self.condensed.steps[node]),
+            mass=reached.sure,
+            moves=made,
+        )
+
+    def _narrow(
+        self, known: tuple[float, float], state: int, width: float, most: int
+    ) -> tuple[_Reached, int]:
+        """Push more and more until the interval is as narrow as asked, or nothing rests."""
+        self._work.begin(state)
+        moves, error = 0, 0.0
+        threshold = width / 4
+        for _ in range(ROUNDS):
+            made, added = self._push(threshold, most - moves)
+            moves, error = moves + made, error + added
+            reached = self._interval(known, error)
+            if reached.width <= width or reached.rest == 0 or moves > most:
+                break
+            threshold = min(threshold / 2, reached.threshold(width))
+        return reached, moves
+
+    def _push(self, threshold: float, most: int) -> tuple[int, float]:
+        """Push what may narrow the interval by the threshold."""
+        condensed = self.condensed
+        push = push_in_order if condensed.ordered else push_in_rounds
+        # Of mass at the threshold phi takes the logarithm: it is some 2^-6 of it.
+        extra = 6.0 - math.log2(max(threshold, 1e-300))
+        made, error = push(
+            condensed.start, condensed.to, condensed.share, condensed.size, condensed.gap,
+            extra, threshold, most, *self._work, *self._queue,
+        )  # fmt: skip
+        return int(made), float(error)
+
+    def _interval(self, known: tuple[float, float], error: float) -> _Reached:
+        """Bound the entropy by what was pushed so far, and by what was known beforehand."""
+        condensed, narrows = self.condensed, np.empty(BINS)
+        sure, sure_low, sure_high, largest, rest, below, above, terms = tally(
+            *self._work, condensed.low, condensed.high, condensed.private,
+            condensed.private_low, condensed.private_high, narrows,
+        )  # fmt: skip
+        if not abs(sure + rest - 1) <= CERTIFICATE:
+            raise AccuracyError(f"a row of B sums to {sure + rest!r}: mass was lost")
+        total = 1.01 * error * ROUNDING
+        slack = total * condensed.most_bits + _phi(total)
+        slack += 2 * (terms + 128) * ROUNDING * (sure_high + above + 2)
+        apart = below - _phi(min(sure, 1.0))
+        on_largest = _phi(min(largest + rest, 1.0)) - _phi(min(largest, 1.0))
+        low = max(known[0], sure_low + max(apart, on_largest) - slack)
+        high = min(known[1], sure_high + above + slack)
+        return _Reached(min(low, high), high, sure, rest, narrows)
+
+
+def _phi(p: float) -> float:
+    return -p * math.log2(p) if p > 0 else 0.0

@@ -1,0 +1,1 @@
+"""Ordered policies: money moves as lots, each from one source."""

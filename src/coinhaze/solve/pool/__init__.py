@@ -1,0 +1,1 @@
+"""What a solve may use: threads, memory, time."""

@@ -1,0 +1,114 @@
+"""What a solve may use: threads, memory, time."""
+
+from __future__ import annotations
+
+import os
+import resource
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from coinhaze.amounts import Bools, Floats
+from coinhaze.errors import ResourceError, UsageError
+from coinhaze.ledger.frozen import release_unused
+from coinhaze.solve.exact.stream_kernels import WIDTH
+
+# Workspaces of all threads together stay below this where no limit is given.
+MEMORY = 2 << 30
+_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
+
+
+@dataclass(frozen=True)
+class Budget:
+    """Limits the user gives; None is no limit beyond what is usual."""
+
+    threads: int | None = None
+    memory: int | None = None  # bytes, of the whole process
+    seconds: float | None = None
+
+    def room(self, usual: int = MEMORY) -> int:
+        """Say how many bytes new arrays may take; refuse if none are left."""
+        if self.memory is None:
+            return usual
+        release_unused()
+        left = self.memory - memory_now()
+        if left <= 0:
+            raise ResourceError(
+                f"ledger, graph and chain take {in_words(memory_now())} already, above the "
+                f"{in_words(self.memory)} allowed: allow more memory, or take a shorter window"
+            )
+        return left
+
+    def fits(self, size: int, what: str) -> None:
+        """Refuse arrays that would pass the limit."""
+        if self.memory is not None and size > self.room():
+            raise ResourceError(
+                f"{what} would take {in_words(size)} beside the {in_words(memory_now())} in use, "
+                f"above the {in_words(self.memory)} allowed: allow more memory"
+            )
+
+    def tiles(
+        self, states: int, tiles: int, *, kind: type[np.floating] = np.float64
+    ) -> list[tuple[Floats, Bools]]:
+        """Make a workspace for each thread: a tile of every state, and which of them are live."""
+        size = np.dtype(kind).itemsize * WIDTH * max(states, 1)
+        self.fits(size, "a tile of columns")
+        count = workers_for(tiles, self.threads, bytes_each=size, room=self.room())
+        return [
+            (np.zeros((states, WIDTH), dtype=kind), np.zeros(states, dtype=np.bool_))
+            for _ in range(count)
+        ]
+
+
+UNLIMITED = Budget()
+
+
+def workers_for(tasks: int, threads: int | None, *, bytes_each: int = 0, room: int = MEMORY) -> int:
+    """Say how many threads to use: as asked, or the cores this process may use."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    fits = room // bytes_each if bytes_each else tasks
+    return max(1, min(threads or cores or 1, tasks, fits))
+
+
+def memory_now() -> int:
+    """Give the bytes this process holds in memory; at most, where the system does not say."""
+    statm = Path("/proc/self/statm")
+    if statm.exists():
+        return int(statm.read_text().split()[1]) * resource.getpagesize()
+    return memory_peak()
+
+
+def memory_peak() -> int:
+    """Give the most bytes this process ever held."""
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024
+
+
+def bytes_of(text: str | int) -> int:
+    """Read an amount of memory.
+
+    >>> bytes_of("4GB"), bytes_of("512M"), bytes_of(1000)
+    (4294967296, 536870912, 1000)
+    """
+    if isinstance(text, int):
+        return text
+    plain = text.strip().upper().removesuffix("IB").removesuffix("B")
+    unit = plain[-1:] if plain[-1:] in _UNITS and not plain[-1:].isdigit() else ""
+    try:
+        size = float(plain.removesuffix(unit)) * _UNITS[unit]
+    except ValueError:
+        size = -1.0
+    if not 0 < size < float("inf"):
+        raise UsageError(f"memory is a size such as 4GB or 512MB, not {text!r}")
+    return int(size)
+
+
+def in_words(size: float) -> str:
+    """Say a size so that people can read it."""
+    for unit in ("bytes", "kB", "MB"):
+        if size < 1024:
+            return f"{size:.0f} {unit}"
+        size /= 1024
+    return f"{size:.1f} GB"

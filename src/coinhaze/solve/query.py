@@ -1,0 +1,85 @@
+"""What a solve is asked: rows of a chain, and the states of its reduced form that answer them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from coinhaze.amounts import Bools, Floats, Ints
+from coinhaze.errors import AccuracyError
+from coinhaze.ledger.frozen import narrow
+from coinhaze.observer import AbsorbingChain
+from coinhaze.solve.exact.factor import EXACT_MISSING, Factor, factorise
+from coinhaze.solve.structure.moves import Moves
+from coinhaze.solve.structure.reduce import NO_STATE, Reduced, kept_excess, reduce_chain
+
+
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """Rows, the reduced chain that answers them, and the states scored."""
+
+    chain: AbsorbingChain
+    rows: Ints
+    reduced: Reduced
+    answered: Bools  # which rows have an answer
+    scored: Ints  # the states that hold those answers ...
+    row_of: Ints  # ... and which of them each answered row has
+    missing: float = EXACT_MISSING  # what sweeps over cores may leave out of a row
+
+    @classmethod
+    def of(
+        cls,
+        chain: AbsorbingChain,
+        rows: Ints,
+        *,
+        merge: bool = True,
+        missing: float = EXACT_MISSING,
+    ) -> Asked:
+        """Reduce the chain to what the rows need."""
+        return cls.by(chain, rows, reduce_chain(chain, rows, merge=merge), missing=missing)
+
+    @classmethod
+    def by(cls, chain: AbsorbingChain, rows: Ints, reduced: Reduced, *, missing: float) -> Asked:
+        """Find the states of a reduced chain that answer the rows."""
+        state = reduced.state[rows]
+        answered = state != NO_STATE
+        is_scored = np.zeros(len(reduced), dtype=np.bool_)
+        is_scored[state[answered]] = True
+        row_of = narrow((np.cumsum(is_scored) - 1)[state[answered]])
+        return cls(chain, rows, reduced, answered, np.flatnonzero(is_scored), row_of, missing)
+
+    @cached_property
+    def factor(self) -> Factor:
+        """The factors to solve with."""
+        return factorise(self.reduced, missing=self.missing)
+
+    @cached_property
+    def moves(self) -> Moves:
+        """The chain as moves without cycles."""
+        if self.reduced.acyclic:
+            return Moves.straight(self.reduced)
+        return Moves.unrolled(self.reduced, self.factor)
+
+    def spread(self, values: Floats | Ints, missing: float = np.nan) -> Floats:
+        """Spread values of scored states over the asked rows, null where there is no answer."""
+        result = np.full(len(self.rows), missing)
+        result[self.answered] = values[self.row_of]
+        return result
+
+    def steps(self) -> Floats:
+        """Give the expected steps of every asked row."""
+        by_state = self.factor.solve(self.reduced.cost)[self.scored]
+        if not np.all(np.isfinite(by_state)):
+            raise AccuracyError("walks are longer than a float can count: no score is given")
+        return self.spread(by_state) + self.reduced.extra_steps
+
+    @cached_property
+    def excess(self) -> Floats:
+        """Give x of x^T B = b for every state; all zero where the law does not apply."""
+        total = np.zeros(len(self.reduced))
+        if self.chain.conserves:
+            x, kept = kept_excess(self.chain, self.reduced.kept), self.reduced.kept
+            np.add.at(total, self.reduced.state[kept], x[kept])
+        return total

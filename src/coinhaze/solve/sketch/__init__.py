@@ -1,0 +1,1 @@
+"""The entropy sketch: any chain at linear cost, bits with a standard error."""

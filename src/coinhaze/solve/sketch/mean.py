@@ -1,0 +1,92 @@
+"""Scores whose mean can be trusted, by the least work: exact, proven on average, or by draws.
+
+Tables are about means over many rows. Where exact scores are soon had they are taken; else, on a
+chain without cycles, intervals as wide on average as the mean may err; else as many draws as it
+takes. Which of them does not depend on how busy the machine is: work is counted, not timed.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from coinhaze.amounts import Ints
+from coinhaze.errors import AccuracyError, ResourceError
+from coinhaze.measures import Scores
+from coinhaze.observer import AbsorbingChain
+from coinhaze.solve.exact.engines import score_exactly
+from coinhaze.solve.pool.limits import UNLIMITED, Budget
+from coinhaze.solve.progress import Progress, silent
+from coinhaze.solve.query import Asked
+from coinhaze.solve.sketch.sketch import MISSING, sketch
+from coinhaze.solve.structure.lump import Folded, fold
+from coinhaze.solve.truncated.topological import may_drop
+from coinhaze.solve.truncated.truncate import DROP_NS, Truncation, Widths, truncated
+
+MEAN_ERROR = 0.05
+# Seconds of one core that exact scores, or proven ones, may take.
+SECONDS = 60.0
+
+
+def score_for_mean(
+    chain: AbsorbingChain,
+    rows: Ints,
+    *,
+    mean_error: float = MEAN_ERROR,
+    seconds: float = SECONDS,
+    seed: int = 0,
+    budget: Budget = UNLIMITED,
+    progress: Progress = silent,
+) -> Scores:
+    """Score rows so that their mean is right to `mean_error` bits.
+
+    It is exact, or in a proven interval no wider, or an estimate with that standard error, which
+    is measured over independent draws: the first of these that takes at most `seconds` of one
+    core, draws however long they take.
+
+    >>> import coinhaze
+    >>> ledger = coinhaze.AccountLedger.from_transfers([("a", "c", 1), ("b", "c", 1)])
+    >>> chain = coinhaze.absorbing_chain(coinhaze.transaction_graph(ledger))
+    >>> score_for_mean(chain, np.array([chain.graph.names.node("c")])).bits
+    array([1.])
+    """
+    folded = fold(Asked.of(chain, rows, missing=MISSING), np.zeros(0))
+    settings: dict[str, Any] = {"budget": budget, "progress": progress}
+    if chain.listed or folded.cost.within(seconds):
+        # Cores that are swept were swept for draws only.
+        exact = None if folded.asked.factor.sweeps else folded
+        try:
+            found = score_exactly(chain, rows, width=math.inf, folded=exact, **settings)
+        except AccuracyError:
+            # Absorption too rare for floats; draws do not mind.
+            if chain.listed:
+                raise
+        else:
+            # Walks may be too long for the rounding to be bounded well.
+            if chain.listed or Widths.of(found).mean <= mean_error:
+                return found
+    scores = _soon_proven(folded, mean_error, seconds, budget, progress)
+    if scores is not None:
+        return scores
+    return sketch(chain, rows, mean_error=mean_error, seed=seed, folded=folded, **settings)
+
+
+def _soon_proven(
+    folded: Folded, width: float, seconds: float, budget: Budget, progress: Progress
+) -> Scores | None:
+    """Give intervals of that mean width, if they are had within some seconds of one core."""
+    asked = folded.asked
+    # With a history the score without it is told too, and dropping does not tell that.
+    if asked.chain.history or not asked.reduced.acyclic or not may_drop(asked, width, ()):
+        return None
+    most = seconds / (DROP_NS * 1e-9)
+    try:
+        question = Truncation.of(folded, over="mean")
+        if question.foresee(width, over="mean", most=most, budget=budget) is None:
+            return None
+        return truncated(folded, width=width, over="mean", budget=budget, progress=progress)
+    except (AccuracyError, ResourceError):
+        # Lists do not fit the memory: draws do.
+        return None

@@ -1,0 +1,216 @@
+"""The entropy sketch: any chain at linear cost, bits with a standard error.
+
+Every source gets k independent draws X of the 1-stable law skewed to the left, for which E
+exp(cX) = c^c (Clifford and Cosma, AISTATS 2013). Propagated like amounts they give y = B X, and
+since the draws are independent, E exp(y) = prod p^p = exp(-H). So H is -ln of the mean of exp(y),
+with relative variance 3/k whatever the number of sources: a standard error of 2.50/sqrt(k) bits,
+and a bias of 3/(2k) nats that is taken off. A source that stands for a history q has the sum of
+q_j X_j, which is X - H(q) in distribution.
+
+Draws are a hash of the source's name and a seed, so that any part of the work can be done anywhere.
+Errors are shared by rows with common ancestors, so the mean over rows errs nearly as much as one
+row does: `mean_error` is its standard error, measured over independent tiles of draws. Each tile of
+draws is as good as a seed of its own.
+"""
+
+from __future__ import annotations
+
+import math
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+
+from coinhaze.amounts import Bools, Floats, Ints
+from coinhaze.errors import UsageError
+from coinhaze.graph.graph import Kind
+from coinhaze.ledger.text import text_hashes
+from coinhaze.measures import Scores
+from coinhaze.measures.scores import not_reached
+from coinhaze.observer import AbsorbingChain
+from coinhaze.observer.chain import NO_COLUMN
+from coinhaze.solve.exact.stream_kernels import WIDTH
+from coinhaze.solve.pool.limits import UNLIMITED, Budget
+from coinhaze.solve.progress import Progress, silent
+from coinhaze.solve.query import Asked
+from coinhaze.solve.sketch.kernels import start_draws, sum_draws
+from coinhaze.solve.structure.columns import Columns
+from coinhaze.solve.structure.lump import Folded, fold
+
+DRAWS = 256
+# Where a standard error of the mean is asked for, this many draws come first: it is measured over
+# sixteen tiles at least, and not stopped at by a lucky four.
+FIRST = 1024
+# Standard deviation of the estimate times sqrt(k), in bits: sqrt(3) nats.
+SPREAD = math.sqrt(3) / math.log(2)
+# What sweeps over cores may leave out of a row: far less than the standard error.
+MISSING = 1e-4
+
+
+def sketch(
+    chain: AbsorbingChain,
+    rows: Ints,
+    *,
+    draws: int = DRAWS,
+    seed: int = 0,
+    mean_error: float | None = None,
+    budget: Budget = UNLIMITED,
+    progress: Progress = silent,
+    folded: Folded | None = None,
+) -> Scores:
+    """Estimate bits of rows from `draws` columns; `bits_error` is the standard error.
+
+    With `mean_error` there are at least 1024 draws, and more until the measured standard error of
+    the mean over rows is at most that.
+    """
+    if draws < 1 or draws % WIDTH:
+        raise UsageError(f"draws come in tiles: a multiple of {WIDTH}, not {draws}")
+    if chain.listed:
+        raise UsageError("a list has few outcomes, which are cheap to score exactly")
+    folded = folded or fold(Asked.of(chain, rows, missing=MISSING), np.zeros(0))
+    asked, columns = folded.asked, folded.columns
+    taken = _Taken.none(asked, columns)
+    _take(taken, draws if mean_error is None else max(draws, FIRST), seed, budget, progress)
+    while mean_error is not None and (more := _more(taken, mean_error)) > taken.draws:
+        _take(taken, more, seed, budget, progress)
+    most = math.log2(max(1.0, float(columns.priors.count.sum())))
+    bits = np.clip(taken.nats() / math.log(2), 0.0, most)
+    error = np.where(taken.alone, 0.0, SPREAD / math.sqrt(taken.draws))
+    null = np.where(asked.answered, 0.0, np.nan)
+    scores = Scores(
+        chain=chain,
+        nodes=rows,
+        bits=asked.spread(bits),
+        bits_low=asked.spread(np.where(taken.alone, bits, 0.0)),
+        bits_high=asked.spread(np.where(taken.alone, bits, most)),
+        bits_unmodified=_unmodified(asked, columns, bits) if chain.history else None,
+        bits_error=asked.spread(error),
+        mean_error=taken.mean_error,
+        draw_means=np.array(taken.means),
+        steps=asked.steps(),
+        mass=1.0 + null,
+        sources=np.full(len(rows), np.nan),
+        top=np.full(len(rows), NO_COLUMN),
+        top_probability=np.full(len(rows), np.nan),
+        method=f"sketch (k={taken.draws}, seed {seed})",
+    )
+    if mean_error is not None and (taken.mean_error or 0.0) > mean_error:
+        raise not_reached(
+            scores,
+            f"{taken.draws} draws leave a standard error of {taken.mean_error:.2g} bits of the "
+            f"mean, above the asked {mean_error:g}: ask for a larger one",
+        )
+    return scores
+
+
+def _unmodified(asked: Asked, columns: Columns, bits: Floats) -> Floats:
+    """Take what histories add, sum_s B_is H(q_s), off again: one solve."""
+    reduced = asked.reduced
+    ends = columns.of_state >= 0
+    inner = np.zeros(len(reduced))
+    inner[ends] = reduced.own[ends] * columns.priors.bits[columns.of_state[ends]]
+    added = asked.factor.solve(inner)[asked.scored]
+    return asked.spread(np.maximum(bits - added, 0.0))
+
+
+@dataclass
+class _Taken:
+    """Draws taken so far: the sum of exp(y) for every scored state, tiles added in order.
+
+    `means` are the mean bits of all rows by each tile alone: tiles are independent, so these show
+    how far the mean can be trusted, however much rows have in common.
+    """
+
+    asked: Asked
+    columns: Columns
+    total: Floats
+    alone: Bools  # which scored states have one column only, ...
+    known: Floats  # ... and the nats of those
+    rows_of: Floats  # how many rows each state stands for; burnt money is in no mean
+    draws: int = 0
+    means: list[float] = field(default_factory=list)
+
+    @classmethod
+    def none(cls, asked: Asked, columns: Columns) -> _Taken:
+        alone: Bools = (np.diff(asked.reduced.indptr) == 0)[asked.scored]
+        known = columns.priors.total[columns.of_state[asked.scored]] * math.log(2)
+        held = asked.chain.graph.kinds[asked.rows[asked.answered]] != Kind.burn
+        n = len(asked.scored)
+        rows_of: Floats = np.zeros(n)
+        np.add.at(rows_of, asked.row_of, held)
+        return cls(asked, columns, np.zeros(n), alone, known, rows_of)
+
+    @property
+    def mean_error(self) -> float | None:
+        """The standard error of the mean, measured over tiles."""
+        if len(self.means) < 2:
+            return None
+        return float(np.std(self.means, ddof=1)) / math.sqrt(len(self.means))
+
+    def add(self, part: Floats) -> None:
+        """Add one tile."""
+        self.total += part
+        self.draws += WIDTH
+        if np.any(self.rows_of):
+            nats = np.where(self.alone, self.known, _nats(part, WIDTH))
+            self.means.append(float(np.average(nats, weights=self.rows_of)) / math.log(2))
+
+    def nats(self) -> Floats:
+        """Estimate the entropy of every scored state."""
+        return np.where(self.alone, self.known, _nats(self.total, self.draws))
+
+
+def _more(taken: _Taken, mean_error: float) -> int:
+    """Say how many draws should bring the standard error of the mean down to what is asked.
+
+    The mean of rows spreads no more than one row does, so that is enough beforehand; four times
+    that without success means that the law does not hold, and there are no more.
+    """
+    enough = (SPREAD / mean_error) ** 2
+    if taken.mean_error is None or taken.mean_error <= mean_error or taken.draws > 4 * enough:
+        return taken.draws
+    grown = taken.draws * min((taken.mean_error / mean_error) ** 2, 4.0)
+    return (math.ceil(grown / WIDTH) + 1) * WIDTH
+
+
+def _nats(total: Floats, draws: int) -> Floats:
+    """Turn sums of exp(y) over draws into estimates of entropy, their bias taken off."""
+    nats: Floats = -np.log(total / draws) - 1.5 / draws
+    return nats
+
+
+def _take(taken: _Taken, draws: int, seed: int, budget: Budget, progress: Progress) -> None:
+    """Take more draws, until there are so many."""
+    asked, columns = taken.asked, taken.columns
+    factor = asked.factor
+    source = text_hashes(asked.chain.outcomes.take(pa.array(columns.likeliest)))
+    law = (source, columns.priors.total * math.log(2), seed)
+    own, column = asked.reduced.own[factor.back], columns.of_state[factor.back]
+    # Rare absorption does not fit single precision.
+    single = float(factor.pivot.min(initial=1.0)) > 1e-30
+    kind = np.float32 if single else np.float64
+    rows = (own, column, factor.lower, factor.lower_at, factor.lower_v.astype(kind))
+    scored = factor.place[asked.scored]
+    wanted = np.zeros(len(factor), dtype=np.bool_)
+    wanted[scored] = True
+    needed = factor.needed(wanted)
+    mass = 1.0 - factor.missing()[asked.scored]
+    firsts = range(taken.draws, draws, WIDTH)
+    workspaces = budget.tiles(factor.inner, len(firsts), kind=kind)
+
+    def solve(first: int) -> Floats:
+        x, live = workspaces.pop()
+        start_draws(own, column, *law, first, x, live)
+        factor.solve_tile(x, live, needed)
+        part = np.zeros(len(scored))
+        sum_draws(x, live, *rows, *law, first, scored, mass, part)
+        workspaces.append((x, live))
+        return part
+
+    with ThreadPoolExecutor(len(workspaces)) as pool:
+        # Tiles are handed out a few at a time: their sums wait in memory to be added in order.
+        for k in range(0, len(firsts), 2 * len(workspaces)):
+            for part in pool.map(solve, firsts[k : k + 2 * len(workspaces)]):
+                taken.add(part)
+                progress(taken.draws / draws)

@@ -1,0 +1,1 @@
+"""The shape of a chain: what a solve must visit, lumped where states go together."""

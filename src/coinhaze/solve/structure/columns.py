@@ -1,0 +1,119 @@
+"""The columns of B to solve for: outcomes in the order met, folded where they go together.
+
+If every walk from any asked row to a state passes through another one, its gate, the state is
+visited in a fixed proportion to its gate. So the sources behind one gate reach every asked row in
+fixed proportions: they are one column, with an inner entropy h, and a row's entropy is that of its
+columns plus the sum of p h (chain rule, exact by the strong Markov property). Gates are the
+children of the root in the dominator tree of "asked rows first"; states on cycles are taken for
+asked too, so that one pass against the order of the states finds all gates.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from coinhaze.amounts import Bools, Floats, Ints
+from coinhaze.measures.intervals import surprise
+from coinhaze.observer.chain import NO_COLUMN
+from coinhaze.solve.exact.fine_kernels import fold_visits
+from coinhaze.solve.exact.moves import exact_moves
+from coinhaze.solve.priors import Priors
+from coinhaze.solve.query import Asked
+from coinhaze.solve.structure.columns_kernels import exact_sums, fold_states, number_groups
+from coinhaze.solve.structure.reduce import Reduced
+
+# A source visited less often than this for each visit to its gate stays a column by itself.
+FAINT = 1e-280
+# Where roundings on the way from a gate may add up to more than this, visits are found to 106 bits.
+MOST_ERROR = 200.0
+
+
+@dataclass(frozen=True, eq=False)
+class Columns:
+    """Columns of B, what they stand for, and which one each state's absorber counts as."""
+
+    of_state: Ints
+    likeliest: Ints  # for each column the outcome that holds most of it
+    priors: Priors
+    elsewhere: int
+    inner_error: float  # bound on the relative error of shares inside a column, times 2^53
+
+    def __len__(self) -> int:
+        return len(self.likeliest)
+
+
+def columns_of(asked: Asked, orders: Floats, *, fold: bool = True) -> Columns:
+    """Number the columns in the order a sweep meets them; fold them unless told not to."""
+    chain, reduced = asked.chain, asked.reduced
+    outcome = reduced.column
+    source = outcome != NO_COLUMN
+    n = len(reduced)
+    gate, visits, error = np.arange(n), np.ones(n), np.zeros(n)
+    if fold and not chain.listed:
+        begun = cycling(reduced)
+        begun[asked.scored] = True
+        gate, visits, error = fold_states(
+            reduced.indptr, reduced.indices, reduced.data, reduced.entry_error, begun, FAINT
+        )
+        if error.max(initial=0.0) > MOST_ERROR:
+            exact = exact_moves(chain, reduced)
+            if exact is not None:
+                moves = reduced.indptr, reduced.indices, exact.value, exact.low
+                visits = fold_visits(*moves, begun, gate)
+                # Pairs err by nothing; moves of leaves that are none are made at most once.
+                error = np.full(n, float(exact.error.max(initial=0.0)) + 2.0)
+        # A source that stands for many origins stays a column by itself.
+        if chain.history:
+            many = np.isin(outcome, list(chain.history))
+            gate = np.where(many, n + np.arange(n), gate)
+    weight = np.where(source, visits * reduced.own, 0.0)
+    # With a list several states share an outcome; without one, states of one gate share a column.
+    group = outcome if chain.listed else gate
+    # States are numbered in the order of the sweep, so that is the order groups are met in.
+    of_state, width = number_groups(group, source, max(2 * n, len(chain.outcomes)))
+    column = of_state[source]
+    if chain.listed:
+        outcomes = np.empty(width, dtype=np.int64)
+        outcomes[column] = outcome[source]
+        elsewhere = outcomes.tolist().index(chain.elsewhere) if chain.elsewhere in outcomes else -1
+        priors = Priors.of(chain, orders).take(outcomes)
+        return Columns(of_state, outcomes, priors, elsewhere, 0.0)
+    likeliest, priors = _inner(column, weight[source], outcome[source], width, orders)
+    priors = priors.expanded(chain, orders, likeliest)
+    return Columns(of_state, likeliest, priors, NO_COLUMN, float(error.max(initial=0.0)))
+
+
+def cycling(reduced: Reduced) -> Bools:
+    """Tell which states can come back to themselves."""
+    sizes = np.diff(reduced.block_start)
+    found: Bools = np.repeat(sizes > 1, sizes)
+    rows = np.repeat(np.arange(len(reduced)), np.diff(reduced.indptr))
+    found[rows[rows == reduced.indices]] = True
+    return found
+
+
+def _inner(
+    column: Ints, weight: Floats, outcome: Ints, width: int, orders: Floats
+) -> tuple[Ints, Priors]:
+    """Give each column's likeliest outcome and its inner distribution's figures."""
+
+    def total_of(values: Floats) -> Floats:
+        total: Floats = exact_sums(column, values, width)
+        return total
+
+    share = weight / total_of(weight)[column]
+    top = np.zeros(width)
+    np.maximum.at(top, column, share)
+    likeliest = np.full(width, NO_COLUMN)
+    # Of equal shares the first met stays: written last to first.
+    best = np.flatnonzero(share >= top[column])[::-1]
+    likeliest[column[best]] = outcome[best]
+    return likeliest, Priors(
+        bits=np.zeros(width),
+        inner=total_of(surprise(share)),
+        top=top,
+        powers=np.array([total_of(share**o) for o in orders]).reshape(len(orders), width),
+        count=np.bincount(column, minlength=width).astype(np.float64),
+    )

@@ -1,0 +1,73 @@
+"""Hot loops of column folding: who lies behind one state only, and sums that round once.
+
+Slow twins in the tests: columns that are not folded (tests/solve/test_lists.py), math.fsum.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from coinhaze.solve.exact.factor_kernels import add_exactly
+
+
+@njit(cache=True, nogil=True)
+def exact_sums(group, values, n):
+    """Add up the values, none negative, of each group 0 .. n-1."""
+    total = np.zeros(n)
+    lost = np.zeros(n)
+    for k in range(len(values)):
+        g = group[k]
+        total[g], lost[g] = add_exactly(total[g], lost[g], values[k])
+    return total + lost
+
+
+@njit(cache=True, nogil=True)
+def number_groups(group, has, most):
+    """Number the groups of those that have one, in the order they are met; -1 for others.
+
+    Also gives how many groups there are. Groups are numbers below `most`.
+    """
+    number_of = np.full(most, -1, np.int64)
+    number = np.full(len(group), -1, np.int64)
+    count = 0
+    for i in range(len(group)):
+        if has[i]:
+            g = group[i]
+            if number_of[g] < 0:
+                number_of[g] = count
+                count += 1
+            number[i] = number_of[g]
+    return number, count
+
+
+@njit(cache=True, nogil=True)
+def fold_states(indptr, indices, data, entry_error, begun, faint):
+    """Give each state's gate, the visits to it for each visit to the gate, and their error.
+
+    States stand so that each comes after all it reaches; `begun` are those a walk may begin at
+    and those on cycles, which are gates themselves. A state whose visitors all have one gate has
+    that gate too. Where visits are too rare for a float the state is its own gate.
+    """
+    n = len(begun)
+    none, several = -1, -2
+    gate = np.full(n, none, np.int64)
+    visits = np.zeros(n)
+    error = np.zeros(n)
+    for i in range(n - 1, -1, -1):
+        if begun[i] or gate[i] == several or gate[i] == none or visits[i] < faint:
+            gate[i] = i
+            visits[i] = 1.0
+            error[i] = 0.0
+        for e in range(indptr[i], indptr[i + 1]):
+            j = indices[e]
+            if begun[j]:
+                continue
+            if gate[j] == none:
+                gate[j] = gate[i]
+            elif gate[j] != gate[i]:
+                gate[j] = several
+            visits[j] += visits[i] * data[e]
+            # One product and one sum beside the errors that come with the two factors.
+            error[j] = max(error[j], error[i] + entry_error[e]) + 2.0
+    return gate, visits, error

@@ -1,0 +1,86 @@
+"""Asked rows -> the smallest chain that answers them, and its columns.
+
+Where all walks from a state end in one column, its row is that column and nothing else (it is
+pure). All pure states of a column have one row, so they are one state: coins a payment spends
+together, whole trees of payments behind a gate.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from coinhaze.amounts import Floats
+from coinhaze.ledger.frozen import release_unused
+from coinhaze.solve.exact.cost import ExactCost
+from coinhaze.solve.query import Asked
+from coinhaze.solve.structure.columns import Columns, columns_of
+from coinhaze.solve.structure.lump_kernels import find_pure
+from coinhaze.solve.structure.reduce_kernels import add_moves, renumber
+from coinhaze.solve.structure.sources import FEW_WORDS, possible_sources
+
+
+@dataclass(frozen=True, eq=False)
+class Folded:
+    """A question with its columns, cut down by them."""
+
+    asked: Asked
+    columns: Columns
+
+    @cached_property
+    def cost(self) -> ExactCost:
+        """What exact scores take; estimates and solves count it once."""
+        return ExactCost(self.asked, self.columns)
+
+    def sources(self, *, most_words: float = FEW_WORDS) -> tuple[Floats, bool]:
+        """Count the sources of each scored state, or bound them; see `possible_sources`."""
+        return possible_sources(self.asked, self.columns, most_words=most_words)
+
+
+def fold(asked: Asked, orders: Floats, *, merge: bool = True) -> Folded:
+    """Find the columns, and merge what is pure unless told not to."""
+    columns = columns_of(asked, orders, fold=merge)
+    if not merge:
+        return Folded(asked, columns)
+    reduced = asked.reduced
+    first, steps = find_pure(
+        reduced.block_start,
+        reduced.indptr,
+        reduced.indices,
+        reduced.data,
+        reduced.cost,
+        columns.of_state,
+        len(columns),
+    )
+    is_first = first == np.arange(len(first))
+    keep = np.flatnonzero(is_first)
+    before = np.concatenate([[0], np.cumsum(is_first)])
+    number = before[first]
+    # A move to a pure state is one to the first of its column, and takes that many steps more.
+    extra = steps - steps[first]
+    indptr, indices, data, error, cost = add_moves(
+        reduced.indptr, reduced.indices, reduced.data, reduced.entry_error, keep, number, extra
+    )
+    state, extra_steps = reduced.state.copy(), reduced.extra_steps.copy()
+    extra_steps[asked.answered] += extra[state[asked.rows[asked.answered]]]
+    renumber(state, number)
+    # Blocks of states that are merged away are empty.
+    starts = before[reduced.block_start]
+    small = replace(
+        reduced,
+        state=state,
+        extra_steps=extra_steps,
+        indptr=indptr,
+        indices=indices,
+        data=data,
+        entry_error=error,
+        own=reduced.own[keep],
+        column=reduced.column[keep],
+        cost=cost + reduced.cost[keep] - 1.0,
+        block_start=starts[np.diff(starts, prepend=-1) > 0],
+    )
+    merged = Asked.by(asked.chain, asked.rows, small, missing=asked.missing)
+    release_unused()
+    return Folded(merged, replace(columns, of_state=columns.of_state[keep]))

@@ -1,0 +1,1 @@
+"""Acyclic chains in one topological pass, exact or with proven truncation."""

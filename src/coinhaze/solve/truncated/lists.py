@@ -1,0 +1,236 @@
+"""The sweep with lists of tokens, for acyclic chains: exact, or with proven truncation.
+
+Each state's row of B is a list of the tokens it can end in: outcomes, or several that go together
+(see tokens_kernels.py). A state's list is its predecessors' lists mixed, and is freed at its last
+use. Entries below `least` may be dropped. Then a row is b = q + r with q kept and r dropped, and
+four numbers travel with each list, phi(x) being -x log2 x:
+
+- the mass m of r;
+- `upper`, at least the sum of phi(r_c). Since phi(x + y) <= phi(x) + phi(y), dropped pieces may be
+  taken as apart: pieces scaled by w add w upper + phi(w) m. So H <= sum phi(q_c) + upper;
+- `lower`, at most m times the entropy of r / m. Entropy is concave, so mixing adds up what the
+  parts had. So H >= sum phi(q_c) - phi(1 - m) + lower;
+- `most`, at least the largest r_c: largest entries add up at worst. The entropy of r / m is at
+  least log2(m / most), which may be the better `lower`.
+
+H is also at least what it would be if all that is missing were on the largest entry; the best of
+these bounds is taken. All four numbers are linear in the chain, but for the better `lower`.
+
+Columns may be swept in blocks, since contributions of columns add up. In a block of columns whose
+whole mass is q + m the lower bound reads sum phi(q_c) + phi(q + m) - phi(q) + lower, as the same
+argument shows for the part of the row in the block; sums of it bound the whole row, more tightly
+than one block would.
+
+Dropped pieces seldom meet again, so the truth lies near the upper bound. How near a sketch can
+tell (see sketch.py): each list carries k columns y = sum of r_c X_c, and y / m estimates the
+entropy of r / m with a standard error of 2.50 / sqrt(k) bits. So the error of the row's entropy is
+2.50 m / sqrt(k) bits, plus what a source adds that is in both q and r, or that was dropped both
+before and after it went into a token: it is taken for two.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from dataclasses import dataclass
+
+import numpy as np
+
+from coinhaze.amounts import Floats, Ints
+from coinhaze.errors import ResourceError, UsageError
+from coinhaze.ledger.frozen import release_unused
+from coinhaze.measures.intervals import surprise
+from coinhaze.observer.chain import NO_COLUMN
+from coinhaze.solve.exact.stream_kernels import WIDTH
+from coinhaze.solve.pool.limits import in_words, workers_for
+from coinhaze.solve.progress import Progress
+from coinhaze.solve.query import Asked
+from coinhaze.solve.structure.columns import Columns
+from coinhaze.solve.sums import Sums
+from coinhaze.solve.truncated.topological_kernels import sweep_lists
+
+# Bytes an entry of a list takes at most: outcome and probability, twice over while lists grow.
+ENTRY = 24
+MEMORY = 3 << 30
+# Columns that follow one another often go together, so up to this many share a block; then it is
+# the next block's turn. Many turns make blocks equal: early columns are met by more lists.
+TURN, TURNS = 1024, 16
+
+
+@dataclass(frozen=True, eq=False)
+class Swept:
+    """What a sweep found, and what it cost."""
+
+    sums: Sums
+    weights: Floats  # x^T B
+    entries: int  # entries of lists read, over all blocks
+    peak: int  # the most entries alive at once in a block
+    memory: int  # bytes of the lists of the largest block
+
+
+class TooManyEntries(ResourceError):
+    """A sweep read more entries than it was allowed."""
+
+
+def list_sums(
+    asked: Asked,
+    columns: Columns,
+    orders: Floats,
+    *,
+    least: float = 0.0,
+    blocks: int = 1,
+    collapse: bool = True,
+    memory: int = MEMORY,
+    threads: int | None,
+    progress: Progress,
+) -> tuple[Sums, Floats]:
+    """Add every scored row up over all columns; also give x^T B."""
+    workers = workers_for(blocks, threads)
+    swept = sweep_blocks(
+        asked,
+        columns,
+        orders,
+        least=np.full(len(asked.moves), least),
+        blocks=blocks,
+        collapse=collapse,
+        memory=memory // workers,
+        threads=workers,
+        progress=progress,
+    )
+    return swept.sums, swept.weights
+
+
+def sweep_blocks(
+    asked: Asked,
+    columns: Columns,
+    orders: Floats,
+    *,
+    least: Floats,
+    blocks: int = 1,
+    collapse: bool = True,
+    draws: int = 0,
+    seed: int = 0,
+    weigh: bool = True,
+    memory: int = MEMORY,
+    entries: float = math.inf,
+    threads: int | None,
+    progress: Progress,
+) -> Swept:
+    """Sweep the columns in blocks, by several threads; state i drops entries below `least[i]`.
+
+    The lists of each block may take `memory` bytes and read its part of `entries`.
+
+    Blocks change results by rounding where nothing is dropped, threads change nothing. `draws`
+    columns of a sketch estimate what dropped mass adds; `weigh` asks for x^T B where it applies.
+    """
+    if not 0 <= draws <= WIDTH:
+        raise UsageError(f"a tail is sketched by up to {WIDTH} draws, not {draws}")
+    workers = workers_for(blocks, threads)
+
+    def sweep(births: Ints) -> Swept:
+        return sweep_births(
+            asked,
+            columns,
+            births,
+            orders=orders,
+            least=least,
+            collapse=collapse,
+            draws=draws,
+            seed=seed,
+            weigh=weigh,
+            memory=memory,
+            entries=entries / blocks,
+        )
+
+    total = Sums.zeros(len(asked.scored), len(orders))
+    weights = np.zeros(len(columns))
+    read = peak = largest = done = 0
+    every = block_births(columns, blocks)
+    with ThreadPoolExecutor(workers) as pool:
+        for part in in_turn(pool, sweep, every, workers):
+            total.add(part.sums)
+            weights[: len(part.weights)] += part.weights
+            read += part.entries
+            peak, largest = max(peak, part.peak), max(largest, part.memory)
+            done += 1
+            progress(done / blocks)
+            del part
+            release_unused()  # lists grow and shrink: what one block frees in pieces others need
+    # One block's lower bound has phi(q + m) - phi(q) in it, with q + m = 1; see `certify`.
+    total.below[:] += surprise(np.clip(1 - total.missing, 0.0, 1.0))
+    return Swept(total, weights, read, peak, largest)
+
+
+def in_turn(
+    pool: Executor, sweep: Callable[[Ints], Swept], tasks: Iterable[Ints], workers: int
+) -> Iterator[Swept]:
+    """Give results in the order of the tasks, no more of them begun ahead than there are workers.
+
+    Sums of blocks are large, and would wait in memory to be added in order.
+    """
+    begun: deque[Future[Swept]] = deque()
+    for task in tasks:
+        if len(begun) == workers:
+            yield begun.popleft().result()
+        begun.append(pool.submit(sweep, task))
+    while begun:
+        yield begun.popleft().result()
+
+
+def sweep_births(
+    asked: Asked,
+    columns: Columns,
+    births: Ints,
+    *,
+    orders: Floats | None = None,
+    least: Floats | None = None,
+    collapse: bool = True,
+    draws: int = 0,
+    seed: int = 0,
+    weigh: bool = False,
+    memory: int = MEMORY,
+    entries: float = math.inf,
+) -> Swept:
+    """Sweep some columns: those that `births` says some states can end in."""
+    moves, priors = asked.moves, columns.priors
+    n = len(moves)
+    orders = np.zeros(0) if orders is None else orders
+    least = np.zeros(n) if least is None else least
+    scored = np.full(n, -1)
+    scored[moves.node[asked.scored]] = np.arange(len(asked.scored))
+    excess = np.zeros(n if weigh and asked.chain.conserves else 0)
+    if len(excess):
+        np.add.at(excess, moves.node, asked.excess)
+    sums = Sums.zeros(len(asked.scored), len(orders))
+    weights = np.zeros(len(columns) if len(excess) else 0)
+    peak, read, size = sweep_lists(
+        moves.indptr, moves.indices, moves.data, moves.own, moves.columns(columns.of_state),
+        births, moves.uses, scored, least, collapse, memory, entries, priors.inner, priors.bits,
+        priors.top, priors.powers, orders, columns.elsewhere, excess, draws, seed, weights,
+        *sums.arrays(),
+    )  # fmt: skip
+    if peak < 0 and read > entries:
+        raise TooManyEntries(f"the lists of outcomes passed {entries:.0e} entries")
+    if peak < 0:
+        raise ResourceError(
+            f"the lists of outcomes passed {in_words(memory)}: allow more memory, more blocks, "
+            "or a wider interval"
+        )
+    return Swept(sums, weights, int(read), int(peak), int(size))
+
+
+def births_of(columns: Columns) -> Ints:
+    """Count the states that can end in each column."""
+    ends = columns.of_state[columns.of_state != NO_COLUMN]
+    births: Ints = np.bincount(ends, minlength=len(columns)).astype(np.int32)
+    return births
+
+
+def block_births(columns: Columns, blocks: int) -> list[Ints]:
+    """Say for each block how many states can end in each of its columns, 0 for others."""
+    births = births_of(columns)
+    turn = max(1, min(TURN, len(columns) // (TURNS * blocks)))
+    block = np.arange(len(columns)) // turn % blocks
+    return [np.where(block == b, births, 0) for b in range(blocks)]

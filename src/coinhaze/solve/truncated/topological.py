@@ -1,0 +1,64 @@
+"""The solver that goes through a chain once, exact or to an asked width."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from coinhaze.amounts import Ints
+from coinhaze.errors import UsageError
+from coinhaze.measures import Scores
+from coinhaze.observer import AbsorbingChain
+from coinhaze.solve.certify import plain_orders
+from coinhaze.solve.exact.engines import EXACT_WIDTH, score_exactly
+from coinhaze.solve.pool.limits import UNLIMITED, Budget
+from coinhaze.solve.progress import Progress, silent
+from coinhaze.solve.query import Asked
+from coinhaze.solve.structure.lump import Folded, fold
+from coinhaze.solve.truncated.truncate import Over, truncated
+
+# Below this nothing worth dropping may be dropped.
+LEAST_WIDTH = 1e-6
+
+
+def sweep(
+    chain: AbsorbingChain,
+    rows: Ints,
+    *,
+    width: float = EXACT_WIDTH,
+    over: Over = "worst",
+    renyi: Sequence[float] = (),
+    budget: Budget = UNLIMITED,
+    progress: Progress = silent,
+    folded: Folded | None = None,
+) -> Scores:
+    """Score rows in one sweep: of coin views and temporal graphs, or of a chain unrolled.
+
+    A width above 1e-6 bits allows small probabilities to be dropped, with a proven interval: of
+    every row, or with `over="mean"` on average over the rows; as long as that takes less than
+    exact scores would.
+    """
+    folded = folded or fold(Asked.of(chain, rows), plain_orders(renyi))
+    if over not in ("worst", "mean"):
+        raise UsageError(f"over is worst or mean, not {over!r}")
+    if may_drop(folded.asked, width, renyi):
+        scores = truncated(
+            folded, width=width, over=over, exact=folded.cost, budget=budget, progress=progress
+        )
+        if scores is not None:
+            return scores
+    return score_exactly(
+        chain,
+        rows,
+        width=width,
+        renyi=renyi,
+        budget=budget,
+        progress=progress,
+        folded=folded,
+    )
+
+
+def may_drop(asked: Asked, width: float, renyi: Sequence[float]) -> bool:
+    """Tell whether the question lets small probabilities be dropped."""
+    chain = asked.chain
+    can = asked.reduced.acyclic or not asked.factor.sweeps
+    return width > LEAST_WIDTH and not renyi and not chain.listed and can

@@ -1,0 +1,274 @@
+"""How much a sweep may drop: the least it must keep for intervals as narrow as asked.
+
+An entry p dropped at a state widens a row's interval by about p times the visits of a walk from
+that row to the state, and saves reading it once for each use of the state's list. So for the mean
+over rows a state drops what is below a level times uses / visits, visits being the mean over rows;
+for the widest interval all states drop what is below the same level. The level is found by trying:
+widths fall as a power of it, which two tries show.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from coinhaze.amounts import Floats
+from coinhaze.errors import ResourceError
+from coinhaze.measures import Scores
+from coinhaze.measures.intervals import at_least
+from coinhaze.measures.scores import not_reached
+from coinhaze.solve.certify import certified
+from coinhaze.solve.exact.cost import ExactCost
+from coinhaze.solve.pool.limits import UNLIMITED, Budget, workers_for
+from coinhaze.solve.progress import Progress, silent
+from coinhaze.solve.query import Asked
+from coinhaze.solve.structure.columns import Columns
+from coinhaze.solve.structure.lump import Folded
+from coinhaze.solve.sums import Sums
+from coinhaze.solve.truncated.lists import MEMORY, Swept, TooManyEntries, sweep_blocks
+from coinhaze.solve.truncated.lists_kernels import count_visits
+
+Over = Literal["worst", "mean"]
+
+# Eight blocks, two at a time, keep two cores busy and hold half of what two blocks would; their
+# number is part of the result, so it is fixed.
+BLOCKS, AT_ONCE = 8, 2
+DRAWS = 16
+# The first level to try, for each bit of width asked.
+FIRST: dict[Over, float] = {"worst": 0.01, "mean": 0.003}
+ASKED: dict[Over, str] = {"worst": "at worst", "mean": "on average"}
+# No list is worth more than this: what is below it may go, if nobody needs it.
+HIGHEST = 0.5
+# Below this level dropping saves little.
+LOWEST = 1e-12
+# Widths fall at first like this power of the level, and the aim is a little below what is asked.
+SLOPE, AIM = 0.4, 0.9
+# Entries grow like this power of the level as it falls, and each takes so many nanoseconds.
+GROWTH = 0.5
+DROP_NS = 20.0
+# A coarser sweep, by this factor, shows what a finer one costs.
+COARSE = 30.0
+
+
+@dataclass(frozen=True)
+class Widths:
+    """How wide intervals came out, in bits."""
+
+    mean: float
+    most: float  # 99 % are at most this wide
+    worst: float
+
+    @classmethod
+    def of(cls, scores: Scores) -> Widths:
+        """Measure the rows that have an answer."""
+        widths = scores.widths
+        if len(widths) == 0:
+            return cls(0.0, 0.0, 0.0)
+        return cls(float(widths.mean()), float(np.quantile(widths, 0.99)), float(widths.max()))
+
+    def over(self, over: Over) -> float:
+        """Give the one that was asked about."""
+        return self.mean if over == "mean" else self.worst
+
+    def __str__(self) -> str:
+        return (
+            f"{self.mean:.2e} bits wide on average, {self.most:.2e} for 99 % of the rows, "
+            f"{self.worst:.2e} at worst"
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Try:
+    """One level tried: the scores, and what they cost."""
+
+    level: float
+    scores: Scores
+    widths: Widths
+    swept: Swept
+
+
+class Foreseen(NamedTuple):
+    """What the last try will take: entries of lists, and bytes of one block."""
+
+    entries: float
+    memory: float
+
+
+@dataclass(frozen=True, eq=False)
+class Truncation:
+    """All that tries of one question share."""
+
+    asked: Asked
+    columns: Columns
+    counts: Floats
+    counted: bool
+    worth: Floats  # a state drops what is below its worth times the level
+
+    @classmethod
+    def of(cls, folded: Folded, *, over: Over) -> Truncation:
+        """Prepare to score rows, narrow on average or at worst."""
+        asked = folded.asked
+        # What is dropped of "elsewhere" would be taken for another outcome than what is kept.
+        assert not asked.chain.listed
+        counts, counted = folded.sources()
+        worth = list_worth(asked) if over == "mean" else np.ones(len(asked.moves))
+        return cls(asked, folded.columns, counts, counted, worth)
+
+    def attempt(
+        self,
+        level: float,
+        *,
+        draws: int = DRAWS,
+        seed: int = 0,
+        entries: float = math.inf,
+        budget: Budget = UNLIMITED,
+        progress: Progress = silent,
+    ) -> Try:
+        """Sweep once; bits are the tail sketch's estimate, within the proven interval."""
+        asked = self.asked
+        least = np.minimum(level * self.worth, HIGHEST)
+        settings = {"draws": draws, "seed": seed, "entries": entries, "progress": progress}
+        swept = self._sweep(least, budget, **settings)
+        scores = certified(
+            asked,
+            self.columns,
+            swept.sums,
+            self.counts,
+            counted=self.counted,
+            method=f"sweep (dropping below {level:.0e})",
+            width=math.inf,
+            renyi=(),
+            weights=None,
+        )
+        # Tails are sketched in single precision: where that ends, the upper bound stands in.
+        tail = np.where(np.isfinite(swept.sums.tail), swept.sums.tail, swept.sums.above)
+        found = asked.spread(swept.sums.entropy + swept.sums.prior + tail)
+        scores = replace(scores, bits=np.clip(found, scores.bits_low, scores.bits_high))
+        return Try(level, scores, Widths.of(scores), swept)
+
+    def foresee(self, width: float, *, over: Over, most: float, budget: Budget) -> Foreseen | None:
+        """Sweep once, dropping much more than asked, and scale up; None beyond `most` entries."""
+        try:
+            tried = self.attempt(COARSE * first_level(width, over), entries=most, budget=budget)
+        except TooManyEntries:
+            return None
+        finer = max(1.0, tried.widths.over(over) / width) ** (1 / SLOPE)
+        grown = finer**GROWTH
+        entries = tried.swept.entries * grown
+        return None if entries > most else Foreseen(entries, tried.swept.memory * grown)
+
+    def _sweep(self, least: Floats, budget: Budget, **settings: Any) -> Swept:
+        """Sweep blocks by twos or, where their lists do not fit the memory, one by one."""
+        try:
+            return self._sweep_by(AT_ONCE, least, budget, **settings)
+        except TooManyEntries:
+            raise
+        except ResourceError:
+            return self._sweep_by(1, least, budget, **settings)
+
+    def _sweep_by(self, at_once: int, least: Floats, budget: Budget, **settings: Any) -> Swept:
+        # Sums of all blocks together, and of those that are swept or wait to be added.
+        room = budget.room(MEMORY) - (at_once + 1) * Sums.size(len(self.asked.scored))
+        return sweep_blocks(
+            self.asked,
+            self.columns,
+            np.zeros(0),
+            least=least,
+            blocks=min(BLOCKS, len(self.columns)),
+            weigh=False,
+            memory=max(room, 0) // at_once,
+            threads=workers_for(at_once, budget.threads),
+            **settings,
+        )
+
+
+def truncated(
+    folded: Folded,
+    *,
+    width: float,
+    over: Over = "worst",
+    exact: ExactCost | None = None,
+    **sweeping: Any,
+) -> Scores | None:
+    """Score rows by dropping what is small; None if that is no use.
+
+    It is none where as good as nothing may be dropped, or where one try would take longer than
+    `exact` scores. `sweeping` are settings of `Truncation.attempt`.
+    """
+    question = Truncation.of(folded, over=over)
+    for now in narrowing(question, width=width, over=over, exact=exact, **sweeping):
+        if now.widths.over(over) <= width:
+            return now.scores
+    return None
+
+
+def narrowing(
+    question: Truncation,
+    *,
+    width: float,
+    over: Over,
+    exact: ExactCost | None = None,
+    **sweeping: Any,
+) -> Iterator[Try]:
+    """Try ever lower levels, until intervals are as narrow as asked.
+
+    It ends before that if the level is as good as 0, or a try would take longer than `exact`
+    scores. Where lists do not fit the memory an error says what was reached.
+    """
+    level, slope = first_level(width, over), SLOPE
+    # One try often is enough; what exact scores take by lists is counted only after it.
+    entries = math.inf if exact is None else exact.tiles / (DROP_NS * 1e-9)
+    before: Try | None = None
+    while level >= LOWEST:
+        try:
+            now = question.attempt(level, entries=entries, **sweeping)
+        except TooManyEntries:
+            return
+        except ResourceError as error:
+            if before is None:
+                raise
+            reached = before.widths.over(over)
+            raise not_reached(
+                before.scores,
+                f"intervals are {before.widths}; {width:.0e} bits {ASKED[over]} take more memory "
+                f"than there is ({error}): ask for accuracy={at_least(reached)} or wider, "
+                "exact, or a preview",
+            ) from None
+        yield now
+        reached = now.widths.over(over)
+        if reached <= width:
+            return
+        if before is not None and before.widths.over(over) > reached:
+            fell = math.log(before.widths.over(over) / reached)
+            slope = min(max(fell / math.log(before.level / level), 0.2), 1.0)
+        before = now
+        if exact is not None:
+            entries = exact.seconds / (DROP_NS * 1e-9)
+        step = min(max((AIM * width / reached) ** (1 / slope), 0.01), 0.7)
+        if now.swept.entries / step**GROWTH > entries:
+            return
+        level *= step
+
+
+def first_level(width: float, over: Over) -> float:
+    """Give the level to begin with."""
+    return FIRST[over] * min(width, 1.0)
+
+
+def list_worth(asked: Asked) -> Floats:
+    """Give uses / visits of every node's list, 1 being the typical one."""
+    moves = asked.moves
+    visits = np.zeros(len(moves))
+    rows = np.bincount(asked.row_of, minlength=len(asked.scored))
+    visits[moves.node[asked.scored]] = rows / max(len(asked.row_of), 1)
+    count_visits(moves.indptr, moves.indices, moves.data, visits)
+    uses = moves.uses
+    used = (uses > 0) & (visits > 0)
+    worth = np.ones(len(moves))
+    worth[used] = uses[used] / visits[used]
+    typical = math.exp(float(np.log(worth[used]).mean())) if np.any(used) else 1.0
+    return worth / typical

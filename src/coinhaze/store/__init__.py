@@ -1,0 +1,1 @@
+"""The store: a ledger in one DuckDB file, ingested from files or nodes."""

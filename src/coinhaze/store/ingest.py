@@ -1,0 +1,173 @@
+"""Files -> store: each read a stretch at a time, committed as it goes, and never twice."""
+
+from __future__ import annotations
+
+import glob
+import os
+import queue
+import threading
+from collections.abc import Callable, Generator, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+from coinhaze.errors import InputError
+from coinhaze.formats.registry import digest_of, format_of, reader_of
+from coinhaze.ledger.batches import Batch, in_chunks
+from coinhaze.store.store import Source, Store
+
+Progress = Callable[[int, int], None]  # bytes done, bytes in all
+
+
+@dataclass(frozen=True)
+class Ingested:
+    """What an ingest did."""
+
+    rows: int  # new in the store
+    files: int  # read
+    known: int  # left out: their content was in the store already
+    notes: tuple[str, ...] = ()  # what was put in order or could not be told, file by file
+
+
+def ingest(
+    sources: Sequence[str | Path],
+    store: Store,
+    *,
+    format: str | None = None,
+    progress: Progress = lambda done, whole: None,
+) -> Ingested:
+    """Read files, folders of files and patterns into a store.
+
+    What was read before (by its content, whatever its name) is left out. Every few hundred
+    thousand rows are committed; after an interrupt the same call goes on from there.
+    """
+    paths = expand(sources)
+    whole = sum(path.stat().st_size for path in paths)
+    in_store = {source.digest for source in store.sources() if source.done}
+    rows = 0
+    notes: list[str] = []
+    files, read = _Files(paths, in_store, format), 0
+    for piece in ahead(files.pieces()):
+        with store.transaction():
+            added = store.append(piece.batch)
+            read = piece.counted + (0 if piece.begins else read)
+            source = Source(piece.digest, _shown(piece.path), piece.format, read, done=piece.ends)
+            store.note_source(source)
+        rows += added
+        notes += [f"{piece.path.name}: {note}" for note in piece.batch.notes]
+        progress(piece.done, whole)
+    progress(whole, whole)
+    return Ingested(rows, files.read, files.known, tuple(notes))
+
+
+@dataclass(frozen=True, eq=False)
+class _Piece:
+    """A batch of a file, and where it stands in it."""
+
+    path: Path
+    digest: str
+    format: str
+    batch: Batch
+    begins: bool
+    ends: bool
+    done: int  # bytes of all files up to here
+
+    @property
+    def counted(self) -> int:
+        return sum(len(t) for t in self.batch.tables.values())
+
+
+class _Files:
+    """Files read one after the other, those left out that are known."""
+
+    def __init__(self, paths: Sequence[Path], in_store: set[str], format: str | None) -> None:
+        self.paths = paths
+        self.in_store = in_store
+        self.format = format
+        self.read = self.known = 0
+
+    def pieces(self) -> Iterator[_Piece]:
+        """Read all files; the last piece of each says so."""
+        before = 0
+        for path in self.paths:
+            digest, size = digest_of(path), path.stat().st_size
+            if digest in self.in_store:
+                self.known += 1
+            else:
+                yield from self._pieces_of(path, digest, before, size)
+                self.in_store.add(digest)
+                self.read += 1
+            before += size
+
+    def _pieces_of(self, path: Path, digest: str, before: int, size: int) -> Iterator[_Piece]:
+        name = self.format or format_of(path)
+        batches = in_chunks(reader_of(name).batches(path))
+        batch: Batch | None = next(batches, Batch({}))
+        begins = True
+        while batch is not None:
+            after = next(batches, None)
+            done = before + min(batch.read, size)
+            _ = batch.without_repeats  # looked for here, while the batch before is being stored
+            yield _Piece(path, digest, name, batch, begins, after is None, done)
+            batch, begins = after, False
+
+
+def _shown(path: Path) -> str:
+    """Name a file in text, whatever bytes its name has."""
+    return os.fsencode(path.name).decode("utf-8", "backslashreplace")
+
+
+Thing = TypeVar("Thing")
+
+
+def ahead(things: Iterator[Thing]) -> Generator[Thing]:
+    """Read one thing ahead in a thread of its own, while the one before is being stored."""
+    waiting: queue.Queue[Thing | BaseException | None] = queue.Queue(maxsize=1)
+    stop = threading.Event()
+
+    def put(thing: Thing | BaseException | None) -> bool:
+        while not stop.is_set():
+            try:
+                waiting.put(thing, timeout=0.2)
+                return True
+            except queue.Full:
+                continue
+        return False
+
+    def run() -> None:
+        try:
+            for thing in things:
+                if not put(thing):
+                    return
+            put(None)
+        except BaseException as error:
+            put(error)
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    try:
+        while (thing := waiting.get()) is not None:
+            if isinstance(thing, BaseException):
+                raise thing
+            yield thing
+    finally:
+        stop.set()
+        thread.join()
+
+
+def expand(sources: Sequence[str | Path]) -> list[Path]:
+    """List the files that are meant: files, all files in folders, and patterns; each once."""
+    found: dict[Path, None] = {}
+    for source in sources:
+        path = Path(source)
+        if path.is_dir():
+            inside = sorted(p for p in path.rglob("*") if p.is_file() and p.name[0] != ".")
+        elif path.exists():
+            inside = [path]
+        else:
+            inside = sorted(Path(p) for p in glob.glob(str(source), recursive=True))
+            inside = [p for p in inside if p.is_file()]
+        if not inside:
+            raise InputError(f"{source}: no such file")
+        found |= dict.fromkeys(inside)
+    return list(found)

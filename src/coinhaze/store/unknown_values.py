@@ -1,0 +1,150 @@
+"""Windows that spend coins whose value nobody tells: what can be scored all the same.
+
+Raw blocks without undo data name the coins they spend, not what these are worth. By default that is
+an error. Asked to leave out what hangs on it, this is kept:
+
+- A transaction that spends such coins alone: all it pays comes from them, whatever each was worth.
+  They stand in the ledger as one earlier coin, `unknown@TXID:0`, worth what the transaction pays.
+  Each of them is spent once, so this lumps sources together: where the bits would be H with all
+  values known, they are at most H here, and at least H less log2 of the coins lumped.
+- Everything that descends from known coins and such transactions alone.
+
+A transaction that spends coins of both kinds is left out, since the shares are unknown, and so is
+all that descends from it. Coins it spends are there still, but unspent no more.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import NamedTuple
+
+import pyarrow as pa
+
+from coinhaze.errors import InputError, first_few
+from coinhaze.ledger.batches import SCHEMAS, Batch
+from coinhaze.ledger.coins import UNKNOWN, CoinLedger
+from coinhaze.ledger.window import Window
+from coinhaze.store.checks import coin_completeness
+from coinhaze.store.coins import coin_ledger
+from coinhaze.store.store import Store
+
+
+class _Counts(NamedTuple):
+    """Transactions of a window, by what is known of the coins they spend."""
+
+    whole: int
+    lumped: int
+    mixed: int
+    left_out: int
+
+    def note(self) -> str:
+        return (
+            f"unknown values: {self.lumped:,} of {self.whole:,} transactions spend only coins of "
+            "unknown value, each taken as one origin: bits are lower bounds; "
+            f"{self.left_out:,} are left out: {self.mixed:,} that spend coins of known and of "
+            f"unknown value, {self.left_out - self.mixed:,} that spend what those paid"
+        )
+
+
+def ledger_without_unknown(store: Store, window: Window, *, complete: bool = False) -> CoinLedger:
+    """Give the part of a window that hangs on no unknown share, with a note of what is left out."""
+    _look_up_values(store, window)
+    hidden = not store.ask("SELECT 1 FROM outputs WHERE value IS NOT NULL LIMIT 1")
+    if hidden or not store.ask("SELECT 1 FROM told WHERE value IS NULL LIMIT 1"):
+        return coin_ledger(store, window, complete=complete)
+    counts = _sort_out(store)
+    _refuse_pools(store)
+    with Store(None) as kept:
+        with kept.transaction():
+            kept.append(Batch(_kept_tables(store)))
+        ledger = coin_ledger(kept, Window(), complete=complete)
+    # Of the store, not of what is left of it.
+    completeness = coin_completeness(store, window)
+    return replace(ledger, notes=(counts.note(),), completeness=completeness)
+
+
+def _look_up_values(store: Store, window: Window) -> None:
+    """Put the window's inputs, with all that is known of the coins they spend, into table told."""
+    store.ask(
+        "CREATE OR REPLACE TEMP TABLE in_window AS SELECT * FROM transactions "
+        f"WHERE {window.inside()}"
+    )
+    store.ask(
+        "CREATE OR REPLACE TEMP TABLE told AS SELECT inputs.* EXCLUDE (value, owner), "
+        "coalesce(inputs.value, made.value) AS value, coalesce(inputs.owner, made.owner) AS owner "
+        "FROM inputs SEMI JOIN in_window USING (height, txid) LEFT JOIN "
+        # Of a duplicate coinbase (BIP30) both rows tell the same.
+        "(SELECT txid, vout, max(value) AS value, max(owner) AS owner FROM outputs GROUP BY ALL) "
+        "AS made ON made.txid = spent_txid AND made.vout = spent_vout"
+    )
+
+
+def _sort_out(store: Store) -> _Counts:
+    """Put transactions of lumped coins into table lumped, those left out into table left_out."""
+    store.ask(
+        "CREATE OR REPLACE TEMP TABLE spending AS SELECT height, txid, count(value) = count(*) AS "
+        "known, count(value) > 0 OR bool_or(EXISTS (SELECT 1 FROM pool_flows p WHERE p.height = "
+        "told.height AND p.txid = told.txid AND into_pool < 0)) AS some_known "
+        "FROM told GROUP BY height, txid"
+    )
+    store.ask(
+        "CREATE OR REPLACE TEMP TABLE lumped AS SELECT height, txid FROM spending "
+        "WHERE NOT known AND NOT some_known"
+    )
+    store.ask(
+        "CREATE OR REPLACE TEMP TABLE left_out AS WITH RECURSIVE descends AS ("
+        "SELECT height, txid FROM spending WHERE NOT known AND some_known UNION "
+        "SELECT told.height, told.txid FROM told JOIN descends ON told.spent_txid = descends.txid"
+        ") SELECT * FROM descends"
+    )
+    (row,) = store.ask(
+        "SELECT (SELECT count(*) FROM in_window), (SELECT count(*) FROM lumped), (SELECT count(*) "
+        "FROM spending WHERE NOT known AND some_known), (SELECT count(*) FROM left_out)"
+    )
+    return _Counts(*row)
+
+
+def _refuse_pools(store: Store) -> None:
+    """Refuse where a transaction left out meets a pool: what that holds afterwards is not known."""
+    met = store.ask(
+        "SELECT height, txid, pool FROM pool_flows SEMI JOIN left_out USING (height, txid) "
+        "ORDER BY ALL LIMIT 4"
+    )
+    if met:
+        height, txid, pool = met[0]
+        others = first_few([txid for _, txid, _ in met[1:]])
+        raise InputError(
+            f"{store.path}: transaction {txid} of block {height} has to be left out, but it moves "
+            f"money into or out of pool {pool}, so that what is in the pool from there on cannot "
+            f"be told: end the window before it (--to {height - 1})"
+            + (f"; likewise {others}" if others else "")
+        )
+
+
+def _kept_tables(store: Store) -> dict[str, pa.Table]:
+    keep = "ANTI JOIN left_out USING (height, txid)"
+    queries = {
+        "transactions": f"SELECT * FROM in_window {keep}",
+        "outputs": "SELECT outputs.* REPLACE (spendable AND (txid, vout) NOT IN (SELECT "
+        "(spent_txid, spent_vout) FROM told SEMI JOIN left_out USING (height, txid)) AS spendable) "
+        f"FROM outputs SEMI JOIN in_window USING (height, txid) {keep}",
+        "inputs": f"SELECT * FROM told {keep} ANTI JOIN lumped USING (height, txid) UNION ALL "
+        f"SELECT height, txid, 0, '{UNKNOWN}' || txid, 0, {_PAID}, NULL FROM lumped",
+        "pool_flows": f"SELECT * FROM pool_flows SEMI JOIN in_window USING (height, txid) {keep}",
+    }
+    found = {}
+    for name, query in queries.items():
+        columns = store.table(query)
+        schema = SCHEMAS[name]
+        found[name] = pa.table(
+            [columns[i].cast(field.type) for i, field in enumerate(schema)], schema=schema
+        )
+    return {name: table for name, table in found.items() if len(table)}
+
+
+# What a transaction pays to coins and into pools; taking from one, it would not be lumped.
+_PAID = (
+    "(SELECT coalesce(sum(value), 0) FROM outputs o WHERE o.height = lumped.height AND o.txid = "
+    "lumped.txid) + (SELECT coalesce(sum(into_pool), 0) FROM pool_flows p WHERE p.height = "
+    "lumped.height AND p.txid = lumped.txid)"
+)

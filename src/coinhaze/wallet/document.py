@@ -1,0 +1,117 @@
+"""A wallet's report as plain values, for JSON: every figure, unrounded."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+from coinhaze.observer.belief import reading_of
+from coinhaze.wallet.combine import Combination
+from coinhaze.wallet.proposal import Proposal
+from coinhaze.wallet.report import WalletReport
+from coinhaze.wallet.suggestion import Suggestion
+from coinhaze.wallet.wallet import Holding, Wallet
+from coinhaze.wallet.words import IS_NOT, how_sure, would_change
+
+
+def wallet_json(report: WalletReport) -> str:
+    """Give everything as JSON text; null where there is no answer."""
+    return json.dumps(wallet_document(report), indent=1, allow_nan=False) + "\n"
+
+
+def wallet_document(report: WalletReport) -> dict[str, object]:
+    """Give everything as plain values."""
+    wallet = report.wallet
+    pairs = None if wallet.pairs is None else [_combination(wallet, p) for p in wallet.pairs]
+    return {
+        "provenance": None if report.made_by is None else dict(report.made_by),
+        **reading_of(wallet.chain.settings),
+        "total_value": wallet.total,
+        "assumed_value": 0,  # coins are worth what the ledger says
+        "exposure_limit": None if wallet.purse.exposed is None else wallet.limit,
+        "coins": [_holding(wallet, holding) for holding in wallet.holdings],
+        "groups": [{"group": kind} | _combination(wallet, c) for kind, c in wallet.groups],
+        "pairs": pairs,
+        "proposal": None if report.proposal is None else _proposal(report.proposal),
+        "suggestion": None if report.suggestion is None else _suggestion(wallet, report.suggestion),
+        "how_sure": how_sure(wallet),
+        "would_change": would_change(wallet),
+        "is_not": list(IS_NOT),
+    }
+
+
+def _holding(wallet: Wallet, holding: Holding) -> dict[str, object]:
+    coin, row = holding.coin, holding.row
+    origins = [{"source": o.source, "words": o.words, "share": o.share} for o in holding.origins]
+    return {
+        "coin": coin.name,
+        "value": coin.value,
+        "address": coin.address,
+        "label": coin.label,
+        "bits": row.bits,
+        "bits_low": holding.interval[0],
+        "bits_high": holding.interval[1],
+        "not_followed": 0.0 if holding.beyond is None else holding.beyond.open,
+        "equal_origins": holding.equal_origins,
+        "sources": len(row.outcomes) + len(row.others),
+        "steps": row.steps,
+        "exposure": holding.exposure,
+        "exposure_high": holding.exposure_high,
+        "exposed": wallet.is_exposed(holding) if wallet.purse.exposed is not None else None,
+        "origins": origins,
+    }
+
+
+def _combination(wallet: Wallet, some: Combination) -> dict[str, Any]:
+    before = some.exposure_before
+    return {
+        "coins": list(some.coins),
+        "bits_before": list(some.bits_before),
+        "bits": some.after.bits,
+        "bits_low": some.after.bits_low,
+        "bits_high": some.after.bits_high,
+        "exposure_before": None if before is None else list(before),
+        "exposure": some.exposure,
+        "safe": None if some.exposure is None else some.is_safe(wallet.limit),
+    }
+
+
+def _proposal(proposal: Proposal) -> dict[str, object]:
+    answer = proposal.answer
+    coins = [
+        {"coin": c.name, "value": c.value, "bits": _number(c.bits), "exposure": c.exposure}
+        for c in answer.coins
+    ]
+    outputs = [
+        {"address": o.address, "value": o.value, "exposure": answer.exposure_of(o)}
+        for o in answer.outputs
+    ]
+    return {
+        "what": proposal.what,
+        "coins": coins,
+        "outputs": outputs,
+        "fee": answer.fee,
+        "bits": _number(answer.after.bits),
+        "bits_low": _number(answer.after.bits_low),
+        "bits_high": _number(answer.after.bits_high),
+        "steps": _number(answer.steps),
+        "exposure": answer.exposure,
+        "warnings": list(proposal.warnings),
+    }
+
+
+def _suggestion(wallet: Wallet, told: Suggestion) -> dict[str, object]:
+    return {
+        "amount": told.amount,
+        "spend": None if told.chosen is None else _combination(wallet, told.chosen),
+        "instead": [_combination(wallet, other) for other in told.others],
+        "group": told.group,
+        "sets": told.sets,
+        "weighed": told.weighed,
+        "why": list(told.why),
+    }
+
+
+def _number(value: float) -> float | None:
+    return None if math.isnan(value) else value

@@ -1,0 +1,34 @@
+"""The user's own exposed addresses as a set of sources."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from coinhaze.errors import InputError
+from coinhaze.graph import TransactionGraph
+from coinhaze.observer import AbsorbingChain, absorbing_chain
+from coinhaze.wallet.holdings import coin_ledger, unknown_address
+
+
+def exposed_chain(graph: TransactionGraph, names: Sequence[str], **settings: Any) -> AbsorbingChain:
+    """Make a chain in which walks end at these addresses or coins.
+
+    A list that is empty is refused, and so is one of which nothing is in the ledger; then the
+    first name says why.
+
+    >>> import coinhaze
+    >>> ledger = coinhaze.CoinLedger.from_transactions([{"txid": "a", "outputs": [{"value": 5}]}])
+    >>> exposed_chain(coinhaze.transaction_graph(ledger), [])
+    Traceback (most recent call last):
+    coinhaze.errors.InputError: the list of exposed addresses is empty
+    """
+    if not names:
+        raise InputError("the list of exposed addresses is empty")
+    if not any(len(graph.names.nodes(name)) for name in names):
+        raise InputError(f"nothing listed as exposed is found: {_why(graph, names[0])}")
+    return absorbing_chain(graph, listed=names, **settings)
+
+
+def _why(graph: TransactionGraph, name: str) -> str:
+    return str(unknown_address(coin_ledger(graph), name))

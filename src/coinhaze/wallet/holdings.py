@@ -1,0 +1,117 @@
+"""Whose coins: names and addresses of a wallet found in a graph of coins, or why they are not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from coinhaze.amounts import Ints
+from coinhaze.errors import InputError, UnknownName, UsageError
+from coinhaze.formats.bitcoin_raw.addresses import foreign_words, networks_of, networks_of_owners
+from coinhaze.formats.lists.coins import Listed
+from coinhaze.graph import TransactionGraph
+from coinhaze.ledger import CoinLedger
+
+
+class UnknownCoin(UnknownName):
+    """A coin that is not in the ledger."""
+
+
+@dataclass(frozen=True)
+class Coin:
+    """An unspent coin; `node` is its place in the graph, None if the ledger does not know it."""
+
+    name: str
+    node: int | None
+    value: int | None
+    address: str | None = None
+    label: str | None = None
+
+
+def find_coins(graph: TransactionGraph, listed: Iterable[Listed]) -> list[Coin]:
+    """Find the unspent coins a list names, each once, in its order.
+
+    An address stands for all its unspent coins. What is unknown, spent, or of another network is
+    an error that says where it stands in the list.
+    """
+    found: dict[str, Coin] = {}
+    for entry in listed:
+        try:
+            coins = _coins_of(graph, entry)
+        except InputError as error:
+            raise type(error)(f"{entry.where}: {error}") from None
+        found |= {coin.name: coin for coin in coins if coin.name not in found}
+    if not found:
+        raise InputError("the list names no coin")
+    return list(found.values())
+
+
+def find_coin(graph: TransactionGraph, name: str, *, label: str | None = None) -> Coin:
+    """Find an unspent coin by `txid:vout`."""
+    ledger = coin_ledger(graph)
+    output = graph.names.parties.find(name)
+    if not 0 <= output < len(ledger.output_tx):
+        hint = "a coin made before the window and not spent in it is not there"
+        raise UnknownCoin(f"no coin {name!r} in the ledger ({hint})")
+    return _coin(graph, ledger, output, label)
+
+
+def coin_ledger(graph: TransactionGraph) -> CoinLedger:
+    """Give the ledger of a coin view whose coins are seen to be spent."""
+    if not isinstance(graph.ledger, CoinLedger) or graph.settings.get("view") != "coin":
+        raise UsageError("a wallet's coins are found in the coin view of a ledger of coins")
+    if graph.ledger.has_rings:
+        raise UsageError("rings do not tell which coins are spent: no coin of theirs can be found")
+    return graph.ledger
+
+
+def _coins_of(graph: TransactionGraph, entry: Listed) -> list[Coin]:
+    ledger = coin_ledger(graph)
+    if entry.coin is not None:
+        coin = find_coin(graph, entry.coin, label=entry.label)
+        if entry.value is not None and coin.value not in (None, entry.value):
+            raise InputError(
+                f"coin {coin.name} is worth {coin.value} in the ledger, {entry.value} in the list"
+            )
+        return [coin]
+    assert entry.address is not None
+    outputs = graph.names.others.parties(entry.address)
+    if not len(outputs):
+        raise unknown_address(ledger, entry.address)
+    unspent = outputs[~np.isin(outputs, ledger.input_output)]
+    unspent = unspent[ledger.output_spendable[unspent] & (graph.names.newest[unspent] >= 0)]
+    if not len(unspent):
+        raise InputError(f"address {entry.address} has no unspent coin in the ledger")
+    return [_coin(graph, ledger, int(output), entry.label) for output in unspent]
+
+
+def _coin(graph: TransactionGraph, ledger: CoinLedger, output: int, label: str | None) -> Coin:
+    name = str(ledger.output_names(np.array([output]))[0].as_py())
+    spends: Ints = np.flatnonzero(ledger.input_output == output)
+    if len(spends):
+        spender = ledger.txids[int(ledger.input_tx[spends[0]])].as_py()
+        raise InputError(f"coin {name} is spent already, by {spender}")
+    if not ledger.output_spendable[output]:
+        raise InputError(f"coin {name} can never be spent")
+    node = int(graph.names.newest[output])
+    if node < 0:
+        raise InputError(f"coin {name} is worth nothing")
+    value = None if ledger.output_value is None else ledger.output_value[output]
+    return Coin(name, node, value, address_of(ledger, output), label)
+
+
+def address_of(ledger: CoinLedger, output: int) -> str | None:
+    """Give the address an output pays, None if it has none."""
+    owner = int(ledger.output_owner[output])
+    return None if ledger.owner_is_coin[owner] else str(ledger.owners[owner].as_py())
+
+
+def unknown_address(ledger: CoinLedger, address: str) -> UnknownName:
+    """Say that an address is not in the ledger, and if so that it is of another network."""
+    ours = networks_of_owners(ledger.owners)
+    if foreign := foreign_words(address, ours):
+        return UnknownName(foreign)
+    odd = "" if networks_of(address) or not ours else ", and no address of a network known here"
+    return UnknownName(f"address {address} is not in the ledger{odd}")

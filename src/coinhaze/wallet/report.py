@@ -1,0 +1,312 @@
+"""A wallet's report: the same sections for a terminal and for a page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from coinhaze.observer.belief import reading_words
+from coinhaze.report.sections import LEFT, RIGHT, Section
+from coinhaze.wallet.combine import Combination
+from coinhaze.wallet.proposal import Proposal
+from coinhaze.wallet.suggestion import Suggestion
+from coinhaze.wallet.wallet import MOST_PAIRED, Holding, Wallet
+from coinhaze.wallet.words import (
+    EXACT,
+    IS_NOT,
+    exposure_words,
+    how_sure,
+    what_bits_are,
+    would_change,
+)
+
+MOST_ROWS = 30  # of pairs; all of them are in the JSON
+MOST_NAMED = 3
+
+
+@dataclass(frozen=True, eq=False)
+class WalletReport:
+    """What is told of a wallet, a proposed payment and an amount to pay."""
+
+    wallet: Wallet
+    proposal: Proposal | None = None
+    suggestion: Suggestion | None = None
+    made_by: Mapping[str, object] | None = None
+
+    @property
+    def title(self) -> str:
+        """How many coins, and their worth."""
+        return f"Wallet of {_worth(self.wallet, self.wallet.holdings)}"
+
+    def sections(self, *, with_inputs: bool = True) -> list[Section]:
+        """Give the report in its order; at its end what it was made of, if asked for."""
+        wallet = self.wallet
+        parts = [
+            self._short(),
+            _coins(wallet),
+            _origins(wallet),
+            *(_groups(wallet) if len(wallet.holdings) > 1 else []),
+            *([] if self.proposal is None else [_proposal(wallet, self.proposal)]),
+            *([] if self.suggestion is None else [_suggestion(wallet, self.suggestion)]),
+            Section("How sure this is", tuple(how_sure(wallet))),
+            Section("What would change it", tuple(would_change(wallet))),
+            Section("What the numbers are not", IS_NOT),
+        ]
+        return [*parts, _made_by(self.made_by)] if self.made_by and with_inputs else parts
+
+    def _short(self) -> Section:
+        wallet = self.wallet
+        lines = [what_bits_are()]
+        if wallet.purse.exposed is not None:
+            exposed = [h for h in wallet.holdings if wallet.is_exposed(h)]
+            lines.append(exposure_words(wallet.limit))
+            lines.append(
+                f"Exposed: {_worth(wallet, exposed)}. Keep apart from the rest: "
+                f"{_numbers(wallet, [h.coin.name for h in exposed])}."
+                if 0 < len(exposed) < len(wallet.holdings)
+                else f"Exposed: {'all coins' if exposed else 'none of the coins'}."
+            )
+        if self.suggestion is not None:
+            lines.append(_advice(wallet, self.suggestion))
+        return Section("In short", tuple(lines))
+
+
+def _worth(wallet: Wallet, holdings: Sequence[Holding]) -> str:
+    count = f"{len(holdings):,} coin{'' if len(holdings) == 1 else 's'}"
+    if wallet.total is None:
+        return f"{count} of hidden value"
+    return f"{count} worth {sum(h.coin.value or 0 for h in holdings):,}"
+
+
+def _number(wallet: Wallet, name: str) -> str:
+    """Number a coin by its place in the wallet; one of somebody else's keeps its name."""
+    for place, holding in enumerate(wallet.holdings, 1):
+        if holding.coin.name == name:
+            return str(place)
+    return name
+
+
+def _numbers(wallet: Wallet, names: Sequence[str]) -> str:
+    numbers = [_number(wallet, name) for name in names]
+    shown = ", ".join(numbers[:MOST_ROWS]) + (", ..." if len(numbers) > MOST_ROWS else "")
+    return f"coin {shown}" if len(numbers) == 1 else f"coins {shown}"
+
+
+def _coins(wallet: Wallet) -> Section:
+    exposed = wallet.purse.exposed is not None
+    columns = [
+        ("", RIGHT), ("coin", LEFT), ("value", RIGHT), ("bits", RIGHT), ("proven", RIGHT),
+        ("as among", RIGHT), ("steps", RIGHT),
+    ]  # fmt: skip
+    columns += [("exposure", RIGHT)] if exposed else []
+    rows = []
+    for place, holding in enumerate(wallet.holdings, 1):
+        coin, row = holding.coin, holding.row
+        name = coin.name if coin.label is None else f"{coin.name} ({coin.label})"
+        cells = [str(place), name, _value(coin.value), f"{row.bits:.4f}", _proven(holding)]
+        cells += [f"{holding.equal_origins:,.1f}", f"{row.steps:.2f}"]
+        cells += [_exposure(holding)] if exposed else []
+        rows.append(tuple(cells))
+    lines = (
+        "Proven: how far the bits can be off, or between which bounds they lie. As among: so many "
+        "equally likely origins would leave the same doubt. Steps: moves back to an origin on "
+        "average, the last one into the origin itself.",
+        _reading(wallet),
+        *_exposed_through(wallet),
+    )
+    return Section("Your coins", lines, columns=tuple(columns), rows=tuple(rows))
+
+
+def _reading(wallet: Wallet) -> str:
+    """Say how all figures are read; a coin's value is the ledger's own, nothing is assumed."""
+    what = "Bits" if wallet.purse.exposed is None else "Bits and exposure"
+    return (
+        f"{what}: {reading_words(wallet.chain.settings)}, payments in the order of time. Values "
+        "are those of the coins; none of them is assumed."
+    )
+
+
+def _exposed_through(wallet: Wallet) -> list[str]:
+    """Say at which addresses exposed coins were, the largest first."""
+    lines: list[str] = []
+    for place, holding in enumerate(wallet.holdings, 1):
+        if wallet.is_exposed(holding) and len(lines) < MOST_ROWS:
+            found = wallet.purse.exposed_through(holding.coin.name)
+            if not found:
+                lines.append(f"Coin {place} may be exposed: not all of its past was followed.")
+                continue
+            named = ", ".join(f"{name} {_percent(share)}" for name, share in found[:MOST_NAMED])
+            more = f" and {len(found) - MOST_NAMED} more" if len(found) > MOST_NAMED else ""
+            lines.append(f"Coin {place} is exposed through {named}{more}.")
+    return lines
+
+
+def _proven(holding: Holding) -> str:
+    low, high = holding.interval
+    half = (high - low) / 2
+    return f"±{half:.0e}" if half <= EXACT else f"{low:.4f} to {high:.4f}"
+
+
+def _exposure(holding: Holding) -> str:
+    low, high = holding.exposure or 0.0, holding.exposure_high or 0.0
+    return _percent(low) if low == high else f"{_percent(low)} to {_percent(high)}"
+
+
+def _percent(share: float) -> str:
+    """Write a share so that a little is not taken for nothing, nor nearly all for all."""
+    if 0 < share < 5e-5:
+        return "<0.01%"
+    return ">99.99%" if 1 - 5e-5 < share < 1 else f"{share:.2%}"
+
+
+def _value(value: int | None) -> str:
+    return "hidden" if value is None else f"{value:,}"
+
+
+def _origins(wallet: Wallet) -> Section:
+    rows = []
+    for place, holding in enumerate(wallet.holdings, 1):
+        told = 0.0
+        for origin in holding.origins:
+            rows.append((str(place), _percent(origin.share), origin.words))
+            told += origin.share
+        more = len(holding.row.outcomes) + len(holding.row.others) - len(holding.origins)
+        if more > 0:
+            rest = f"{more:,} other origins" if more > 1 else "one other origin"
+            rows.append((str(place), _percent(max(1 - told, 0.0)), rest))
+    columns = (("coin", RIGHT), ("share", RIGHT), ("from", LEFT))
+    return Section("Where they came from", columns=columns, rows=tuple(rows))
+
+
+def _groups(wallet: Wallet) -> list[Section]:
+    exposed = wallet.purse.exposed is not None
+    lines = [
+        "Bits before are each coin's, after are those of a payment made of them together."
+        + (" Safe: no coin that is not exposed becomes so." if exposed else ""),
+        "Any coins spent together are taken to be one person's; neither figure weighs that.",
+        _reading(wallet),
+    ]
+    if exposed:
+        lines.append("More bits do not make up for exposure: a payment can have more of both.")
+    rows = [
+        (f"{kind}: {_numbers(wallet, some.coins)}", *_figures(wallet, some))
+        for kind, some in wallet.groups
+        if len(some.coins) > 1
+    ]
+    pairs = wallet.pairs or ()
+    if len(wallet.holdings) > 2:
+        told = {some.coins for _, some in wallet.groups}
+        rows += [
+            (_numbers(wallet, p.coins), *_figures(wallet, p))
+            for p in pairs[:MOST_ROWS]
+            if p.coins not in told
+        ]
+    if len(pairs) > MOST_ROWS:
+        lines.append(f"{len(pairs) - MOST_ROWS:,} more pairs are in the JSON (--as json).")
+    if wallet.pairs is None:
+        lines.append(f"Pairs are shown up to {MOST_PAIRED} coins: ask with --spend for others.")
+    columns = [("together", LEFT), ("bits before", RIGHT), ("after", RIGHT)]
+    columns += [("exposure before", RIGHT), ("after", RIGHT), ("verdict", LEFT)] if exposed else []
+    return [Section("Spending together", tuple(lines), columns=tuple(columns), rows=tuple(rows))]
+
+
+def _figures(wallet: Wallet, some: Combination) -> list[str]:
+    cells = [_range(some.bits_before, _bits), _bits(some.after.bits)]
+    if some.exposure is None or some.exposure_before is None:
+        return cells
+    before = _range(some.exposure_before, _percent)
+    return [*cells, before, _percent(some.exposure), _verdict(wallet, some)]
+
+
+def _range(figures: Sequence[float], write: Callable[[float], str]) -> str:
+    """Write one or two figures, or between which more of them lie."""
+    if len(figures) <= 2:
+        return ", ".join(map(write, figures))
+    low, high = write(min(figures)), write(max(figures))
+    return low if low == high else f"{low} to {high}"
+
+
+def _bits(bits: float) -> str:
+    return f"{bits:.4f}"
+
+
+def _verdict(wallet: Wallet, some: Combination) -> str:
+    if some.is_safe(wallet.limit):
+        all_exposed = all(share > wallet.limit for share in some.worst_before)
+        already = "all may be exposed already" if some.open > 0 else "all exposed already"
+        return already if all_exposed else "safe"
+    exposes = "may expose" if some.open > 0 else "exposes"
+    return f"keep apart: {exposes} {_numbers(wallet, some.taints(wallet.limit))}"
+
+
+def _proposal(wallet: Wallet, proposal: Proposal) -> Section:
+    answer = proposal.answer
+    exposed = answer.exposure is not None
+    rows = [
+        ("spends", _spent(wallet, c.name), _value(c.value), f"{c.bits:.4f}")
+        + ((_percent(c.exposure or 0.0),) if exposed else ())
+        for c in answer.coins
+    ]
+    after = f"{answer.after.bits:.4f}"
+    for output in answer.outputs:
+        share = answer.exposure_of(output)
+        told = ("pays", output.address or "no address", _value(output.value), after)
+        rows.append(told + ((_percent(share or 0.0),) if exposed else ()))
+    if answer.fee is not None:
+        rows.append(("fee", "", _value(answer.fee), "") + (("",) if exposed else ()))
+    if not answer.outputs:
+        values = [c.value for c in answer.coins]
+        value = None if None in values else sum(v or 0 for v in values)
+        told = ("pays", "whoever is paid", _value(value), after)
+        rows.append(told + ((_percent(answer.exposure or 0.0),) if exposed else ()))
+    columns = [("", LEFT), ("coin or address", LEFT), ("value", RIGHT), ("bits", RIGHT)]
+    columns += [("exposure", RIGHT)] if exposed else []
+    among = f"{2.0**answer.after.bits:,.1f}"
+    line = f"Every payment of it would be as uncertain as among {among} equal origins."
+    return Section(
+        f"If it were spent: {proposal.what}",
+        (line,),
+        proposal.warnings,
+        tuple(columns),
+        tuple(rows),
+    )
+
+
+def _spent(wallet: Wallet, name: str) -> str:
+    number = _number(wallet, name)
+    return name if number == name else f"coin {number}: {name}"
+
+
+def _advice(wallet: Wallet, told: Suggestion) -> str:
+    if told.chosen is None:
+        return f"To pay {told.amount:,}: no suggestion. {told.why[0]}"
+    names = " and ".join(told.chosen.coins)
+    return f"To pay {told.amount:,}: spend {_numbers(wallet, told.chosen.coins)} ({names})."
+
+
+def _suggestion(wallet: Wallet, told: Suggestion) -> Section:
+    lines = [_advice(wallet, told)] if told.chosen is not None else []
+    lines.append(f"Why: {' '.join(told.why)}")
+    lines.append(
+        "The rule: never exposed coins with others; then fewest coins; then most bits; then least "
+        "change. It knows nothing of fees (add them to the amount), of whom you pay, or of change."
+    )
+    some = () if told.chosen is None else (told.chosen, *told.others)
+    rows = [
+        ("spend" if k == 0 else "instead", _numbers(wallet, s.coins), *_figures(wallet, s))
+        for k, s in enumerate(some)
+    ]
+    columns = [("", LEFT), ("coins", LEFT), ("bits before", RIGHT), ("after", RIGHT)]
+    if wallet.purse.exposed is not None:
+        columns += [("exposure before", RIGHT), ("after", RIGHT), ("verdict", LEFT)]
+    title = f"To pay {told.amount:,}"
+    return Section(title, tuple(lines), (), tuple(columns) if rows else (), tuple(rows))
+
+
+def _made_by(made_by: Mapping[str, object]) -> Section:
+    lines = [f"{made_by['software']}: {made_by['command']}"]
+    inputs = made_by["inputs"]
+    assert isinstance(inputs, list)
+    lines += [f"{row['file']}: SHA-256 {row['sha256']}" for row in inputs]
+    lines += [str(note) for note in made_by["notes"]]  # type: ignore[attr-defined]
+    return Section("Made by", tuple(lines))

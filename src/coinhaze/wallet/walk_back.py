@@ -1,0 +1,140 @@
+"""Coins of a node, walked back only as far as an asked interval needs.
+
+The part of the chain fetched so far is a ledger like any other, coins from before it sources. What
+they may stand for is bounded (measure/beyond.py); the heaviest of them are fetched next.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from coinhaze.errors import InputError, UnknownName, UsageError
+from coinhaze.formats.lists.coins import Listed
+from coinhaze.graph import transaction_graph
+from coinhaze.ledger import CoinLedger
+from coinhaze.ledger.coins import Transaction
+from coinhaze.measures.beyond import Beyond, bits_beyond
+from coinhaze.observer import absorbing_chain
+from coinhaze.solve.local.mixing import mix
+from coinhaze.wallet.holdings import UnknownCoin
+
+WIDTH, MOST = 0.1, 2_000  # bits asked for, and transactions fetched at most, unless told
+FIRST = 50  # transactions of a round at least; rounds grow with what is known
+
+
+class Transactions(Protocol):
+    """Where transactions come from."""
+
+    def transactions(self, txids: Sequence[str]) -> list[Transaction]:
+        """Give transactions by id, in that order."""
+
+    def is_unspent(self, txid: str, vout: int) -> bool:
+        """Tell whether nobody has spent an output."""
+
+    def blocks(self) -> int:
+        """Count the chain's blocks."""
+
+
+@dataclass(frozen=True, eq=False)
+class Walked:
+    """The part of a chain that was fetched, and what is proven of each coin over all of it."""
+
+    ledger: CoinLedger
+    blocks: int
+    beyond: dict[str, Beyond]
+    width: float  # asked for
+
+    @property
+    def reached(self) -> bool:
+        """Tell whether every interval is as narrow as asked, or roundings alone are left."""
+        return all(b.width <= self.width or b.open == 0 for b in self.beyond.values())
+
+
+def walk_back(
+    past: Transactions,
+    listed: Sequence[Listed],
+    *,
+    width: float = WIDTH,
+    most: int = MOST,
+    **beliefs: Any,
+) -> Walked:
+    """Fetch the past of listed coins until every interval is `width` bits or narrower.
+
+    It ends earlier where `most` transactions are fetched: the intervals are then wider, but hold.
+    """
+    if not width >= 0 or most < 1:
+        raise UsageError(f"ask for a width from 0 on and one transaction or more: {width}, {most}")
+    coins = [_check_name(entry) for entry in listed]
+    known = {t.txid: t for t in _first(past, listed, coins)}
+    blocks = past.blocks()  # only now: all the coins' origins are in these blocks
+    while True:
+        ledger = CoinLedger.from_transactions(in_order(known))
+        chain = absorbing_chain(transaction_graph(ledger), **beliefs)
+        beyond = {name: bits_beyond(mix(chain, [name]), blocks) for name in coins}
+        wanted = _heaviest(beyond, width)
+        room = min(max(FIRST, len(known) // 4), most - len(known))
+        if not wanted or room <= 0:
+            return Walked(ledger, blocks, beyond, width)
+        known |= {t.txid: t for t in past.transactions(wanted[:room])}
+
+
+def _check_name(entry: Listed) -> str:
+    if entry.coin is None:
+        raise UsageError(
+            f"{entry.where}: a node does not tell the coins of {entry.address}: list them as "
+            "txid:vout, or as listunspent gives them"
+        )
+    return entry.coin
+
+
+def _first(past: Transactions, listed: Sequence[Listed], coins: Sequence[str]) -> list[Transaction]:
+    """Fetch the transactions that made the coins, and see that the coins are there."""
+    found: dict[str, Transaction] = {}
+    for entry, name in zip(listed, coins, strict=True):
+        txid, _, vout = name.rpartition(":")
+        try:
+            made = found[txid] if txid in found else past.transactions([txid])[0]
+        except UnknownName as error:
+            raise UnknownCoin(f"{entry.where}: no coin {name!r}: {error}") from None
+        if int(vout) not in {output.vout for output in made.outputs}:
+            raise UnknownCoin(f"{entry.where}: no coin {name!r}: {txid} has no such output")
+        if not past.is_unspent(txid, int(vout)):
+            raise InputError(f"{entry.where}: coin {name} is spent already, or can never be")
+        found[txid] = made
+    return list(found.values())
+
+
+def _heaviest(beyond: Mapping[str, Beyond], width: float) -> list[str]:
+    """Name the transactions where most of some coin's money rests, heaviest first."""
+    weight: dict[str, float] = {}
+    for found in beyond.values():
+        if found.width > width:
+            for txid, share in found.resting.items():
+                weight[txid] = max(weight.get(txid, 0.0), share)
+    return sorted(weight, key=lambda txid: (-weight[txid], txid))
+
+
+def in_order(known: Mapping[str, Transaction]) -> list[Transaction]:
+    """Put transactions after those they spend from.
+
+    >>> from coinhaze.ledger.coins import Input
+    >>> known = {"b": Transaction("b", (Input("a", 0),)), "a": Transaction("a")}
+    >>> [t.txid for t in in_order(known)]
+    ['a', 'b']
+    """
+    done: dict[str, Transaction] = {}
+    for start in sorted(known):
+        stack = [start]
+        while stack:
+            txid = stack[-1]
+            parents = {i.txid for i in known[txid].inputs if i.txid in known}
+            waiting = sorted(parents - done.keys())
+            if not waiting or txid in done:
+                done.setdefault(stack.pop(), known[txid])
+            elif len(stack) > len(known):
+                raise InputError(f"transaction {txid} comes from itself")
+            else:
+                stack.append(waiting[0])
+    return list(done.values())

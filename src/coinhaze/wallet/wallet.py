@@ -1,0 +1,155 @@
+"""A wallet's coins, each and together: bits, exposure, origins, and what goes with what.
+
+A coin is *exposed* if its exposure is above a limit. Coins within the limit stay within it however
+they are put together, since exposure of a payment is a mean of its coins' (by value, or each
+alike); so two groups, exposed and not, tell what is safe to spend together.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from coinhaze.errors import UsageError
+from coinhaze.measures.beyond import Beyond, bits_beyond
+from coinhaze.measures.mixture import Mixture
+from coinhaze.observer import AbsorbingChain
+from coinhaze.wallet.combine import Combination, Purse
+from coinhaze.wallet.holdings import Coin, coin_ledger
+from coinhaze.wallet.origin_words import NO_LABELS, Origin, origin_words
+
+MOST_PAIRED = 40  # coins, all of whose pairs are looked at
+NOT_EXPOSED, EXPOSED, ALL = "not exposed", "exposed", "all coins"
+
+
+@dataclass(frozen=True, eq=False)
+class Holding:
+    """One coin of a wallet as an observer sees it."""
+
+    coin: Coin
+    row: Mixture
+    exposure: float | None  # None where nothing is listed
+    origins: tuple[Origin, ...]  # the largest, largest first
+    beyond: Beyond | None = None  # over a whole chain, where the ledger is but a part of it
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """Where the bits are proven to lie: over the whole chain, if that was asked."""
+        found = self.row if self.beyond is None else self.beyond
+        return found.bits_low, found.bits_high
+
+    @property
+    def exposure_high(self) -> float | None:
+        """The exposure if all that was not followed were exposed."""
+        if self.exposure is None:
+            return None
+        return min(self.exposure + (0.0 if self.beyond is None else self.beyond.open), 1.0)
+
+    def may_pass(self, limit: float) -> bool:
+        """Tell whether the exposure is, or for all that is known may be, above a limit."""
+        return (self.exposure_high or 0.0) > limit
+
+    @property
+    def equal_origins(self) -> float:
+        """As many equally likely origins would leave the same doubt."""
+        return float(2.0**self.row.bits)
+
+
+@dataclass(frozen=True, eq=False)
+class Wallet:
+    """Coins in the order of their list, what they are together, and every pair of them."""
+
+    purse: Purse
+    holdings: tuple[Holding, ...]
+    limit: float
+    groups: tuple[tuple[str, Combination], ...]  # what a group is, and its coins in one payment
+    pairs: tuple[Combination, ...] | None  # None: too many to look at
+
+    @property
+    def chain(self) -> AbsorbingChain:
+        """What the observer believes."""
+        return self.purse.chain
+
+    @property
+    def total(self) -> int | None:
+        """The coins' value in the smallest unit; None where amounts are hidden."""
+        values = [h.coin.value for h in self.holdings]
+        return None if None in values else sum(value or 0 for value in values)
+
+    @property
+    def open(self) -> float:
+        """The largest share of a coin's money that was not followed to its origin."""
+        return max(0.0 if h.beyond is None else h.beyond.open for h in self.holdings)
+
+    def is_exposed(self, holding: Holding) -> bool:
+        """Tell whether a coin's exposure is, or for all that is known may be, above the limit."""
+        return holding.may_pass(self.limit)
+
+    def named(self, name: str) -> Holding | None:
+        """Find a coin of the wallet."""
+        return next((h for h in self.holdings if h.coin.name == name), None)
+
+
+def weigh_wallet(
+    chain: AbsorbingChain,
+    coins: Sequence[Coin],
+    *,
+    exposed: AbsorbingChain | None = None,
+    limit: float = 0.0,
+    labels: Mapping[str, str] = NO_LABELS,
+    top: int = 3,
+    most_origins: int | None = None,
+) -> Wallet:
+    """Weigh every coin of a wallet, its groups and pairs; `top` origins of each are named.
+
+    `exposed` is a chain of the same graph and policy with a list; `limit` is the exposure up to
+    which a coin counts as not exposed. `most_origins` says that the ledger is a part of a chain
+    with no more origins than that: intervals are then over all of it.
+
+    >>> import coinhaze
+    >>> from coinhaze.wallet.holdings import find_coin
+    >>> ledger = coinhaze.CoinLedger.from_transactions([
+    ...     {"txid": "a", "outputs": [{"value": 5}]}, {"txid": "b", "outputs": [{"value": 5}]},
+    ... ])
+    >>> chain = coinhaze.absorbing_chain(coinhaze.transaction_graph(ledger))
+    >>> mine = weigh_wallet(chain, [find_coin(chain.graph, name) for name in ("a:0", "b:0")])
+    >>> mine.total, mine.holdings[0].origins[0].words
+    (10, 'newly mined: tx:a')
+    """
+    coin_ledger(chain.graph)
+    if not 0 <= limit < 1:
+        raise UsageError(f"a limit of exposure is from 0 to below 1, not {limit}")
+    purse = Purse(chain, coins, exposed=exposed, most_origins=most_origins)
+    holdings = tuple(
+        _holding(purse, coin, labels, top, most_origins) for coin in purse.coins.values()
+    )
+    pairs = tuple(purse.pairs()) if len(holdings) <= MOST_PAIRED else None
+    return Wallet(purse, holdings, limit, _groups(purse, holdings, limit), pairs)
+
+
+def _holding(
+    purse: Purse, coin: Coin, labels: Mapping[str, str], top: int, most_origins: int | None
+) -> Holding:
+    alone = purse.together([coin.name])
+    graph = purse.chain.graph
+    origins = tuple(
+        Origin(row["source"], origin_words(graph, row["source"], labels), row["probability"])
+        for row in alone.after.sources(top).to_pylist()
+    )
+    assert not math.isnan(alone.after.bits)  # the walks of a coin view always end
+    beyond = None if most_origins is None else bits_beyond(alone.after, most_origins)
+    return Holding(coin, alone.after, alone.exposure, origins, beyond)
+
+
+def _groups(
+    purse: Purse, holdings: Sequence[Holding], limit: float
+) -> tuple[tuple[str, Combination], ...]:
+    """Put together what may go together, and all there is."""
+    groups: dict[str, list[str]] = {NOT_EXPOSED: [], EXPOSED: []}
+    for holding in holdings:
+        if holding.exposure is not None:
+            kind = EXPOSED if holding.may_pass(limit) else NOT_EXPOSED
+            groups[kind].append(holding.coin.name)
+    groups[ALL] = [holding.coin.name for holding in holdings]
+    return tuple((kind, purse.together(some)) for kind, some in groups.items() if some)
