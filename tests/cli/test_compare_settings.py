@@ -11,7 +11,7 @@ import pytest
 from coinhaze.compare import row as compare_row
 from coinhaze.measures import Scores
 from coinhaze.measures.scores import not_reached
-from ledger.made_stores import Chain
+from store.made_stores import Chain
 
 Run = Callable[..., tuple[int, str, str]]
 QUICK = ("--no-figures", "--walks", 0)

@@ -14,7 +14,7 @@ import pytest
 
 from coinhaze.errors import InputError
 from coinhaze.memory_limit import is_out_of_memory
-from ledger.made_stores import transfers
+from store.made_stores import transfers
 
 MB = 1 << 20
 

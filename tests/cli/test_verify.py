@@ -3,7 +3,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from ledger.made_stores import Chain
+from store.made_stores import Chain
 
 Run = Callable[..., tuple[int, str, str]]
 

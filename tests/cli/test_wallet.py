@@ -13,7 +13,7 @@ from coinhaze import CoinLedger
 from coinhaze.formats.bitcoin_raw.networks import BITCOIN
 from coinhaze.formats.bitcoin_raw.scripts import owners_of
 from coinhaze.ledger.parquet import write_folder
-from ledger.readers.psbt_samples import record, transaction
+from formats.psbt_samples import record, transaction
 
 Run = Callable[..., tuple[int, str, str]]
 A, B, C, D = (letter * 64 for letter in "abcd")

@@ -40,9 +40,9 @@ from coinhaze.store.ingest import ingest
 from coinhaze.store.read import read_store
 from coinhaze.store.store import Store
 from coinhaze.store.verify import verify
+from store.made_stores import Chain, stored
 
 from .etl_chain import Record, five_blocks, name, write_blockchair, write_etl
-from .made_stores import Chain, stored
 
 Write = Callable[[Path, Sequence[Record], Sequence[int]], Path]
 

@@ -19,7 +19,7 @@ from coinhaze.errors import LedgerError
 from coinhaze.store.ingest import ingest
 from coinhaze.store.store import Store
 from coinhaze.store.verify import verify
-from ledger.made_stores import transfers
+from store.made_stores import transfers
 
 ZEC = 10**8
 ZERO = "0x" + "0" * 40

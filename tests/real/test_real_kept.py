@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
+from cache.layers_twin import differences
 from coinhaze.cache.layers import Keeper
 from coinhaze.store.ingest import ingest
 from coinhaze.store.store import Store
-from solve.kept_twin import differences
 
 SETS: dict[str, tuple[str, dict[str, Any]]] = {
     "coins of Bitcoin": ("btc_utxo_100000_104000/[ve]*.csv.gz", {}),

@@ -13,7 +13,7 @@ from coinhaze.web.models import Comparison
 from coinhaze.web.pages.coin_facts import verdict_words
 from coinhaze.web.pages.compare import compare_page
 from coinhaze.web.pages.ledger import ledger_page, table_page
-from ledger.made_stores import Chain
+from store.made_stores import Chain
 from web.desks import desk_of
 
 MARK = "≥"

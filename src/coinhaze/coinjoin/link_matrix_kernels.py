@@ -2,7 +2,7 @@
 
 Counts are kept modulo 2^64, or modulo a prime below 2^31 where one is given (0: none), or as
 floats. Arrays are taken out of `k` before a loop: inside, each taking would count references.
-Slow twin in the tests: tests/chain/interpretations_twin.py.
+Slow twin in the tests: tests/coinjoin/interpretations_twin.py.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""One ledger explored: coins, groups, flows and origins, for the command, the page and notebooks."""
+"""One ledger explored, coin by coin: for the command, the page and notebooks."""

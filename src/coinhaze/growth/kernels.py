@@ -1,6 +1,6 @@
 """Hot loops of growth: walks forward along edges, and the share of money that goes each way.
 
-Slow twins in the tests: tests/apps/test_growth.py.
+Slow twins in the tests: tests/growth/test_growth.py.
 """
 
 from __future__ import annotations

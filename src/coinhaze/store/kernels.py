@@ -1,6 +1,6 @@
 """Hot loops of numbering names: an open table of slots, each the half of a hash and a number.
 
-Slow twins in the tests: tests/ledger/test_store_names.py.
+Slow twins in the tests: tests/store/test_names.py.
 """
 
 from __future__ import annotations

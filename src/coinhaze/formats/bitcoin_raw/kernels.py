@@ -1,6 +1,6 @@
 """Hot loops over raw blocks: where their parts stand, and the spent coins of undo files.
 
-Slow twins in the tests: tests/ledger/readers/block_twin.py.
+Slow twins in the tests: tests/formats/block_twin.py.
 """
 
 from __future__ import annotations

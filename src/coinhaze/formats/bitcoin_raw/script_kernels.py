@@ -1,6 +1,6 @@
 """Hot loops over output scripts: which kind they are, and the letters of their addresses.
 
-Slow twins in the tests: tests/ledger/readers/test_scripts.py.
+Slow twins in the tests: tests/formats/test_scripts.py.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Hot loop of mint centrality. Slow twin in the tests: tests/measure/test_mint.py."""
+"""Hot loop of mint centrality. Slow twin in the tests: tests/measures/test_mint.py."""
 
 from __future__ import annotations
 

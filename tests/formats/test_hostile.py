@@ -1,0 +1,240 @@
+"""Files made to exhaust whoever reads them, under hard limits of memory and time.
+
+Each is read by a process that may take 512 MiB of address space above what the program takes when
+its libraries are loaded (an absolute limit of 512 MiB is below that already), so that a reader that
+allocates what a file merely claims, or unpacks a bomb whole, dies there. Reading must end in one
+line and exit code 3 (bad input) or 6 (a limit was met).
+"""
+
+from __future__ import annotations
+
+import io
+import lzma
+import struct
+import subprocess
+import sys
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from coinhaze.formats.registry import FORMATS
+from formats.block_samples import chain, frame
+
+ROOM = 512 << 20
+SECONDS = 60
+PROGRAM = Path(__file__).with_name("within_limits.py")
+
+
+def bomb(letters: bytes, head: bytes = b"") -> bytes:
+    """Pack a beginning and a gigabyte of the same letters into a small gzip file."""
+    packer = zlib.compressobj(1, zlib.DEFLATED, -15)
+    first = packer.compress(head) + packer.flush(zlib.Z_FULL_FLUSH)
+    # After a full flush what follows depends on nothing before: the same bytes do for every part.
+    part = letters * ((16 << 20) // len(letters))
+    packed = packer.compress(part) + packer.flush(zlib.Z_FULL_FLUSH)
+    checksum = zlib.crc32(head)
+    for _ in range(64):
+        checksum = zlib.crc32(part, checksum)
+    size = (len(head) + 64 * len(part)) % 2**32
+    ends = packer.flush() + struct.pack("<II", checksum, size)
+    return b"\x1f\x8b\x08" + bytes(6) + b"\xff" + first + packed * 64 + ends
+
+
+def xz_bomb(head: bytes) -> bytes:
+    """Pack a beginning and some hundred megabytes of zeros, above the room there is, by xz."""
+    return lzma.compress(head, preset=0) + lzma.compress(bytes(16 << 20), preset=0) * 40
+
+
+def deep(opening: bytes, inner: bytes = b"[") -> bytes:
+    return opening + inner * 5_000_000
+
+
+def raw_block(count: bytes) -> bytes:
+    """A block of Bitcoin whose number of transactions, inputs or bytes is a lie."""
+    (block,) = chain(600_000, 1)
+    return frame(block[:80] + count + block[81:])
+
+
+def parquet(columns: dict[str, object], damage: Callable[[bytearray], None]) -> bytes:
+    """A Parquet file, damaged in its footer."""
+    out = io.BytesIO()
+    pq.write_table(pa.table(columns), out, compression="none")
+    whole = bytearray(out.getvalue())
+    damage(whole)
+    return bytes(whole)
+
+
+def long_footer(whole: bytearray) -> None:
+    whole[-8:-4] = struct.pack("<I", 2**31 - 1)
+
+
+def many_rows(whole: bytearray) -> None:
+    """Say in the footer that there are far more rows: 77 zigzag is 154 and one byte more."""
+    size = struct.unpack("<I", whole[-8:-4])[0]
+    start = len(whole) - 8 - size
+    at = whole.index(b"\x16\x9a\x01", start)
+    while at >= 0:
+        whole[at + 1 : at + 3] = b"\xfe\x7f"
+        at = whole.find(b"\x16\x9a\x01", at)
+
+
+TRANSFERS = {
+    "token_address": ["0x" + "ab" * 20] * 77,
+    "from_address": ["0x" + "01" * 20] * 77,
+    "to_address": ["0x" + "02" * 20] * 77,
+    "value": ["5"] * 77,
+    "transaction_hash": ["0x" + "ef" * 32] * 77,
+    "log_index": list(range(77)),
+    "block_number": [7] * 77,
+}
+INPUTS_HEAD = b"\t".join(
+    b"block_id transaction_hash index time value value_usd recipient type script_hex "
+    b"is_from_coinbase is_spendable".split()
+)
+ERC20_HEAD = b"\t".join(
+    b"block_id transaction_hash time token_address token_name token_symbol token_decimals sender "
+    b"recipient value".split()
+)
+PLAIN = {"from": ["ann"] * 77, "to": ["bob"] * 77, "amount": [5] * 77}
+BITCOIN_ETL = b'{"hash":"' + b"ab" * 32 + b'","block_number":1,"is_coinbase":false,"inputs":'
+
+HOSTILE: dict[str, tuple[str, Callable[[], bytes]]] = {
+    "blockchair: a gzip bomb of one endless line": (
+        "blockchair",
+        lambda: bomb(b"a" * 4096, INPUTS_HEAD + b"\n"),
+    ),
+    "blockchair: a gzip bomb of tabs": (
+        "blockchair",
+        lambda: bomb(b"\t" * 4096, INPUTS_HEAD + b"\n"),
+    ),
+    "blockchair-ethereum: a gzip bomb of one endless line": (
+        "blockchair-ethereum",
+        lambda: bomb(b"0" * 4096, ERC20_HEAD + b"\n"),
+    ),
+    "plain: a footer of 2 GB": ("plain", lambda: parquet(PLAIN, long_footer)),
+    "plain: rows that are not there": ("plain", lambda: parquet(PLAIN, many_rows)),
+    "dumplings: a gzip bomb of one endless line": (
+        "dumplings",
+        lambda: bomb(b"0" * 4096, b"ab" * 32 + b":::"),
+    ),
+    "tornado: lists in lists": ("tornado", lambda: deep(b'[{"blockNumber":1,"a":')),
+    "tornado: an endless string": (
+        "tornado",
+        lambda: bomb(b"a" * 4096, b'[{"blockNumber":1,"transactionHash":"'),
+    ),
+    "bitcoin-etl: lists in lists": ("bitcoin-etl", lambda: deep(BITCOIN_ETL)),
+    "bitcoin-etl: a gzip bomb of one endless line": (
+        "bitcoin-etl",
+        lambda: bomb(b" " * 4096, BITCOIN_ETL),
+    ),
+    "bitcoin-json: objects in objects": (
+        "bitcoin-json",
+        lambda: deep(b'{"hash":"' + b"00" * 32 + b'","height":1,"tx":[', b'{"a":'),
+    ),
+    "bitcoin-json: an endless block": (
+        "bitcoin-json",
+        lambda: bomb(b" " * 4096, b'{"hash":"' + b"00" * 32 + b'","height":1,"tx":['),
+    ),
+    "esplora: lists in lists": (
+        "esplora",
+        lambda: deep(b'{"txid":"' + b"ab" * 32 + b'","vin":[', b"["),
+    ),
+    "esplora: an endless string": (
+        "esplora",
+        lambda: bomb(b"a" * 4096, b'{"txid":"'),
+    ),
+    "mev-inspect: lists in lists": ("mev-inspect", lambda: deep(b'{"block_number":1,"traces":[')),
+    "mev-inspect: an endless string": (
+        "mev-inspect",
+        lambda: bomb(b"a" * 4096, b'{"block_number":1,"miner":"'),
+    ),
+    "ethereum-etl: a gzip bomb of one endless line": (
+        "ethereum-etl",
+        lambda: bomb(b"0" * 4096, ",".join(TRANSFERS).encode() + b"\n"),
+    ),
+    "ethereum-etl: a footer of 2 GB": ("ethereum-etl", lambda: parquet(TRANSFERS, long_footer)),
+    "ethereum-etl: rows that are not there": (
+        "ethereum-etl",
+        lambda: parquet(TRANSFERS, many_rows),
+    ),
+    "utxo-edges: a gzip bomb of one endless line": (
+        "utxo-edges",
+        lambda: bomb(b"1" * 4096, b"src_id,dst_id,src_position,dst_position,address,value\n"),
+    ),
+    "bitcoin-blocks: 10^9 transactions": (
+        "bitcoin-blocks",
+        lambda: raw_block(b"\xfe" + struct.pack("<I", 10**9)),
+    ),
+    "bitcoin-blocks: 2^60 transactions": (
+        "bitcoin-blocks",
+        lambda: raw_block(b"\xff" + struct.pack("<Q", 2**60)),
+    ),
+    "bitcoin-blocks: a block of 4 GB": (
+        "bitcoin-blocks",
+        lambda: b"\xf9\xbe\xb4\xd9" + b"\xff" * 4 + bytes(4096),
+    ),
+    "bitcoin-blocks: a block of 2 GB in an xz bomb": (
+        "bitcoin-blocks",
+        lambda: xz_bomb(b"\xf9\xbe\xb4\xd9\xff\xff\xff\x7f"),
+    ),
+    "zcash-blocks: 10^9 transactions": (
+        "zcash-blocks",
+        lambda: (struct.pack("<I", 4) + bytes(136) + b"\xfd\x40\x05" + bytes(1344)
+                 + b"\xfe" + struct.pack("<I", 10**9)).hex().encode(),
+    ),
+    "zcash-blocks: an endless line of hex": ("zcash-blocks", lambda: bomb(b"04" * 2048)),
+}  # fmt: skip
+
+
+Outcome = tuple[int, str]  # exit code, and what was said
+
+
+@pytest.fixture(scope="module")
+def read_within_limits(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Outcome]:
+    """Read all hostile files, and an honest one, each in a child of one process."""
+    if sys.platform != "linux":
+        pytest.skip("limits of memory are told in the way of Linux")
+    folder = tmp_path_factory.mktemp("hostile")
+    honest = b"".join(frame(block) for block in chain(600_000, 3))
+    files = HOSTILE | {"honest": ("bitcoin-blocks", lambda: honest)}
+    for number, (format, make) in enumerate(files.values()):
+        path = folder / f"{number}.file"
+        path.write_bytes(make())
+        words = ["ingest", path, "--format", format, "-o", folder / f"{number}.store"]
+        (folder / f"{number}.command").write_text("\n".join(map(str, words)))
+    subprocess.run(
+        [sys.executable, PROGRAM, str(ROOM), str(SECONDS), folder],
+        check=True, timeout=SECONDS * len(files), stdout=subprocess.PIPE,
+    )  # fmt: skip
+    return {
+        name: (
+            int((folder / f"{number}.code").read_text()),
+            (folder / f"{number}.stderr").read_text(),
+        )
+        for number, name in enumerate(files)
+    }
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_hostile_file_is_refused_within_limits(
+    read_within_limits: dict[str, Outcome], name: str
+) -> None:
+    code, said = read_within_limits[name]
+    assert code in (3, 6), said[-2000:]
+    assert len(said.splitlines()) == 1, said[-2000:]
+    assert said.startswith("coinhaze: ")
+
+
+def test_every_format_has_its_hostile_files() -> None:
+    assert {format for format, _ in HOSTILE.values()} == FORMATS.keys()
+
+
+def test_an_honest_file_passes_under_the_same_limits(
+    read_within_limits: dict[str, Outcome],
+) -> None:
+    code, said = read_within_limits["honest"]
+    assert code == 0, said
