@@ -11,15 +11,15 @@ import pyarrow.parquet as pq
 
 from coinhaze import AccountLedger, CoinLedger
 from coinhaze.ledger import write_folder
+from formats import block_samples, json_samples, test_mev_inspect, zcash_samples
+from formats import ethereum_files as ethereum
+from formats.psbt_samples import record, transaction
+from formats.test_dumplings import GOOD as DUMPLINGS
+from formats.test_plain import COINS as PLAIN_COINS
+from formats.test_plain import NAMED as PLAIN_TRANSFERS
+from formats.test_tornado import both as write_tornado
+from formats.test_utxo_edges import EDGES, VERTICES
 from ledger.etl_chain import five_blocks, write_blockchair, write_etl
-from ledger.readers import block_samples, json_samples, test_mev_inspect, zcash_samples
-from ledger.readers import ethereum_files as ethereum
-from ledger.readers.psbt_samples import record, transaction
-from ledger.readers.test_dumplings import GOOD as DUMPLINGS
-from ledger.readers.test_plain import COINS as PLAIN_COINS
-from ledger.readers.test_plain import NAMED as PLAIN_TRANSFERS
-from ledger.readers.test_tornado import both as write_tornado
-from ledger.readers.test_utxo_edges import EDGES, VERTICES
 
 ZERO = "0x" + "0" * 40
 
