@@ -7,9 +7,12 @@ library that wrote a binary file, is replaced before anything is compared.
 
 from __future__ import annotations
 
+import csv
+import json
 import math
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,6 +34,17 @@ class Difference:
 
     def __str__(self) -> str:
         return f"{self.where}: {_short(self.old)} became {_short(self.new)}"
+
+
+def parsed(text: str, name: str = "") -> Any:
+    """Read an answer as JSON where it is that, else as lines; of a file NAME.csv each cell.
+
+    >>> parsed("a,b\\n1,0.5\\n", "table.csv")
+    [['a', 'b'], [1, 0.5]]
+    """
+    if name.endswith(".csv"):
+        return [[_cell(cell) for cell in row] for row in csv.reader(text.splitlines())]
+    return json.loads(text) if text.startswith(("{", "[")) else text.splitlines()
 
 
 def normalised(value: Any) -> Any:
@@ -82,6 +96,13 @@ def differences(old: Any, new: Any, where: str = "") -> Iterator[Difference]:
     elif old != new:
         words = isinstance(old, str) and _NUMBER.findall(old) == _NUMBER.findall(new)
         yield Difference(where, old, new, words=words)
+
+
+def _cell(text: str) -> Any:
+    for kind in (int, float):
+        with suppress(ValueError):
+            return kind(text)
+    return text
 
 
 def _short(value: Any) -> str:
