@@ -21,6 +21,7 @@ import tarfile
 import tempfile
 import zipfile
 from collections.abc import Mapping
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -241,6 +242,13 @@ class Side:
         told = {"exit": process.returncode, "shown": parsed(out)}
         return told | ({"refusal": err.splitlines()[-1:]} if process.returncode else {})
 
+    def written(self, name: str) -> dict[str, Any]:
+        """Give what a command wrote to a file."""
+        path = self.folder / name
+        if not path.exists():
+            return {"exit": 1, "shown": [], "refusal": [f"{name} was not written"]}
+        return {"exit": 0, "shown": parsed(path.read_text(encoding="utf-8"), name)}
+
 
 def words_of(line: str, files: str, side: Side, node: str) -> list[str]:
     """Give the words of a command line, the names of files put in."""
@@ -256,9 +264,7 @@ def words_of(line: str, files: str, side: Side, node: str) -> list[str]:
 def both(line: str, files: str, sides: tuple[Side, Side], node: str) -> list[dict[str, Any]]:
     """Run a command line with both checkouts at once."""
     if line.startswith("show "):
-        name = line.partition(" ")[2]
-        texts = ((side.folder / name).read_text(encoding="utf-8") for side in sides)
-        return [{"exit": 0, "shown": parsed(text, name)} for text in texts]
+        return [side.written(line.partition(" ")[2]) for side in sides]
     running = [side.start(words_of(line, files, side, node)) for side in sides]
     return [side.answer(process) for side, process in zip(sides, running, strict=True)]
 
@@ -319,9 +325,13 @@ def main() -> None:
         )
         for name, (pattern, text) in LEDGERS.items():
             first, *_ = lines = text.strip().splitlines()
-            chosen = [line for line in lines if options.only in f"{name}: {line}"]
+            chosen = {line for line in lines if options.only in f"{name}: {line}"}
+            # A file is shown after the command that writes it; others need what the first one made.
+            needed = {first} | {
+                a for a, b in pairwise(lines) if b in chosen and b.startswith("show")
+            }
             node = ""
-            for line in [first, *chosen] if chosen and first not in chosen else chosen:
+            for line in [line for line in lines if chosen and line in chosen | needed]:
                 answers = both(line, pattern, sides, node)
                 if line is first and line.startswith("score") and answers[0]["exit"] == 0:
                     node = write_tables(answers[0]["shown"]["scores"], sides)
