@@ -93,11 +93,11 @@ def test_memory_already_in_use_is_refused() -> None:
 
 
 def test_a_tile_that_does_not_fit_is_refused() -> None:
-    budget = Budget(memory=memory_now() + (1 << 20))
+    budget, tile = Budget(memory=memory_now() + (1 << 20)), 8 * 64 * 1_000_000
     with pytest.raises(ResourceError, match="a tile of columns would take"):
-        budget.tiles(1_000_000, 10)
+        budget.workers(10, room_bytes=tile, what="a tile of columns")
     roomy = Budget(memory=memory_now() + (3 << 29), threads=4)
-    assert len(roomy.tiles(1_000_000, 10)) in (2, 3)
+    assert roomy.workers(10, room_bytes=tile, what="a tile of columns") in (2, 3)
 
 
 def test_limits_change_no_bit() -> None:

@@ -11,7 +11,7 @@ from coinhaze.errors import AccuracyError, ResourceError
 from coinhaze.simulate import simulate_hubs, simulate_town
 from coinhaze.solve.certify import certified
 from coinhaze.solve.exact.stream import stream_sums
-from coinhaze.solve.pool.limits import UNLIMITED
+from coinhaze.solve.pool.limits import UNLIMITED, Budget
 from coinhaze.solve.progress import silent
 from coinhaze.solve.query import Asked
 from coinhaze.solve.structure.columns import Columns, columns_of
@@ -22,7 +22,7 @@ from coinhaze.solve.truncated.truncate import truncated
 from solve.economies import random_transfers
 from vectors import coins
 
-QUIET: dict[str, Any] = {"threads": 2, "progress": silent}
+QUIET: dict[str, Any] = {"budget": Budget(threads=2), "progress": silent}
 
 
 def temporal(seed: int, accounts: int = 60, transfers: int = 400) -> AbsorbingChain:
@@ -63,7 +63,7 @@ def test_blocks_and_threads_change_no_bit_beyond_rounding() -> None:
     asked = asked_of(absorbing_chain(transaction_graph(simulate_town(transactions=400))))
     none = np.zeros(0)
     one, two = (
-        list_sums(asked, plain(asked), none, blocks=4, threads=n, progress=silent)[0]
+        list_sums(asked, plain(asked), none, blocks=4, budget=Budget(threads=n), progress=silent)[0]
         for n in (1, 2)
     )
     for a, b in zip(one.arrays(), two.arrays(), strict=True):

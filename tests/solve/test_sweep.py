@@ -15,6 +15,7 @@ from coinhaze.errors import AccuracyError, UsageError
 from coinhaze.simulate import simulate_hubs, simulate_town
 from coinhaze.solve.exact.cost import ExactCost, SweepCost, sweep_cost
 from coinhaze.solve.exact.stream_kernels import surprise
+from coinhaze.solve.pool.limits import Budget
 from coinhaze.solve.progress import silent
 from coinhaze.solve.query import Asked
 from coinhaze.solve.structure.columns import columns_of
@@ -75,7 +76,7 @@ def random_acyclic(seed: int, n: int = 120) -> AbsorbingChain:
 
 
 def swept(asked: Asked, orders: Floats = NONE, *, least: float = 0.0, **settings: Any) -> Swept:
-    chosen: dict[str, Any] = {"threads": 2, "progress": silent} | settings
+    chosen: dict[str, Any] = {"budget": Budget(threads=2), "progress": silent} | settings
     thresholds = np.full(len(asked.reduced), least)
     return sweep_blocks(asked, columns_of(asked, orders), orders, least=thresholds, **chosen)
 
@@ -139,7 +140,8 @@ def test_a_history_is_told_apart_from_what_collapsed() -> None:
 def test_threads_change_no_bit(name: str) -> None:
     asked = asked_of(CHAINS[name])
     one, two = (
-        swept(asked, least=1e-3, blocks=4, draws=8, threads=n).sums.arrays() for n in (1, 2)
+        swept(asked, least=1e-3, blocks=4, draws=8, budget=Budget(threads=n)).sums.arrays()
+        for n in (1, 2)
     )
     for a, b in zip(one, two, strict=True):
         assert np.array_equal(a, b)

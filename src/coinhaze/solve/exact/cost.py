@@ -17,7 +17,7 @@ from coinhaze.solve.exact.stream import live_share
 from coinhaze.solve.exact.stream_kernels import WIDTH
 from coinhaze.solve.query import Asked
 from coinhaze.solve.structure.columns import Columns
-from coinhaze.solve.truncated.lists import ENTRY, MEMORY, births_of, sweep_births
+from coinhaze.solve.truncated.lists import ENTRY, MEMORY, Lists, births_of
 
 # Columns of the sample stand together by this many, so that they collapse nearly as they will.
 RUN = 64
@@ -122,5 +122,5 @@ def sweep_cost(asked: Asked, columns: Columns, *, most: float = np.inf) -> Sweep
         chosen[:] = True
     scale = len(columns) / max(int(chosen.sum()), 1)
     births = np.where(chosen, births_of(columns), 0)
-    swept = sweep_births(asked, columns, births, entries=most / scale)
+    swept = Lists.of(asked, columns, births=[births], entries=most / scale).solve(0)
     return SweepCost(entries=swept.entries * scale, alive=swept.peak * scale)

@@ -78,7 +78,7 @@ def score_exactly(
             orders,
             blocks=lists.blocks(memory=memory),
             memory=memory,
-            threads=budget.threads,
+            budget=budget,
             progress=progress,
         )
     else:

@@ -1,18 +1,18 @@
 """Factors -> sums, B streamed a tile of outcomes at a time and never stored whole.
 
-Tiles are solved by several threads but added up in their order, so the thread count changes no
-bit of the result.
+Tiles are solved by several workers but added up in their order, so their number changes no bit of
+the result.
 """
 
 from __future__ import annotations
 
 import time
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from coinhaze.amounts import Bools, Floats, Ints
+from coinhaze.solve.exact.factor import Factor
 from coinhaze.solve.exact.stream_kernels import (
     WIDTH,
     add_tile,
@@ -22,7 +22,8 @@ from coinhaze.solve.exact.stream_kernels import (
     sum_tile,
     weigh_tile,
 )
-from coinhaze.solve.pool.limits import Budget
+from coinhaze.solve.pool import Budget, open_workers
+from coinhaze.solve.priors import Priors
 from coinhaze.solve.progress import Progress
 from coinhaze.solve.query import Asked
 from coinhaze.solve.structure.columns import Columns
@@ -39,43 +40,55 @@ def stream_sums(
 ) -> tuple[Sums, Floats]:
     """Add every scored row up over all columns; also give x^T B for each column."""
     starts = range(0, len(columns), WIDTH)
-    tiles = Tiles.of(asked, columns, orders, budget=budget)
-    total, workers = tiles.total, len(tiles.workspaces)
+    tiles, weights = Tiles.of(asked, columns, orders)
+    total = tiles.total
     lost = np.zeros((3, len(asked.scored)))
-    with ThreadPoolExecutor(workers) as pool:
-        # Tiles are handed out a few at a time: their sums wait in memory to be added in order.
-        for batch in range(0, len(starts), 2 * workers):
-            some = starts[batch : batch + 2 * workers]
-            for first, (part, weighed) in zip(some, pool.map(tiles.solve, some), strict=True):
-                add_tile(*total.arrays()[:7], *part.arrays()[:7], lost)
-                tiles.parts.append(part)
-                tiles.weights[first : first + WIDTH] += weighed[: len(columns) - first]
-            progress(min(1.0, (batch + 2 * workers) / max(len(starts), 1)))
+    with open_workers(tiles, len(starts), budget) as workers:
+        for first, (part, weighed) in zip(starts, workers.map(starts), strict=True):
+            add_tile(*total.arrays()[:7], *part.arrays()[:7], lost)
+            tiles.spare.append(part)
+            weights[first : first + WIDTH] += weighed[: len(columns) - first]
+            progress(min(1.0, (first + WIDTH) / len(columns)))
     for values, less in zip((total.entropy, total.mass, total.prior), lost, strict=True):
         values += less
-    return total, tiles.weights
+    return total, weights
+
+
+TileRoom = tuple[Floats, Bools]  # a tile of every inner state, and which of them are live
+
+
+def tile_room(states: int, kind: type[np.floating] = np.float64) -> TileRoom:
+    """Make room for one tile."""
+    return np.zeros((states, WIDTH), dtype=kind), np.zeros(states, dtype=np.bool_)
+
+
+def tile_bytes(states: int, kind: type[np.floating] = np.float64) -> int:
+    """Give the bytes of that room."""
+    return np.dtype(kind).itemsize * WIDTH * max(states, 1)
 
 
 @dataclass(frozen=True, eq=False)
 class Tiles:
-    """What solves tiles: arrays in the order of the factors, and room to work in."""
+    """The work of exact tiles, in the order of the factors; a piece is a tile's first column."""
 
-    asked: Asked
-    columns: Columns
-    orders: Floats
+    factor: Factor
     own: Floats
     column: Ints
     scored: Ints
-    excess: Floats  # by place, that of leaves passed on
+    excess: Floats  # by place, that of leaves passed on; none where x^T B is not wanted
     needed: Bools
+    priors: Priors
+    elsewhere: int
+    orders: Floats
+    # Largest entries found so far: what is below need not be located. A worker that cannot see
+    # them as they grow locates more, to the same end.
     total: Sums
-    weights: Floats
-    workspaces: list[tuple[Floats, Bools]]
-    parts: list[Sums]
+    spare: list[Sums] = field(default_factory=list)  # parts that were added, to be used again
+    waiting: int = 2
 
     @classmethod
-    def of(cls, asked: Asked, columns: Columns, orders: Floats, *, budget: Budget) -> Tiles:
-        """Prepare to solve tiles by as many threads as the budget allows."""
+    def of(cls, asked: Asked, columns: Columns, orders: Floats) -> tuple[Tiles, Floats]:
+        """Prepare to solve tiles; also give what leaves add to x^T B."""
         factor = asked.factor
         own, column = asked.reduced.own[factor.back], columns.of_state[factor.back]
         scored, excess = factor.place[asked.scored], asked.excess[factor.back]
@@ -92,37 +105,45 @@ class Tiles:
         )
         wanted = excess > 0
         wanted[scored] = True
-        return cls(
-            asked,
-            columns,
-            orders,
-            own,
-            column,
-            scored,
-            excess,
-            factor.needed(wanted),
-            Sums.zeros(len(scored), len(orders)),
-            weights,
-            budget.tiles(factor.inner, -(-len(columns) // WIDTH)),
-            [],
+        tiles = cls(
+            factor=factor,
+            own=own,
+            column=column,
+            scored=scored,
+            excess=excess if asked.chain.conserves else np.zeros(0),
+            needed=factor.needed(wanted),
+            priors=columns.priors,
+            elsewhere=columns.elsewhere,
+            orders=orders,
+            total=Sums.zeros(len(scored), len(orders)),
         )
+        return tiles, weights
 
-    def solve(self, first: int) -> tuple[Sums, Floats]:
+    @property
+    def room_bytes(self) -> int:
+        """The bytes of one worker's tile."""
+        return tile_bytes(self.factor.inner)
+
+    def room(self) -> TileRoom:
+        """Make one worker's tile."""
+        return tile_room(self.factor.inner)
+
+    def solve(self, first: int, room: TileRoom) -> tuple[Sums, Floats]:
         """Solve the tile that begins at a column; give its sums and its part of x^T B."""
-        factor, priors = self.asked.factor, self.columns.priors
-        x, live = self.workspaces.pop()
-        part = self.parts.pop() if self.parts else Sums.zeros(len(self.scored), len(self.orders))
+        factor, priors = self.factor, self.priors
+        x, live = room
+        try:
+            part = self.spare.pop()
+        except IndexError:
+            part = Sums.zeros(len(self.scored), len(self.orders))
         start_tile(self.own, self.column, first, x, live)
         factor.solve_tile(x, live, self.needed)
-        weighed = np.zeros(WIDTH)
-        if self.asked.chain.conserves:
-            weighed = weigh_tile(x, live, self.excess)
+        weighed = weigh_tile(x, live, self.excess) if len(self.excess) else np.zeros(WIDTH)
         sum_tile(
             x, live, self.own, self.column, factor.lower, factor.lower_at, factor.lower_v,
-            first, self.scored, self.columns.elsewhere, self.total.top, priors.inner, priors.bits,
+            first, self.scored, self.elsewhere, self.total.top, priors.inner, priors.bits,
             priors.top, priors.powers, self.orders, *part.arrays()[:7],
         )  # fmt: skip
-        self.workspaces.append((x, live))
         return part, weighed
 
 
@@ -131,13 +152,14 @@ def time_tiles(
 ) -> float:
     """Estimate the seconds all tiles take, from a few of them spread over the columns."""
     starts, some = _sampled_tiles(columns, sample)
-    tiles = Tiles.of(asked, columns, orders, budget=budget)
-    with ThreadPoolExecutor(len(tiles.workspaces)) as pool:
+    tiles, _ = Tiles.of(asked, columns, orders)
+    with open_workers(tiles, len(starts), budget) as workers:
         # Memory touched for the first time is slow; later tiles find it there.
-        list(pool.map(tiles.solve, some[: len(tiles.workspaces)].tolist()))
+        list(workers.map(some[: workers.count].tolist()))
         begin = time.perf_counter()
-        list(pool.map(tiles.solve, some.tolist()))
-    return (time.perf_counter() - begin) * len(starts) / max(len(some), 1)
+        list(workers.map(some.tolist()))
+        taken = time.perf_counter() - begin
+    return taken * len(starts) / max(len(some), 1)
 
 
 def _sampled_tiles(columns: Columns, sample: int) -> tuple[Ints, Ints]:

@@ -1,1 +1,16 @@
-"""What a solve may use: threads, memory, time."""
+"""What runs a solve: limits, the seam between engines and backends, and the threads behind it."""
+
+from coinhaze.solve.pool.backend import Backend, Work, Workers, open_workers, register_backend
+from coinhaze.solve.pool.limits import UNLIMITED, Budget
+from coinhaze.solve.pool.threads import open_threads
+
+__all__ = [
+    "UNLIMITED",
+    "Backend",
+    "Budget",
+    "Work",
+    "Workers",
+    "open_threads",
+    "open_workers",
+    "register_backend",
+]

@@ -8,15 +8,12 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
-
-from coinhaze.amounts import Bools, Floats
 from coinhaze.errors import ResourceError, UsageError
 from coinhaze.ledger.frozen import release_unused
-from coinhaze.solve.exact.stream_kernels import WIDTH
 
 # Workspaces of all threads together stay below this where no limit is given.
 MEMORY = 2 << 30
+THREADS = "threads"  # the backend of this process; see backend.py
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
 
@@ -27,6 +24,7 @@ class Budget:
     threads: int | None = None
     memory: int | None = None  # bytes, of the whole process
     seconds: float | None = None
+    backend: str = THREADS
 
     def room(self, usual: int = MEMORY) -> int:
         """Say how many bytes new arrays may take; refuse if none are left."""
@@ -49,17 +47,12 @@ class Budget:
                 f"above the {in_words(self.memory)} allowed: allow more memory"
             )
 
-    def tiles(
-        self, states: int, tiles: int, *, kind: type[np.floating] = np.float64
-    ) -> list[tuple[Floats, Bools]]:
-        """Make a workspace for each thread: a tile of every state, and which of them are live."""
-        size = np.dtype(kind).itemsize * WIDTH * max(states, 1)
-        self.fits(size, "a tile of columns")
-        count = workers_for(tiles, self.threads, bytes_each=size, room=self.room())
-        return [
-            (np.zeros((states, WIDTH), dtype=kind), np.zeros(states, dtype=np.bool_))
-            for _ in range(count)
-        ]
+    def workers(self, pieces: int, *, room_bytes: int, what: str) -> int:
+        """Say how many workers of this machine may have room each; refuse if not even one may."""
+        if not room_bytes:
+            return workers_for(pieces, self.threads)
+        self.fits(room_bytes, what)
+        return workers_for(pieces, self.threads, bytes_each=room_bytes, room=self.room())
 
 
 UNLIMITED = Budget()

@@ -16,10 +16,10 @@ draws is as good as a seed of its own.
 from __future__ import annotations
 
 import math
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from coinhaze.amounts import Bools, Floats, Ints
@@ -30,8 +30,10 @@ from coinhaze.measures import Scores
 from coinhaze.measures.scores import not_reached
 from coinhaze.observer import AbsorbingChain
 from coinhaze.observer.chain import NO_COLUMN
+from coinhaze.solve.exact.factor import Factor
+from coinhaze.solve.exact.stream import TileRoom, tile_bytes, tile_room
 from coinhaze.solve.exact.stream_kernels import WIDTH
-from coinhaze.solve.pool.limits import UNLIMITED, Budget
+from coinhaze.solve.pool import UNLIMITED, Budget, open_workers
 from coinhaze.solve.progress import Progress, silent
 from coinhaze.solve.query import Asked
 from coinhaze.solve.sketch.kernels import start_draws, sum_draws
@@ -182,35 +184,73 @@ def _nats(total: Floats, draws: int) -> Floats:
 
 def _take(taken: _Taken, draws: int, seed: int, budget: Budget, progress: Progress) -> None:
     """Take more draws, until there are so many."""
-    asked, columns = taken.asked, taken.columns
-    factor = asked.factor
-    source = text_hashes(asked.chain.outcomes.take(pa.array(columns.likeliest)))
-    law = (source, columns.priors.total * math.log(2), seed)
-    own, column = asked.reduced.own[factor.back], columns.of_state[factor.back]
-    # Rare absorption does not fit single precision.
-    single = float(factor.pivot.min(initial=1.0)) > 1e-30
-    kind = np.float32 if single else np.float64
-    rows = (own, column, factor.lower, factor.lower_at, factor.lower_v.astype(kind))
-    scored = factor.place[asked.scored]
-    wanted = np.zeros(len(factor), dtype=np.bool_)
-    wanted[scored] = True
-    needed = factor.needed(wanted)
-    mass = 1.0 - factor.missing()[asked.scored]
+    work = Draws.of(taken.asked, taken.columns, seed)
     firsts = range(taken.draws, draws, WIDTH)
-    workspaces = budget.tiles(factor.inner, len(firsts), kind=kind)
+    with open_workers(work, len(firsts), budget) as workers:
+        for part in workers.map(firsts):
+            taken.add(part)
+            progress(taken.draws / draws)
 
-    def solve(first: int) -> Floats:
-        x, live = workspaces.pop()
-        start_draws(own, column, *law, first, x, live)
-        factor.solve_tile(x, live, needed)
-        part = np.zeros(len(scored))
-        sum_draws(x, live, *rows, *law, first, scored, mass, part)
-        workspaces.append((x, live))
+
+@dataclass(frozen=True, eq=False)
+class Draws:
+    """The work of tiles of draws, in the order of the factors; a piece is a tile's first draw."""
+
+    factor: Factor
+    own: Floats
+    column: Ints
+    source: npt.NDArray[np.uint64]  # for each column the hash of a source's name ...
+    nats: Floats  # ... and its inner entropy
+    seed: int
+    scored: Ints
+    needed: Bools
+    mass: Floats  # of each scored row, but for what iterated cores leave out
+    lower_v: Floats  # of the factors, in the precision of tiles
+    waiting: int = 2
+
+    @classmethod
+    def of(cls, asked: Asked, columns: Columns, seed: int) -> Draws:
+        """Prepare to take draws."""
+        factor = asked.factor
+        scored = factor.place[asked.scored]
+        wanted = np.zeros(len(factor), dtype=np.bool_)
+        wanted[scored] = True
+        # Rare absorption does not fit single precision.
+        single = float(factor.pivot.min(initial=1.0)) > 1e-30
+        return cls(
+            factor=factor,
+            own=asked.reduced.own[factor.back],
+            column=columns.of_state[factor.back],
+            source=text_hashes(asked.chain.outcomes.take(pa.array(columns.likeliest))),
+            nats=columns.priors.total * math.log(2),
+            seed=seed,
+            scored=scored,
+            needed=factor.needed(wanted),
+            mass=1.0 - factor.missing()[asked.scored],
+            lower_v=factor.lower_v.astype(np.float32 if single else np.float64),
+        )
+
+    @property
+    def kind(self) -> type[np.floating]:
+        """The precision tiles have."""
+        return self.lower_v.dtype.type
+
+    @property
+    def room_bytes(self) -> int:
+        """The bytes of one worker's tile."""
+        return tile_bytes(self.factor.inner, self.kind)
+
+    def room(self) -> TileRoom:
+        """Make one worker's tile."""
+        return tile_room(self.factor.inner, self.kind)
+
+    def solve(self, first: int, room: TileRoom) -> Floats:
+        """Add exp(y) of a tile of draws up for every scored row."""
+        factor, (x, live) = self.factor, room
+        law = (self.source, self.nats, self.seed, first)
+        start_draws(self.own, self.column, *law, x, live)
+        factor.solve_tile(x, live, self.needed)
+        part = np.zeros(len(self.scored))
+        rows = (self.own, self.column, factor.lower, factor.lower_at, self.lower_v)
+        sum_draws(x, live, *rows, *law, self.scored, self.mass, part)
         return part
-
-    with ThreadPoolExecutor(len(workspaces)) as pool:
-        # Tiles are handed out a few at a time: their sums wait in memory to be added in order.
-        for k in range(0, len(firsts), 2 * len(workspaces)):
-            for part in pool.map(solve, firsts[k : k + 2 * len(workspaces)]):
-                taken.add(part)
-                progress(taken.draws / draws)

@@ -31,9 +31,7 @@ before and after it went into a token: it is taken for two.
 from __future__ import annotations
 
 import math
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -44,10 +42,13 @@ from coinhaze.ledger.frozen import release_unused
 from coinhaze.measures.intervals import surprise
 from coinhaze.observer.chain import NO_COLUMN
 from coinhaze.solve.exact.stream_kernels import WIDTH
+from coinhaze.solve.pool import UNLIMITED, Budget, open_workers
 from coinhaze.solve.pool.limits import in_words, workers_for
+from coinhaze.solve.priors import Priors
 from coinhaze.solve.progress import Progress
 from coinhaze.solve.query import Asked
 from coinhaze.solve.structure.columns import Columns
+from coinhaze.solve.structure.moves import Moves
 from coinhaze.solve.sums import Sums
 from coinhaze.solve.truncated.topological_kernels import sweep_lists
 
@@ -83,11 +84,10 @@ def list_sums(
     blocks: int = 1,
     collapse: bool = True,
     memory: int = MEMORY,
-    threads: int | None,
+    budget: Budget = UNLIMITED,
     progress: Progress,
 ) -> tuple[Sums, Floats]:
     """Add every scored row up over all columns; also give x^T B."""
-    workers = workers_for(blocks, threads)
     swept = sweep_blocks(
         asked,
         columns,
@@ -95,8 +95,8 @@ def list_sums(
         least=np.full(len(asked.moves), least),
         blocks=blocks,
         collapse=collapse,
-        memory=memory // workers,
-        threads=workers,
+        memory=memory // workers_for(blocks, budget.threads),
+        budget=budget,
         progress=progress,
     )
     return swept.sums, swept.weights
@@ -115,41 +115,36 @@ def sweep_blocks(
     weigh: bool = True,
     memory: int = MEMORY,
     entries: float = math.inf,
-    threads: int | None,
+    budget: Budget = UNLIMITED,
     progress: Progress,
 ) -> Swept:
-    """Sweep the columns in blocks, by several threads; state i drops entries below `least[i]`.
+    """Sweep the columns in blocks, by several workers; state i drops entries below `least[i]`.
 
     The lists of each block may take `memory` bytes and read its part of `entries`.
 
-    Blocks change results by rounding where nothing is dropped, threads change nothing. `draws`
+    Blocks change results by rounding where nothing is dropped, workers change nothing. `draws`
     columns of a sketch estimate what dropped mass adds; `weigh` asks for x^T B where it applies.
     """
     if not 0 <= draws <= WIDTH:
         raise UsageError(f"a tail is sketched by up to {WIDTH} draws, not {draws}")
-    workers = workers_for(blocks, threads)
-
-    def sweep(births: Ints) -> Swept:
-        return sweep_births(
-            asked,
-            columns,
-            births,
-            orders=orders,
-            least=least,
-            collapse=collapse,
-            draws=draws,
-            seed=seed,
-            weigh=weigh,
-            memory=memory,
-            entries=entries / blocks,
-        )
-
+    work = Lists.of(
+        asked,
+        columns,
+        births=block_births(columns, blocks),
+        orders=orders,
+        least=least,
+        collapse=collapse,
+        draws=draws,
+        seed=seed,
+        weigh=weigh,
+        memory=memory,
+        entries=entries / blocks,
+    )
     total = Sums.zeros(len(asked.scored), len(orders))
     weights = np.zeros(len(columns))
     read = peak = largest = done = 0
-    every = block_births(columns, blocks)
-    with ThreadPoolExecutor(workers) as pool:
-        for part in in_turn(pool, sweep, every, workers):
+    with open_workers(work, blocks, budget) as workers:
+        for part in workers.map(range(blocks)):
             total.add(part.sums)
             weights[: len(part.weights)] += part.weights
             read += part.entries
@@ -163,62 +158,93 @@ def sweep_blocks(
     return Swept(total, weights, read, peak, largest)
 
 
-def in_turn(
-    pool: Executor, sweep: Callable[[Ints], Swept], tasks: Iterable[Ints], workers: int
-) -> Iterator[Swept]:
-    """Give results in the order of the tasks, no more of them begun ahead than there are workers.
+@dataclass(frozen=True, eq=False)
+class Lists:
+    """The work of sparse lists; a piece is the number of a block of columns."""
 
-    Sums of blocks are large, and would wait in memory to be added in order.
-    """
-    begun: deque[Future[Swept]] = deque()
-    for task in tasks:
-        if len(begun) == workers:
-            yield begun.popleft().result()
-        begun.append(pool.submit(sweep, task))
-    while begun:
-        yield begun.popleft().result()
+    moves: Moves
+    column: Ints  # the column each node ends in
+    births: Sequence[Ints]  # for each block how many states can end in each of its columns
+    scored: Ints  # of each node its row in the sums, -1 if it has none
+    rows: int
+    excess: Floats  # none where x^T B is not wanted
+    priors: Priors
+    elsewhere: int
+    orders: Floats
+    least: Floats
+    collapse: bool
+    draws: int
+    seed: int
+    memory: int
+    entries: float
+    room_bytes: int = 0  # lists grow as they must, up to `memory`
+    waiting: int = 1
 
-
-def sweep_births(
-    asked: Asked,
-    columns: Columns,
-    births: Ints,
-    *,
-    orders: Floats | None = None,
-    least: Floats | None = None,
-    collapse: bool = True,
-    draws: int = 0,
-    seed: int = 0,
-    weigh: bool = False,
-    memory: int = MEMORY,
-    entries: float = math.inf,
-) -> Swept:
-    """Sweep some columns: those that `births` says some states can end in."""
-    moves, priors = asked.moves, columns.priors
-    n = len(moves)
-    orders = np.zeros(0) if orders is None else orders
-    least = np.zeros(n) if least is None else least
-    scored = np.full(n, -1)
-    scored[moves.node[asked.scored]] = np.arange(len(asked.scored))
-    excess = np.zeros(n if weigh and asked.chain.conserves else 0)
-    if len(excess):
-        np.add.at(excess, moves.node, asked.excess)
-    sums = Sums.zeros(len(asked.scored), len(orders))
-    weights = np.zeros(len(columns) if len(excess) else 0)
-    peak, read, size = sweep_lists(
-        moves.indptr, moves.indices, moves.data, moves.own, moves.columns(columns.of_state),
-        births, moves.uses, scored, least, collapse, memory, entries, priors.inner, priors.bits,
-        priors.top, priors.powers, orders, columns.elsewhere, excess, draws, seed, weights,
-        *sums.arrays(),
-    )  # fmt: skip
-    if peak < 0 and read > entries:
-        raise TooManyEntries(f"the lists of outcomes passed {entries:.0e} entries")
-    if peak < 0:
-        raise ResourceError(
-            f"the lists of outcomes passed {in_words(memory)}: allow more memory, more blocks, "
-            "or a wider interval"
+    @classmethod
+    def of(
+        cls,
+        asked: Asked,
+        columns: Columns,
+        *,
+        births: Sequence[Ints],
+        orders: Floats | None = None,
+        least: Floats | None = None,
+        collapse: bool = True,
+        draws: int = 0,
+        seed: int = 0,
+        weigh: bool = False,
+        memory: int = MEMORY,
+        entries: float = math.inf,
+    ) -> Lists:
+        """Prepare to sweep blocks; `memory` and `entries` are limits of each."""
+        moves = asked.moves
+        n = len(moves)
+        scored = np.full(n, -1)
+        scored[moves.node[asked.scored]] = np.arange(len(asked.scored))
+        excess = np.zeros(n if weigh and asked.chain.conserves else 0)
+        if len(excess):
+            np.add.at(excess, moves.node, asked.excess)
+        return cls(
+            moves=moves,
+            column=moves.columns(columns.of_state),
+            births=births,
+            scored=scored,
+            rows=len(asked.scored),
+            excess=excess,
+            priors=columns.priors,
+            elsewhere=columns.elsewhere,
+            orders=np.zeros(0) if orders is None else orders,
+            least=np.zeros(n) if least is None else least,
+            collapse=collapse,
+            draws=draws,
+            seed=seed,
+            memory=memory,
+            entries=entries,
         )
-    return Swept(sums, weights, int(read), int(peak), int(size))
+
+    def room(self) -> None:
+        """Make nothing: a block's lists are made as it goes."""
+
+    def solve(self, block: int, room: None = None) -> Swept:
+        """Sweep the columns of one block."""
+        moves, priors = self.moves, self.priors
+        births = self.births[block]
+        sums = Sums.zeros(self.rows, len(self.orders))
+        weights = np.zeros(len(births) if len(self.excess) else 0)
+        peak, read, size = sweep_lists(
+            moves.indptr, moves.indices, moves.data, moves.own, self.column, births, moves.uses,
+            self.scored, self.least, self.collapse, self.memory, self.entries, priors.inner,
+            priors.bits, priors.top, priors.powers, self.orders, self.elsewhere, self.excess,
+            self.draws, self.seed, weights, *sums.arrays(),
+        )  # fmt: skip
+        if peak < 0 and read > self.entries:
+            raise TooManyEntries(f"the lists of outcomes passed {self.entries:.0e} entries")
+        if peak < 0:
+            raise ResourceError(
+                f"the lists of outcomes passed {in_words(self.memory)}: allow more memory, more "
+                "blocks, or a wider interval"
+            )
+        return Swept(sums, weights, int(read), int(peak), int(size))
 
 
 def births_of(columns: Columns) -> Ints:

@@ -181,7 +181,7 @@ class Truncation:
             blocks=min(BLOCKS, len(self.columns)),
             weigh=False,
             memory=max(room, 0) // at_once,
-            threads=workers_for(at_once, budget.threads),
+            budget=replace(budget, threads=workers_for(at_once, budget.threads)),
             **settings,
         )
 
