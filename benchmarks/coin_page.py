@@ -22,9 +22,9 @@ import pyarrow as pa
 import coinhaze
 from coinhaze import AbsorbingChain, CoinLedger, Scores, absorbing_chain, transaction_graph
 from coinhaze.amounts import Floats, Ints
+from coinhaze.explore.explorer import Explorer
 from coinhaze.simulate import simulate_week
 from coinhaze.web.asks import CoinAsk, Settings, TableAsk, WhatIfAsk
-from coinhaze.web.desk import Desk
 
 QUANTILES = (0.5, 0.95, 0.99, 1.0)
 HUBS = 20
@@ -76,50 +76,50 @@ def main(
     sinks = rng.choice(np.flatnonzero(graph.sinks), count, replace=False)
     names = graph.names.of(sinks).to_pylist()
     owners = _addresses(ledger, graph.names.party[sinks])
-    desk = Desk(chain, scores, names_of=lambda _: owners)
+    explorer = Explorer(chain, scores, names_of=lambda _: owners)
     print(f"{platform.processor() or platform.machine()}, {os.cpu_count()} cores; {chain}")
-    wall, cpu = timed([lambda: desk.coin(names[0], CoinAsk())])
+    wall, cpu = timed([lambda: explorer.coin(names[0], CoinAsk())])
     print(f"made ready by the first question in {wall[0]:,.0f} ms ({cpu[0]:,.0f} ms CPU)")
-    desk.coin(names[0], CoinAsk(list="l"))
+    explorer.coin(names[0], CoinAsk(list="l"))
     head = " ".join(f"{f'{q:.0%}':>9}" for q in QUANTILES)
     print(f"{'':<40}{'wall, ms':>9}{'CPU, ms':>40}\n{'':<40}{head} {head}")
 
     def coins(some: Sequence[str], **ask: Any) -> list[Callable[[], object]]:
-        return [lambda n=n: desk.coin(n, CoinAsk(**ask)) for n in some]  # type: ignore[misc]
+        return [lambda n=n: explorer.coin(n, CoinAsk(**ask)) for n in some]  # type: ignore[misc]
 
     found = {
         "coin": report("coin", coins(names[1:])),
         "hub": report("coin, most inputs", coins(hubs(chain, HUBS))),
         "listed": report("coin, with a list", coins(names[1:51], list="l")),
         "opened": report("coin, opened", coins(names[1:51], open=("d", "h2x", "h3x"))),
-        "search": report("search by a beginning", _searches(desk, names[:50])),
+        "search": report("search by a beginning", _searches(explorer, names[:50])),
         "comparators": report(
             "other measures",
-            [lambda n=n: desk.comparators(n, Settings()) for n in names[-50:]],  # type: ignore[misc]
+            [lambda n=n: explorer.comparators(n, Settings()) for n in names[-50:]],  # type: ignore[misc]
         ),
         "what-if": report(
             "what-if of two coins",
             [
-                lambda k=k: desk.what_if(WhatIfAsk(coins=(names[k], names[k + 1])))  # type: ignore[misc]
+                lambda k=k: explorer.what_if(WhatIfAsk(coins=(names[k], names[k + 1])))  # type: ignore[misc]
                 for k in range(20)
             ],
         ),
         "address": report(
             "address",
             [
-                lambda o=o: desk.group("address", o, Settings(), after=None, limit=100)  # type: ignore[misc]
+                lambda o=o: explorer.group("address", o, Settings(), after=None, limit=100)  # type: ignore[misc]
                 for o in owners[:50]
             ],
         ),
     }
     if scores is not None:
-        found["ledger"] = report("ledger", [lambda: desk.ledger(Settings())] * 2)
-        found["density"] = report("bits and steps", [lambda: desk.density(Settings())])
+        found["ledger"] = report("ledger", [lambda: explorer.ledger(Settings())] * 2)
+        found["density"] = report("bits and steps", [lambda: explorer.density(Settings())])
         sorts = ["-bits", "-amount", "steps", "-sources"]
         pages = [TableAsk(sort=sort, bits_low=1.0) for sort in sorts for _ in range(2)]
         found["table"] = report(
             "table, each order twice",
-            [lambda a=ask: desk.table(a) for ask in pages],  # type: ignore[misc]
+            [lambda a=ask: explorer.table(a) for ask in pages],  # type: ignore[misc]
         )
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     print(f"at most {peak / 2**20:.2f} GiB of memory")
@@ -133,9 +133,9 @@ def _addresses(ledger: CoinLedger, coins: Ints) -> list[str]:
     return names
 
 
-def _searches(desk: Desk, names: Sequence[str]) -> list[Callable[[], object]]:
-    desk.search(names[0][:6])
-    return [lambda n=n: desk.search(n[:7]) for n in names]  # type: ignore[misc]
+def _searches(explorer: Explorer, names: Sequence[str]) -> list[Callable[[], object]]:
+    explorer.search(names[0][:6])
+    return [lambda n=n: explorer.search(n[:7]) for n in names]  # type: ignore[misc]
 
 
 if __name__ == "__main__":

@@ -81,12 +81,11 @@ def coin_page(path: Path) -> str:
     import httpx2
 
     from coinhaze.web.app import make_app
-    from coinhaze.web.desks import desk_of
     from coinhaze.web.hosts import Hosts
-    from coinhaze.web.shelf import Shelf
+    from coinhaze.web.registry import LedgerRegistry
 
     token = "t" * 43
-    app = make_app(Shelf((str(path),), make_desk=desk_of), token=token, hosts=Hosts())
+    app = make_app(LedgerRegistry((str(path),)), token=token, hosts=Hosts())
 
     async def get() -> str:
         transport = httpx2.ASGITransport(app=app)

@@ -11,9 +11,8 @@ from typing import Any
 import pytest
 
 from coinhaze.web.app import make_app
-from coinhaze.web.desks import desk_of
 from coinhaze.web.guard import Guard
-from coinhaze.web.shelf import Shelf
+from coinhaze.web.registry import LedgerRegistry
 from web.asking import TOKEN, ask
 
 COIN = f"{8:064x}:0"
@@ -69,13 +68,12 @@ ACCOUNTS = """
 @pytest.fixture
 def app(folder: Path) -> Guard:
     """Two ledgers with lists and labels, both scored."""
-    shelf = Shelf(
+    registry = LedgerRegistry(
         [folder / "coins", folder / "pay.csv"],
-        make_desk=desk_of,
         lists={"known": folder / "coins_listed.txt", "thefts": folder / "pay_listed.txt"},
         labels=[folder / "coins_labels.csv", folder / "pay_labels.csv"],
     )
-    return make_app(shelf, token=TOKEN)
+    return make_app(registry, token=TOKEN)
 
 
 def answers(app: Guard, lines: str) -> dict[str, Any]:

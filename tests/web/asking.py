@@ -14,7 +14,7 @@ from coinhaze.web.guard import Guard
 from coinhaze.web.hosts import Hosts
 from coinhaze.web.jobs import Jobs
 from coinhaze.web.limits import Limits
-from web.made import MadeShelf
+from web.made import MadeRegistry
 
 TOKEN = "t0ken-of-43-letters-as-the-server-makes-them-"
 BASE = "http://127.0.0.1:8000"
@@ -23,9 +23,9 @@ T = TypeVar("T")
 
 
 def made_app(
-    shelf: MadeShelf | None = None, *, patience: float = 5.0, queued: int = 64, **limits: Any
+    registry: MadeRegistry | None = None, *, patience: float = 5.0, queued: int = 64, **limits: Any
 ) -> Guard:
-    answers = Answers(shelf or MadeShelf(), jobs=Jobs(patience=patience, queued=queued))
+    answers = Answers(registry or MadeRegistry(), jobs=Jobs(patience=patience, queued=queued))
     return guarded(answers, token=TOKEN, hosts=Hosts(), limits=Limits(**limits))
 
 

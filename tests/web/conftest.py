@@ -21,15 +21,14 @@ from coinhaze.simulate.bitcoin import bitcoin_week
 from coinhaze.web.answers import Answers
 from coinhaze.web.app import guarded
 from coinhaze.web.client import Client
-from coinhaze.web.desks import desk_of
 from coinhaze.web.jobs import Jobs
 from coinhaze.web.limits import Limits
-from coinhaze.web.ports import Shelf as AnyShelf
+from coinhaze.web.ports import LedgerRegistry as AnyRegistry
+from coinhaze.web.registry import LedgerRegistry
 from coinhaze.web.server import address_of, listen, new_token, server_of
-from coinhaze.web.shelf import Shelf
 from web.browsing import Browsing
-from web.drawn import DrawnDesk
-from web.made import HOSTILE, MadeShelf
+from web.drawn import DrawnExplorer
+from web.made import HOSTILE, MadeRegistry
 
 QUICK = Limits(requests=5_000, changes=500, bad_tokens=100)
 
@@ -46,10 +45,10 @@ class Site:
 
 
 @contextmanager
-def running(shelf: AnyShelf, *, patience: float = 5.0) -> Iterator[Site]:
-    """Serve a shelf from a thread until the end of the block."""
+def running(registry: AnyRegistry, *, patience: float = 5.0) -> Iterator[Site]:
+    """Serve ledgers from a thread until the end of the block."""
     token = new_token()
-    app = guarded(Answers(shelf, jobs=Jobs(patience=patience)), token=token, limits=QUICK)
+    app = guarded(Answers(registry, jobs=Jobs(patience=patience)), token=token, limits=QUICK)
     server = server_of(app)
     with listen("127.0.0.1", 0) as sock:
         thread = threading.Thread(target=server.run, kwargs={"sockets": [sock]}, daemon=True)
@@ -75,20 +74,19 @@ def town_site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     (folder / "labels.csv").write_text(f'address,label\nperson1,"{HOSTILE}"\nexchange,Exchange\n')
     write_folder(dai_week(size=0.002), folder / "dai")
     write_folder(bitcoin_week(size=0.0005), folder / "week")
-    shelf = Shelf(
+    registry = LedgerRegistry(
         [folder / name for name in ("town", "pay.csv", "dai", "week", "gone.csv")],
-        make_desk=desk_of,
         lists={"sanctions": folder / "list.txt"},
         labels=[folder / "labels.csv"],
     )
-    with running(shelf) as site:
+    with running(registry) as site:
         yield site
 
 
 @pytest.fixture(scope="session")
 def drawn_site() -> Iterator[Site]:
     """Made-up answers: the example of the design, flows of every shape, a coin that never ends."""
-    with running(MadeShelf(DrawnDesk()), patience=0.3) as site:
+    with running(MadeRegistry(DrawnExplorer()), patience=0.3) as site:
         yield site
 
 

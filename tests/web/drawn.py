@@ -6,8 +6,15 @@ import math
 from collections.abc import Sequence
 from typing import Any, get_args
 
-from coinhaze.web.asks import By, CoinAsk, Settings
-from coinhaze.web.models import (
+from coinhaze.explore.describe import (
+    band_words,
+    bits_words,
+    equal_words,
+    range_words,
+    sentence,
+    though_words,
+)
+from coinhaze.explore.models import (
     Amount,
     CoinAnswer,
     Comparators,
@@ -25,15 +32,8 @@ from coinhaze.web.models import (
     Rule,
     Sentence,
 )
-from coinhaze.web.words import (
-    band_words,
-    bits_words,
-    equal_words,
-    range_words,
-    sentence,
-    though_words,
-)
-from web.made import DIGEST, HOSTILE, MadeDesk
+from coinhaze.web.asks import By, CoinAsk, Settings
+from web.made import DIGEST, HOSTILE, MadeExplorer
 
 COIN = "4f1e07c29b5d3a7788aa01be44c6d90e5f3327108b6ad2e4c19077f35e62a93c:1"
 MANY = 100_000
@@ -221,7 +221,7 @@ def _exposure(asked: CoinAsk) -> Exposure | None:
     )  # fmt: skip
 
 
-class DrawnDesk(MadeDesk):
+class DrawnExplorer(MadeExplorer):
     """Made-up answers whose coin is the example's."""
 
     def histogram(self, asked: Settings) -> Histogram:

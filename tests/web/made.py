@@ -1,4 +1,4 @@
-"""A shelf of made-up answers: what HTTP does with them is tested apart from what they say."""
+"""Ledgers with made-up answers: what HTTP does with them is tested apart from what they say."""
 
 from __future__ import annotations
 
@@ -9,9 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from coinhaze.errors import ResourceError, UnknownName, UsageError
-from coinhaze.solve.progress import Progress
-from coinhaze.web.asks import CoinAsk, Settings, TableAsk, WalletAsk, WhatIfAsk
-from coinhaze.web.models import (
+from coinhaze.explore.models import (
     Amount,
     Before,
     CoinAnswer,
@@ -23,6 +21,7 @@ from coinhaze.web.models import (
     FlowColumn,
     FlowNode,
     GroupAnswer,
+    GroupKind,
     Histogram,
     Hit,
     LedgerCard,
@@ -42,8 +41,9 @@ from coinhaze.web.models import (
     WalletAnswer,
     WhatIfAnswer,
 )
-from coinhaze.web.ports import GroupKind
-from coinhaze.web.working import progress
+from coinhaze.explore.progress import progress
+from coinhaze.solve.progress import Progress
+from coinhaze.web.asks import CoinAsk, Settings, TableAsk, WalletAsk, WhatIfAsk
 
 HOSTILE = "<img src=x onerror=alert(1)>"
 FORMULA = "=cmd|' /C calc'!A0"
@@ -52,7 +52,7 @@ DIGEST = "d1"
 FIVE = Amount(smallest="5", shown="5")
 
 
-class MadeDesk:
+class MadeExplorer:
     """Answers that are quick, but for the coin `slow`, which goes on until it is cancelled."""
 
     def __init__(self, coins: int = 2_500) -> None:
@@ -194,11 +194,11 @@ CARDS = {
 }  # fmt: skip
 
 
-class MadeShelf:
+class MadeRegistry:
     """Ledgers in every state."""
 
-    def __init__(self, desk: MadeDesk | None = None) -> None:
-        self.made = desk or MadeDesk()
+    def __init__(self, explorer: MadeExplorer | None = None) -> None:
+        self.made = explorer or MadeExplorer()
         self.prepared = 0
 
     def cards(self) -> Sequence[LedgerCard]:
@@ -218,7 +218,7 @@ class MadeShelf:
     def labels(self) -> Mapping[str, str]:
         return {"m": HOSTILE}
 
-    def desk(self, ledger: str) -> MadeDesk | None:
+    def explorer(self, ledger: str) -> MadeExplorer | None:
         return self.made if CARDS[ledger].state == "ready" else None
 
     def prepare(self, ledger: str, settings: Settings, progress: Progress) -> None:

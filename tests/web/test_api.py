@@ -9,13 +9,14 @@ from urllib.parse import quote
 
 import pytest
 
+from coinhaze.explore.models import CoinAnswer
 from coinhaze.web.answers import Answers
 from coinhaze.web.app import make_inner
 from coinhaze.web.asks import CoinAsk
 from coinhaze.web.guard import Guard
-from coinhaze.web.models import CoinAnswer, Jobs
+from coinhaze.web.schema import Jobs
 from web.asking import BEARER, ask, client_of, made_app, run
-from web.made import FORMULA, HOSTILE, NAMES, MadeDesk, MadeShelf, made_coin
+from web.made import FORMULA, HOSTILE, NAMES, MadeExplorer, MadeRegistry, made_coin
 
 API = "/api/v1"
 TOWN = f"{API}/ledgers/town"
@@ -96,7 +97,7 @@ def test_no_request_is_reported_anywhere_whatever_the_environment_says(
 ) -> None:
     monkeypatch.setenv("FASTAPI_OTEL_AUTO_CONFIGURE", "true")
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://192.0.2.1:4318")
-    inner = make_inner(Answers(MadeShelf()))
+    inner = make_inner(Answers(MadeRegistry()))
     told = getattr(inner, "_telemetry", {})
     assert not [name for name, value in told.items() if value]
 
@@ -124,8 +125,8 @@ def test_what_the_asker_has_is_not_sent_again(app: Guard) -> None:
 
 
 def test_an_answer_is_worked_out_once() -> None:
-    desk = MadeDesk()
-    app = made_app(MadeShelf(desk))
+    explorer = MadeExplorer()
+    app = made_app(MadeRegistry(explorer))
 
     async def often() -> None:
         async with client_of(app, headers=BEARER) as client:
@@ -133,7 +134,7 @@ def test_an_answer_is_worked_out_once() -> None:
             await client.get(f"{TOWN}/coins/a:0")
 
     run(often())
-    assert desk.calls == 1
+    assert explorer.calls == 1
 
 
 def test_a_page_of_the_table_leads_to_the_next_until_the_last(app: Guard) -> None:
@@ -200,8 +201,8 @@ def test_a_wallet_is_weighed_and_not_remembered(app: Guard) -> None:
 
 
 def test_a_long_answer_becomes_a_job_that_can_be_cancelled() -> None:
-    desk = MadeDesk()
-    app = made_app(MadeShelf(desk), patience=0.1)
+    explorer = MadeExplorer()
+    app = made_app(MadeRegistry(explorer), patience=0.1)
 
     async def story() -> None:
         async with client_of(app, headers=BEARER) as client:
@@ -223,18 +224,18 @@ def test_a_long_answer_becomes_a_job_that_can_be_cancelled() -> None:
 
     run(story())
     until = time.monotonic() + 5
-    while desk.slow_ended == 0 and time.monotonic() < until:
+    while explorer.slow_ended == 0 and time.monotonic() < until:
         time.sleep(0.01)
-    assert desk.slow_ended == 1, "its thread has ended"
+    assert explorer.slow_ended == 1, "its thread has ended"
 
 
 def test_a_long_answer_is_there_when_its_job_is_done() -> None:
-    class Later(MadeDesk):
+    class Later(MadeExplorer):
         def _slow(self) -> CoinAnswer:
             time.sleep(0.3)
             return made_coin("a:0", CoinAsk())
 
-    app = made_app(MadeShelf(Later()), patience=0.05)
+    app = made_app(MadeRegistry(Later()), patience=0.05)
 
     async def story() -> None:
         async with client_of(app, headers=BEARER) as client:
@@ -251,8 +252,8 @@ def test_a_long_answer_is_there_when_its_job_is_done() -> None:
 
 
 def test_scoring_is_a_job_and_the_ledger_s_card_names_it() -> None:
-    shelf = MadeShelf()
-    app = made_app(shelf)
+    registry = MadeRegistry()
+    app = made_app(registry)
 
     async def story() -> None:
         async with client_of(app, headers=BEARER) as client:
@@ -269,15 +270,15 @@ def test_scoring_is_a_job_and_the_ledger_s_card_names_it() -> None:
             assert [job.state for job in jobs] == ["done"]
 
     run(story())
-    assert shelf.prepared == 1
+    assert registry.prepared == 1
 
 
 def test_more_than_so_many_at_work_are_refused() -> None:
-    class Slow(MadeDesk):
+    class Slow(MadeExplorer):
         def coin(self, name: str, asked: object) -> CoinAnswer:
             return self._slow()
 
-    app = made_app(MadeShelf(Slow()), patience=0.02, queued=64)
+    app = made_app(MadeRegistry(Slow()), patience=0.02, queued=64)
 
     async def story() -> list[int]:
         async with client_of(app, headers=BEARER) as client:

@@ -15,12 +15,12 @@ from coinhaze.errors import (
     UnknownName,
     UsageError,
 )
+from coinhaze.explore.models import CoinAnswer
 from coinhaze.web.asks import CoinAsk
 from coinhaze.web.client import Client
 from coinhaze.web.guard import Guard
-from coinhaze.web.models import CoinAnswer
 from web.asking import BASE, TOKEN, made_app
-from web.made import NAMES, MadeDesk, MadeShelf, made_coin
+from web.made import NAMES, MadeExplorer, MadeRegistry, made_coin
 
 
 class Bridge(httpx2.BaseTransport):
@@ -116,21 +116,21 @@ def test_a_refusal_is_raised_as_the_library_would(
 
 
 def test_a_job_is_waited_for() -> None:
-    shelf = MadeShelf()
-    with client_of(made_app(shelf)) as client:
+    registry = MadeRegistry()
+    with client_of(made_app(registry)) as client:
         job = client.wait(client.score("raw"))
         assert job.state == "done"
         assert job.page == "/l/raw"
-    assert shelf.prepared == 1
+    assert registry.prepared == 1
 
 
 def test_an_answer_that_becomes_a_job_is_waited_for_and_given() -> None:
-    class Later(MadeDesk):
+    class Later(MadeExplorer):
         def _slow(self) -> CoinAnswer:
             threading.Event().wait(0.2)
             return made_coin("a:0", CoinAsk())
 
-    with client_of(made_app(MadeShelf(Later()), patience=0.05)) as client:
+    with client_of(made_app(MadeRegistry(Later()), patience=0.05)) as client:
         assert client.coin("town", "slow").name == "a:0"
 
 

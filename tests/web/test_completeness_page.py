@@ -8,12 +8,12 @@ import coinhaze
 from coinhaze.web.asks import Settings
 from coinhaze.web.pages.ledger import ledger_page
 from ledger.etl_chain import five_blocks, write_etl
-from web.desks import desk_of
+from web.explorers import explorer_of
 
 
 def test_a_ledger_with_a_hole_says_so_on_its_page(tmp_path: Path) -> None:
     hole = write_etl(tmp_path / "hole.json", five_blocks(), without=(3,))
-    page = desk_of(coinhaze.read(hole)).ledger(Settings())
+    page = explorer_of(coinhaze.read(hole)).ledger(Settings())
     assert page.completeness is not None
     assert page.completeness.missing_heights == ((3, 3),)
     text = ledger_page(page, None)
@@ -26,6 +26,6 @@ def test_a_ledger_with_a_hole_says_so_on_its_page(tmp_path: Path) -> None:
 
 def test_a_whole_ledger_keeps_the_list_closed(tmp_path: Path) -> None:
     whole = write_etl(tmp_path / "whole.json", five_blocks())
-    text = ledger_page(desk_of(coinhaze.read(whole)).ledger(Settings()), None)
+    text = ledger_page(explorer_of(coinhaze.read(whole)).ledger(Settings()), None)
     assert '<section class="card sec" id="completeness"><details>' in text
     assert "Completeness: 5 of 8 checks passed, the rest not checkable</summary>" in text

@@ -16,11 +16,10 @@ from schemathesis import GenerationMode, HookContext
 
 from coinhaze.web.answers import Answers
 from coinhaze.web.app import guarded
-from coinhaze.web.desks import desk_of
 from coinhaze.web.guard import Guard
 from coinhaze.web.hosts import Hosts
 from coinhaze.web.limits import Limits
-from coinhaze.web.shelf import Shelf
+from coinhaze.web.registry import LedgerRegistry
 from web.asking import BEARER, TOKEN
 
 FEW, MANY = 4, 130  # cases of each operation and kind: of 22 x 2 many make above 5,000
@@ -34,13 +33,11 @@ def conforming_app(folder: Path) -> Guard:
     ledger.write_text("\n".join(ROWS) + "\n")
     listed = folder / "list.txt"
     listed.write_text("alice\n")
-    shelf = Shelf(
-        [ledger, folder / "lost.csv"], make_desk=desk_of, lists={"bad": listed}, labels=()
-    )
+    registry = LedgerRegistry([ledger, folder / "lost.csv"], lists={"bad": listed}, labels=())
     often = 1e9
     limits = Limits(requests=often, changes=often, bad_tokens=often)
     hosts = Hosts(names=["testserver"])  # as the test client calls it
-    return guarded(Answers(shelf), token=TOKEN, hosts=hosts, limits=limits)
+    return guarded(Answers(registry), token=TOKEN, hosts=hosts, limits=limits)
 
 
 def known_names(context: HookContext, path_parameters: dict[str, Any] | None) -> Any:

@@ -10,7 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coinhaze.web.models import Flow, FlowBand, FlowColumn, FlowNode
+from coinhaze.explore.models import (
+    Flow,
+    FlowBand,
+    FlowColumn,
+    FlowNode,
+)
 from coinhaze.web.pages.flow import (
     Picture,
     draw_flow,

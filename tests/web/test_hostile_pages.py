@@ -19,11 +19,7 @@ import pytest
 from pydantic import BaseModel
 
 from coinhaze.errors import InputError
-from coinhaze.report.page import Html
-from coinhaze.web import pages
-from coinhaze.web.asks import WhatIfAsk
-from coinhaze.web.guard import Guard
-from coinhaze.web.models import (
+from coinhaze.explore.models import (
     Comparators,
     Exposure,
     FlowBand,
@@ -39,9 +35,13 @@ from coinhaze.web.models import (
     TableRow,
     WalletAnswer,
 )
+from coinhaze.report.page import Html
+from coinhaze.web import pages
+from coinhaze.web.asks import WhatIfAsk
+from coinhaze.web.guard import Guard
 from web.asking import BASE, ask, made_app
-from web.drawn import DrawnDesk
-from web.made import FIVE, MadeShelf, _row, _together
+from web.drawn import DrawnExplorer
+from web.made import FIVE, MadeRegistry, _row, _together
 
 # An element, and what leaves an attribute: so short that no name is cut in its middle. Labels and
 # words differ from names, or pages would leave one of them out.
@@ -95,8 +95,8 @@ def hostile(value: Any, evil: Evil) -> Any:
     return value.model_copy(update=changed)
 
 
-class HostileDesk(DrawnDesk):
-    """A desk with something in every field, all of it hostile."""
+class HostileExplorer(DrawnExplorer):
+    """An explorer with something in every field, all of it hostile."""
 
     def __init__(self, evil: Evil) -> None:
         super().__init__()
@@ -187,11 +187,11 @@ def exposure(touched: bool | None) -> Exposure:
     )  # fmt: skip
 
 
-class HostileShelf(MadeShelf):
-    """A shelf whose ledgers have hostile names, and whose jobs fail in hostile words."""
+class HostileRegistry(MadeRegistry):
+    """A registry whose ledgers have hostile names, and whose jobs fail in hostile words."""
 
     def __init__(self, evil: Evil) -> None:
-        super().__init__(HostileDesk(evil))
+        super().__init__(HostileExplorer(evil))
         self.evil = evil
 
     def cards(self) -> Sequence[LedgerCard]:
@@ -228,7 +228,7 @@ class Parsed(HTMLParser):
 
 
 def app_of(evil: Evil) -> Guard:
-    return made_app(HostileShelf(evil), changes=1_000.0)
+    return made_app(HostileRegistry(evil), changes=1_000.0)
 
 
 @pytest.fixture(scope="module", params=EVILS, ids=repr)

@@ -19,8 +19,7 @@ from coinhaze.cli import cli
 from coinhaze.screening.screen import screen
 from coinhaze.web.answers import Answers
 from coinhaze.web.app import guarded
-from coinhaze.web.desks import desk_of
-from coinhaze.web.shelf import Shelf
+from coinhaze.web.registry import LedgerRegistry
 from web.asking import TOKEN, ask
 
 # carol is paid by the thief after she paid the shop: only stationary gives the shop any of it.
@@ -112,10 +111,10 @@ def by_python_screen(case: Case, **more: Any) -> float:
 
 
 @pytest.fixture(scope="module")
-def look(case: Case) -> Callable[[str], Any]:
+def options(case: Case) -> Callable[[str], Any]:
     """Ask a server of the ledger for an address."""
-    shelf = Shelf([case.ledger], make_desk=desk_of, lists={"bad": case.listed})
-    app = guarded(Answers(shelf), token=TOKEN)
+    registry = LedgerRegistry([case.ledger], lists={"bad": case.listed})
+    app = guarded(Answers(registry), token=TOKEN)
 
     def found(path: str) -> Any:
         answer = ask(app, path)
@@ -132,7 +131,7 @@ def fact(html: str) -> str:
     return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", found[0]))
 
 
-def test_exposure_is_one_number_everywhere(case: Case, look: Callable[[str], Any]) -> None:
+def test_exposure_is_one_number_everywhere(case: Case, options: Callable[[str], Any]) -> None:
     told = {
         "screen": by_screen(case),
         "score --listed": by_score(case),
@@ -141,67 +140,67 @@ def test_exposure_is_one_number_everywhere(case: Case, look: Callable[[str], Any
         "Python screen": by_python_screen(case),
     }
     api = "/api/v1/ledgers/ledger"
-    coin = look(f"{api}/coins/{case.account}?list=bad").json()["exposure"]
+    coin = options(f"{api}/coins/{case.account}?list=bad").json()["exposure"]
     told["API"] = coin["share"]
-    rows = look(f"{api}/table?list=bad&limit=1000").json()["rows"]
+    rows = options(f"{api}/table?list=bad&limit=1000").json()["rows"]
     table = {row["name"]: row["exposure"] for row in rows}
     if case.account in table:
         told["API table"] = table[case.account]
-    group = look(f"{api}/addresses/{case.account}?list=bad").json()
+    group = options(f"{api}/addresses/{case.account}?list=bad").json()
     told["API address"] = group["exposure"]["share"]
-    rules = look(f"{api}/coins/{case.account}/comparators?list=bad").json()["rules"]
+    rules = options(f"{api}/coins/{case.account}/comparators?list=bad").json()["rules"]
     told["API rules"] = next(r["exposure"] for r in rules if r["policy"] == "haircut")
     assert told == pytest.approx(dict.fromkeys(told, case.temporal), abs=1e-9)
-    page = look(f"/l/ledger/coin/{case.account}").text  # the page asks of the first list itself
+    page = options(f"/l/ledger/coin/{case.account}").text  # the page asks of the first list itself
     words = fact(page)
     assert f"{100 * case.temporal:.1f} %" in words
     assert "accounts, in order of time, haircut" in words
     assert f"{100 * case.stationary:.1f} %" not in words
 
 
-def test_a_time_that_is_chosen_rules(case: Case, look: Callable[[str], Any]) -> None:
+def test_a_time_that_is_chosen_rules(case: Case, options: Callable[[str], Any]) -> None:
     told = {
         "screen": by_screen(case, "--time", "stationary"),
         "score": by_score(case, "--time", "stationary"),
         "origins": by_origins(case, "--time", "stationary"),
         "Python": by_python(case, time="stationary"),
     }
-    answer = look(f"/api/v1/ledgers/ledger/coins/{case.account}?list=bad&time=stationary").json()
+    answer = options(f"/api/v1/ledgers/ledger/coins/{case.account}?list=bad&time=stationary").json()
     told["API"] = answer["exposure"]["share"]
     assert told == pytest.approx(dict.fromkeys(told, case.stationary), abs=1e-9)
     assert answer["exposure"]["time"] == "stationary"
-    words = fact(look(f"/l/ledger/coin/{case.account}?time=stationary").text)
+    words = fact(options(f"/l/ledger/coin/{case.account}?time=stationary").text)
     assert f"{100 * case.stationary:.1f} %" in words
     assert "all at once" in words
 
 
-def test_a_list_leaves_bits_as_they_are(case: Case, look: Callable[[str], Any]) -> None:
+def test_a_list_leaves_bits_as_they_are(case: Case, options: Callable[[str], Any]) -> None:
     path = f"/api/v1/ledgers/ledger/coins/{case.account}"
-    alone, beside = look(path).json(), look(f"{path}?list=bad").json()
+    alone, beside = options(path).json(), options(f"{path}?list=bad").json()
     own = coinhaze.score(case.ledger, nodes=[case.account])
     assert alone["bits"] == beside["bits"] == pytest.approx(float(own.bits[0]), abs=1e-9)
     assert beside["settings"]["time"] == "stationary"
     assert (beside["exposure"]["view"], beside["exposure"]["time"]) == ("account", "temporal")
-    page = look(f"/l/ledger/coin/{case.account}").text
+    page = options(f"/l/ledger/coin/{case.account}").text
     assert "Read by accounts, all at once, haircut" in page
     # What the flow does not follow it does not draw, and it says where to see it.
     assert not any(node["listed"] for node in beside["flow"]["nodes"])
     assert any("time=temporal" in note for note in beside["notes"])
-    in_time = look(f"{path}?list=bad&time=temporal").json()
+    in_time = options(f"{path}?list=bad&time=temporal").json()
     assert any(node["listed"] for node in in_time["flow"]["nodes"])
 
 
-def test_poison_is_in_order_of_time_too(case: Case, look: Callable[[str], Any]) -> None:
+def test_poison_is_in_order_of_time_too(case: Case, options: Callable[[str], Any]) -> None:
     found = command(
         "screen", case.ledger, "--listed", case.listed, "--nodes", case.account, "--json",
         "--policy", "poison",
     )  # fmt: skip
     touched = float(found["nodes"][0]["poison_share"]) > 0
     path = f"/api/v1/ledgers/ledger/coins/{case.account}"
-    answer = look(f"{path}?list=bad&policy=poison").json()
+    answer = options(f"{path}?list=bad&policy=poison").json()
     assert answer["exposure"]["touched"] is touched
     assert answer["exposure"]["time"] == "temporal"
-    rules = look(f"{path}/comparators?list=bad").json()["rules"]
+    rules = options(f"{path}/comparators?list=bad").json()["rules"]
     assert next(r["touched"] for r in rules if r["policy"] == "poison") is touched
 
 
@@ -229,7 +228,7 @@ def test_every_output_says_how_it_is_read(case: Case) -> None:
     assert told == ("account", "temporal", "proportional")
 
 
-def test_what_is_assumed_is_called_so(case: Case, look: Callable[[str], Any]) -> None:
+def test_what_is_assumed_is_called_so(case: Case, options: Callable[[str], Any]) -> None:
     graph = coinhaze.transaction_graph(coinhaze.read(case.ledger), time="temporal")
     holds = graph.closing[graph.names.node(case.account)]  # type: ignore[index]
     # By a slow twin: the lowest the account ever stood without it.
@@ -248,10 +247,10 @@ def test_what_is_assumed_is_called_so(case: Case, look: Callable[[str], Any]) ->
     )["nodes"][0]
     assert (found["balance"], found["assumed"]) == (str(holds), str(assumed))
     path = f"/api/v1/ledgers/ledger/coins/{case.account}?list=bad"
-    exposure = look(path).json()["exposure"]
+    exposure = options(path).json()["exposure"]
     assert exposure["holds"]["smallest"] == str(holds)
     assert (exposure["assumed"] or {"smallest": "0"})["smallest"] == str(assumed)
-    in_time = look(f"{path}&time=temporal").json()
+    in_time = options(f"{path}&time=temporal").json()
     assert (in_time["assumed"] or {"smallest": "0"})["smallest"] == str(assumed)
     words = "assumed to have been there before the window"
     text = CliRunner().invoke(
@@ -260,8 +259,8 @@ def test_what_is_assumed_is_called_so(case: Case, look: Callable[[str], Any]) ->
         env={"COLUMNS": "300"},
     )
     pages = [
-        fact(look(f"/l/ledger/coin/{case.account}").text),
-        look(f"/l/ledger/coin/{case.account}?time=temporal").text,
+        fact(options(f"/l/ledger/coin/{case.account}").text),
+        options(f"/l/ledger/coin/{case.account}?time=temporal").text,
     ]
     for told in (text.stdout, *pages):
         assert (words in told) is bool(assumed)

@@ -8,13 +8,13 @@ from urllib.parse import quote
 
 import pytest
 
+from coinhaze.explore.models import Density
 from coinhaze.web.asks import Settings
 from coinhaze.web.guard import Guard
-from coinhaze.web.models import Density
 from coinhaze.web.pages.density import density_chart, shade_paths
 from web.asking import TOKEN, ask, made_app
-from web.drawn import COIN, DrawnDesk
-from web.made import HOSTILE, MadeShelf
+from web.drawn import COIN, DrawnExplorer
+from web.made import HOSTILE, MadeRegistry
 
 PAGES = {
     "start": "/",
@@ -45,7 +45,7 @@ NEVER = re.compile(r"\b(anonymous|anonymity|unsafe|safe|clean|dirty|guilt|guilty
 
 @pytest.fixture(scope="module")
 def app() -> Guard:
-    return made_app(MadeShelf(DrawnDesk()))
+    return made_app(MadeRegistry(DrawnExplorer()))
 
 
 class Tags(HTMLParser):

@@ -12,10 +12,9 @@ from coinhaze import CoinLedger
 from coinhaze.ledger import write_folder
 from coinhaze.web.answers import Answers
 from coinhaze.web.app import guarded
-from coinhaze.web.desks import desk_of
 from coinhaze.web.guard import Guard
 from coinhaze.web.jobs import Jobs
-from coinhaze.web.shelf import Shelf
+from coinhaze.web.registry import LedgerRegistry
 from web.asking import BASE, TOKEN, ask
 from web.test_pages import NEVER
 
@@ -68,8 +67,8 @@ def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Guard]:
         (folder / "odd.bin").write_bytes(b"\0\1\2")
         (folder / "list.txt").write_text("blog\nbob\n")
         paths = [folder / name for name in ("town", "pay.csv", "gone.csv", "odd.bin")]
-        shelf = Shelf(paths, make_desk=desk_of, lists={"known": folder / "list.txt"})
-        yield guarded(Answers(shelf, jobs=Jobs()), token=TOKEN)
+        registry = LedgerRegistry(paths, lists={"known": folder / "list.txt"})
+        yield guarded(Answers(registry, jobs=Jobs()), token=TOKEN)
 
 
 def weighed(app: Guard, exposed: str, amount: str = "") -> str:

@@ -11,7 +11,7 @@ from coinhaze.web.asks import MOST_COINS, MOST_NODES, MOST_ROWS
 from coinhaze.web.jobs import MOST_QUEUED, PATIENCE
 from coinhaze.web.limits import Limits
 from coinhaze.web.problems import CODES
-from web.made import MadeShelf
+from web.made import MadeRegistry
 
 PAGE = (Path(__file__).parents[2] / "docs/serve.md").read_text()
 
@@ -39,7 +39,7 @@ def test_the_limits_are_those_the_server_has() -> None:
 
 
 def test_every_address_of_the_api_is_on_the_page() -> None:
-    paths = make_inner(Answers(MadeShelf())).openapi()["paths"]
+    paths = make_inner(Answers(MadeRegistry())).openapi()["paths"]
     assert len(paths) >= 20
     for path in paths:
         last = re.sub(r"/\{\w+\}$", "", path.removeprefix("/api/v1")).rsplit("/", 1)[-1]
@@ -47,7 +47,7 @@ def test_every_address_of_the_api_is_on_the_page() -> None:
 
 
 def test_every_operation_names_all_errors_it_may_give() -> None:
-    for path, operations in make_inner(Answers(MadeShelf())).openapi()["paths"].items():
+    for path, operations in make_inner(Answers(MadeRegistry())).openapi()["paths"].items():
         for method, operation in operations.items():
             named = set(operation["responses"])
             assert {"400", "401", "403", "429", "431", "500"} <= named, (method, path)

@@ -45,8 +45,8 @@ def command(
     server.share_memory()
     server.check_place(host, allow_remote=allow_remote, token_file=token_file)
     token = server.new_token() if token_file is None else server.read_token(token_file)
-    shelf = _shelf(ledgers, lists, labels)
-    app = _app(shelf, token, host, score)
+    registry = _shelf(ledgers, lists, labels)
+    app = _app(registry, token, host, score)
     with server.listen(host, port) as sock:
         address = server.address_of(sock, host)
         click.echo(address if token_file is not None else f"{address}?code={app.codes.new()}")
@@ -77,27 +77,25 @@ def _need_extra() -> None:
 
 
 def _shelf(ledgers: tuple[str, ...], lists: tuple[str, ...], labels: tuple[str, ...]) -> Any:
-    from coinhaze.web.desks import desk_of
-    from coinhaze.web.shelf import Shelf, check_named
+    from coinhaze.web.registry import LedgerRegistry, check_named
 
-    return Shelf(
+    return LedgerRegistry(
         ledgers,
-        make_desk=desk_of,
         lists=dict(check_named(given) for given in lists),
         labels=labels,
     )
 
 
-def _app(shelf: Any, token: str, host: str, score: bool) -> Any:
+def _app(registry: Any, token: str, host: str, score: bool) -> Any:
     from coinhaze.web.answers import Answers
     from coinhaze.web.app import guarded
     from coinhaze.web.asks import JobAsk
     from coinhaze.web.hosts import Hosts
     from coinhaze.web.server import is_loopback
 
-    threading.Thread(target=shelf.warm, daemon=True).start()  # the first page need not wait
-    answers = Answers(shelf)
-    for card in shelf.cards() if score else ():
+    threading.Thread(target=registry.warm, daemon=True).start()  # the first page need not wait
+    answers = Answers(registry)
+    for card in registry.cards() if score else ():
         if card.state == "not scored":
             answers.prepare(JobAsk(ledger=card.id))
     return guarded(answers, token=token, hosts=Hosts(names=[host], remote=not is_loopback(host)))

@@ -10,6 +10,27 @@ import pyarrow as pa
 
 from coinhaze import __version__
 from coinhaze.errors import CoinhazeError, UnknownName
+from coinhaze.explore.links import page_of
+from coinhaze.explore.models import (
+    CoinAnswer,
+    Comparators,
+    Comparison,
+    Curve,
+    Density,
+    GroupAnswer,
+    GroupKind,
+    Histogram,
+    LedgerCard,
+    LedgerPage,
+    Ledgers,
+    Lists,
+    OriginsPage,
+    SearchAnswer,
+    TablePage,
+    WalletAnswer,
+    WhatIfAnswer,
+)
+from coinhaze.explore.progress import progress
 from coinhaze.web.answer import Answer, Store
 from coinhaze.web.asks import (
     CoinAsk,
@@ -23,62 +44,42 @@ from coinhaze.web.asks import (
     WhatIfAsk,
 )
 from coinhaze.web.jobs import Jobs
-from coinhaze.web.links import page_of
-from coinhaze.web.models import (
-    CoinAnswer,
-    Comparators,
-    Comparison,
-    Curve,
-    Density,
-    GroupAnswer,
-    Histogram,
-    Job,
-    LedgerCard,
-    LedgerPage,
-    Ledgers,
-    Lists,
-    OriginsPage,
-    SearchAnswer,
-    TablePage,
-    WalletAnswer,
-    WhatIfAnswer,
-)
-from coinhaze.web.ports import Desk, GroupKind, Shelf
+from coinhaze.web.ports import Explorer, LedgerRegistry
 from coinhaze.web.problems import Refused, not_ready, refusal_of
-from coinhaze.web.working import progress
+from coinhaze.web.schema import Job
 
 M = TypeVar("M", bound=Model)
 
 
 class Answers:
-    """All that can be asked, of every ledger on the shelf.
+    """All that can be asked, of every ledger served.
 
     Methods give an `Answer`, or raise `Refused` (what is wrong) or `StillWorking` (a job).
     """
 
-    def __init__(self, shelf: Shelf, *, jobs: Jobs | None = None) -> None:
-        self.shelf = shelf
+    def __init__(self, registry: LedgerRegistry, *, jobs: Jobs | None = None) -> None:
+        self.registry = registry
         self.jobs = Jobs() if jobs is None else jobs
         self._store = Store()
-        known = [__version__, *(card.id for card in shelf.lists())]
-        known += [f"{name}={text}" for name, text in sorted(shelf.labels().items())]
+        known = [__version__, *(card.id for card in registry.lists())]
+        known += [f"{name}={text}" for name, text in sorted(registry.labels().items())]
         self._stamp = _digest(known)
 
     def ledgers(self) -> Ledgers:
         """Give all ledgers, as they stand."""
-        return Ledgers(ledgers=tuple(self._with_job(card) for card in self.shelf.cards()))
+        return Ledgers(ledgers=tuple(self._with_job(card) for card in self.registry.cards()))
 
     def card(self, ledger: str) -> LedgerCard:
         """Give one ledger as it stands."""
         try:
-            return self._with_job(self.shelf.card(ledger))
+            return self._with_job(self.registry.card(ledger))
         except UnknownName as error:
             fix = "GET /api/v1/ledgers names all that are served"
             raise Refused("unknown-ledger", str(error), fix=fix) from None
 
     def lists(self) -> Lists:
         """Give the loaded lists."""
-        return Lists(lists=tuple(self.shelf.lists()))
+        return Lists(lists=tuple(self.registry.lists()))
 
     async def ledger(self, ledger: str, asked: Settings) -> Answer[LedgerPage]:
         """Give a ledger's page; of one that is not ready, its card alone."""
@@ -115,8 +116,8 @@ class Answers:
     async def origins(self, ledger: str, name: str, asked: PageAsk) -> Answer[OriginsPage]:
         """Give some of a coin's origins."""
 
-        def work(desk: Desk) -> OriginsPage:
-            return desk.origins(name, asked.settings, after=asked.after, limit=asked.limit)
+        def work(explorer: Explorer) -> OriginsPage:
+            return explorer.origins(name, asked.settings, after=asked.after, limit=asked.limit)
 
         return await self._ask(ledger, ("origins", name), asked, work)
 
@@ -125,8 +126,8 @@ class Answers:
     ) -> Answer[GroupAnswer]:
         """Give an address, a transaction or a block."""
 
-        def work(desk: Desk) -> GroupAnswer:
-            return desk.group(kind, name, asked.settings, after=asked.after, limit=asked.limit)
+        def work(explorer: Explorer) -> GroupAnswer:
+            return explorer.group(kind, name, asked.settings, after=asked.after, limit=asked.limit)
 
         return await self._ask(ledger, (kind, name), asked, work)
 
@@ -158,15 +159,15 @@ class Answers:
 
     async def table_batches(self, ledger: str, asked: TableAsk) -> Iterator[pa.RecordBatch]:
         """Give all rows of a table, as columns."""
-        desk = await self._desk(ledger)
-        return desk.table_batches(asked)
+        explorer = await self._explorer(ledger)
+        return explorer.table_batches(asked)
 
     async def origin_batches(
         self, ledger: str, name: str, asked: Settings
     ) -> Iterator[pa.RecordBatch]:
         """Give all of a coin's origins, as columns."""
-        desk = await self._desk(ledger)
-        return desk.origin_batches(name, asked)
+        explorer = await self._explorer(ledger)
+        return explorer.origin_batches(name, asked)
 
     def prepare(self, asked: JobAsk) -> Job:
         """Begin to open, build and score a ledger."""
@@ -177,7 +178,7 @@ class Answers:
         )  # fmt: skip
 
     def _prepare(self, asked: JobAsk) -> None:
-        self.shelf.prepare(asked.ledger, asked.settings, progress())
+        self.registry.prepare(asked.ledger, asked.settings, progress())
 
     def _with_job(self, card: LedgerCard) -> LedgerCard:
         job = self.jobs.current(("prepare", card.id))
@@ -185,24 +186,26 @@ class Answers:
             return card
         return card.model_copy(update={"state": "loading", "job": job.id, "message": job.words})
 
-    async def _desk(self, ledger: str) -> Desk:
+    async def _explorer(self, ledger: str) -> Explorer:
         self.card(ledger)
         key = ("open", ledger)
-        desk: Desk = await self._work(key, lambda: self._open(ledger), ledger, f"/l/{ledger}")
-        return desk
+        explorer: Explorer = await self._work(
+            key, lambda: self._open(ledger), ledger, f"/l/{ledger}"
+        )
+        return explorer
 
-    def _open(self, ledger: str) -> Desk:
-        desk = self.shelf.desk(ledger)
-        if desk is None:
+    def _open(self, ledger: str) -> Explorer:
+        explorer = self.registry.explorer(ledger)
+        if explorer is None:
             raise not_ready(self.card(ledger))
-        return desk
+        return explorer
 
     async def _ask(
         self,
         ledger: str,
         what: Hashable,
         asked: Model | str,
-        work: Callable[[Desk], M],
+        work: Callable[[Explorer], M],
         *,
         keep: bool = True,
     ) -> Answer[M]:
@@ -218,12 +221,17 @@ class Answers:
         return answer
 
     def _worked_out(
-        self, ledger: str, what: Hashable, asked: Model | str, work: Callable[[Desk], M], keep: bool
+        self,
+        ledger: str,
+        what: Hashable,
+        asked: Model | str,
+        work: Callable[[Explorer], M],
+        keep: bool,
     ) -> Answer[M]:
         """Work an answer out, in a thread, and remember it also where nobody waits any more."""
-        desk = self._open(ledger)
+        explorer = self._open(ledger)
         digest = self.card(ledger).digest
-        model = work(desk)
+        model = work(explorer)
         if not keep or digest is None:
             return Answer.once_only(model, self._store)
         tag = _digest([self._stamp, ledger, digest, repr(what), repr(asked)])

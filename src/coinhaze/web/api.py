@@ -7,7 +7,8 @@ from typing import Annotated, Any, TypeVar
 
 from fastapi import APIRouter, Depends, Path, Query, Request, Response
 
-from coinhaze.web import models, replies
+from coinhaze.explore import models
+from coinhaze.web import replies, schema
 from coinhaze.web.answers import Answers
 from coinhaze.web.asks import (
     LONGEST_IN_ADDRESS,
@@ -47,7 +48,7 @@ def _errors(*statuses: int) -> dict[int | str, dict[str, Any]]:
     always = (400, 401, 403, 405, 408, 413, 429, 431, 500)
     return {
         status: {
-            "model": models.ErrorAnswer,
+            "model": schema.ErrorAnswer,
             "description": ", ".join(CODES[status]),
         }
         for status in sorted({*always, *statuses})
@@ -57,7 +58,7 @@ def _errors(*statuses: int) -> dict[int | str, dict[str, Any]]:
 # What is asked of a ledger may be unknown, not ready, not to be asked so, or too dear.
 OF_LEDGER = _errors(404, 409, 422, 503)
 LATER: dict[int | str, dict[str, Any]] = {
-    202: {"model": models.Job, "description": "it takes longer: a job goes on with it"},
+    202: {"model": schema.Job, "description": "it takes longer: a job goes on with it"},
     304: {"description": "as it was: If-None-Match names the tag it still has"},
 }
 RESULT: dict[int | str, dict[str, Any]] = {
@@ -202,25 +203,25 @@ def _add_jobs(router: APIRouter, answers: Answers) -> None:
     jobs = answers.jobs
     one = "/jobs/{job}"
 
-    @router.get("/jobs", response_model=models.Jobs, responses=_errors())
+    @router.get("/jobs", response_model=schema.Jobs, responses=_errors())
     async def all_jobs() -> Response:
         """All jobs, newest first."""
-        return replies.plain(models.Jobs(jobs=jobs.all()))
+        return replies.plain(schema.Jobs(jobs=jobs.all()))
 
     @router.post(
-        "/jobs", response_model=models.Job, status_code=202, responses=_errors(404, 409, 422)
+        "/jobs", response_model=schema.Job, status_code=202, responses=_errors(404, 409, 422)
     )
     async def begin(asked: JobAsk) -> Response:
         """Open, build and score a ledger, apart."""
         job = answers.prepare(asked)
         return replies.plain(job, status=202, headers={"location": f"{ROOT}/jobs/{job.id}"})
 
-    @router.get(one, response_model=models.Job, responses=_errors(404))
+    @router.get(one, response_model=schema.Job, responses=_errors(404))
     async def job(job: JobId) -> Response:
         """How far a job is."""
         return replies.plain(jobs.find(job))
 
-    @router.delete(one, response_model=models.Job, responses=_errors(404))
+    @router.delete(one, response_model=schema.Job, responses=_errors(404))
     async def cancel(job: JobId) -> Response:
         """Cancel a job; one that has ended stays as it is."""
         return replies.plain(jobs.cancel(job))

@@ -22,7 +22,7 @@ from coinhaze.web.guard import Guard
 from coinhaze.web.hosts import Hosts
 from coinhaze.web.jobs import BUG
 from coinhaze.web.limits import Limits
-from coinhaze.web.ports import Shelf
+from coinhaze.web.ports import LedgerRegistry
 from coinhaze.web.problems import Refused, StillWorking, refusal_of
 
 STATIC = Path(__file__).with_name("static")
@@ -34,14 +34,14 @@ _log = logging.getLogger("coinhaze.web")
 
 
 def make_app(
-    shelf: Shelf,
+    registry: LedgerRegistry,
     *,
     token: str,
     hosts: Hosts | None = None,
     limits: Limits | None = None,
 ) -> Guard:
-    """Make the ASGI app that serves a shelf to whoever has the token."""
-    return guarded(Answers(shelf), token=token, hosts=hosts, limits=limits)
+    """Make the ASGI app that serves ledgers to those who have the token."""
+    return guarded(Answers(registry), token=token, hosts=hosts, limits=limits)
 
 
 def guarded(

@@ -23,7 +23,8 @@ from coinhaze.errors import (
     UnknownName,
     UsageError,
 )
-from coinhaze.web import models
+from coinhaze.explore import models
+from coinhaze.web import schema
 from coinhaze.web.asks import (
     CoinAsk,
     CompareAsk,
@@ -184,24 +185,24 @@ class Client:
         ask = WalletAsk(coins=coins, **asked)
         return self._post(_of(ledger, "wallet"), models.WalletAnswer, ask)
 
-    def jobs(self) -> tuple[models.Job, ...]:
+    def jobs(self) -> tuple[schema.Job, ...]:
         """Give all jobs, newest first."""
-        return self._get("/jobs", models.Jobs).jobs
+        return self._get("/jobs", schema.Jobs).jobs
 
-    def score(self, ledger: str, **settings: Any) -> models.Job:
+    def score(self, ledger: str, **settings: Any) -> schema.Job:
         """Begin to open, build and score a ledger."""
         ask = JobAsk(ledger=ledger, settings=Settings(**settings))
-        return models.Job.model_validate_json(self._send("POST", "/jobs", ask).content)
+        return schema.Job.model_validate_json(self._send("POST", "/jobs", ask).content)
 
-    def job(self, job: str | models.Job) -> models.Job:
+    def job(self, job: str | schema.Job) -> schema.Job:
         """Look at a job."""
-        return self._get(f"/jobs/{_id(job)}", models.Job)
+        return self._get(f"/jobs/{_id(job)}", schema.Job)
 
-    def cancel(self, job: str | models.Job) -> models.Job:
+    def cancel(self, job: str | schema.Job) -> schema.Job:
         """Cancel a job."""
-        return models.Job.model_validate_json(self._send("DELETE", f"/jobs/{_id(job)}").content)
+        return schema.Job.model_validate_json(self._send("DELETE", f"/jobs/{_id(job)}").content)
 
-    def wait(self, job: str | models.Job) -> models.Job:
+    def wait(self, job: str | schema.Job) -> schema.Job:
         """Wait until a job has ended well; raise what it met if it did not."""
         began = time.monotonic()
         while True:
@@ -223,7 +224,7 @@ class Client:
 
     def _answer(self, response: httpx2.Response, model: type[M]) -> M:
         if response.status_code == 202:
-            job = self.wait(models.Job.model_validate_json(response.content))
+            job = self.wait(schema.Job.model_validate_json(response.content))
             response = self._send("GET", f"/jobs/{job.id}/result")
         return model.model_validate_json(response.content)
 
@@ -262,7 +263,7 @@ class Client:
 def _raised(response: httpx2.Response) -> CoinhazeError:
     """Say a refusal as an error of the library."""
     try:
-        problem = models.ErrorAnswer.model_validate_json(response.content).error
+        problem = schema.ErrorAnswer.model_validate_json(response.content).error
     except ValueError:
         return SourceUnreachable(f"{response.status_code} from what is no coinhaze server")
     kind = _KINDS.get(response.status_code, InputError)
@@ -273,5 +274,5 @@ def _of(ledger: str, *parts: str) -> str:
     return "/ledgers/" + "/".join(quote(name_for_path(part), safe="") for part in (ledger, *parts))
 
 
-def _id(job: str | models.Job) -> str:
+def _id(job: str | schema.Job) -> str:
     return quote(job if isinstance(job, str) else job.id, safe="")

@@ -16,11 +16,11 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from coinhaze.errors import CoinhazeError
+from coinhaze.explore.progress import Cancelled, telling
 from coinhaze.ledger.frozen import release_unused
-from coinhaze.web.models import Job, JobState, Problem
 from coinhaze.web.pool import Pool
 from coinhaze.web.problems import Refused, StillWorking, refusal_of
-from coinhaze.web.working import Cancelled, telling
+from coinhaze.web.schema import Job, JobState, Problem
 
 PATIENCE = 5.0  # seconds an answer is waited for
 MOST_QUEUED = 64

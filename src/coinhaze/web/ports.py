@@ -1,20 +1,19 @@
-"""What the API needs: of a shelf, its ledgers; of a desk, one open ledger's answers."""
+"""What the API needs: the ledgers served, and the answers about each open one."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Literal, Protocol
+from typing import Protocol
 
 import pyarrow as pa
 
-from coinhaze.solve.progress import Progress
-from coinhaze.web.asks import CoinAsk, Settings, TableAsk, WalletAsk, WhatIfAsk
-from coinhaze.web.models import (
+from coinhaze.explore.models import (
     CoinAnswer,
     Comparators,
     Curve,
     Density,
     GroupAnswer,
+    GroupKind,
     Histogram,
     LedgerCard,
     LedgerPage,
@@ -25,11 +24,11 @@ from coinhaze.web.models import (
     WalletAnswer,
     WhatIfAnswer,
 )
+from coinhaze.solve.progress import Progress
+from coinhaze.web.asks import CoinAsk, Settings, TableAsk, WalletAsk, WhatIfAsk
 
-GroupKind = Literal["address", "transaction", "block"]
 
-
-class Desk(Protocol):
+class Explorer(Protocol):
     """One open ledger's answers. Called from several threads at once.
 
     What a ledger does not have raises `UnknownName`, what cannot be asked `UsageError` or
@@ -85,14 +84,14 @@ class Desk(Protocol):
         """Weigh a wallet."""
 
 
-class Shelf(Protocol):
+class LedgerRegistry(Protocol):
     """The ledgers being served. Never raises for a ledger in a bad state: its card says so."""
 
     def cards(self) -> Sequence[LedgerCard]:
         """Give all ledgers, in the order they were given; quick, opens nothing."""
 
     def card(self, ledger: str) -> LedgerCard:
-        """Give one ledger; `UnknownName` where it is not on the shelf."""
+        """Give one ledger; `UnknownName` where it is not served."""
 
     def lists(self) -> Sequence[ListCard]:
         """Give the loaded lists."""
@@ -103,8 +102,8 @@ class Shelf(Protocol):
     def labels(self) -> Mapping[str, str]:
         """Give the loaded labels, by address."""
 
-    def desk(self, ledger: str) -> Desk | None:
-        """Give the desk of a ledger that is ready, None where it is not: then look at its card."""
+    def explorer(self, ledger: str) -> Explorer | None:
+        """Give a ledger that is ready; None where it is not: then its card says why."""
 
     def prepare(self, ledger: str, settings: Settings, progress: Progress) -> None:
         """Open, build and score a ledger and keep that; long. Stops where `progress` raises."""

@@ -11,7 +11,8 @@ from coinhaze.errors import (
     UnknownName,
     UsageError,
 )
-from coinhaze.web.models import ErrorAnswer, Job, LedgerCard, Problem
+from coinhaze.explore.models import LedgerCard
+from coinhaze.web.schema import ErrorAnswer, Job, Problem
 
 # For each status the codes it comes with: the list in docs/serve.md, and in the API's document.
 CODES = {

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from coinhaze.web.models import Job
 from coinhaze.web.pages import search
 from coinhaze.web.pages.enter import enter_page
 from coinhaze.web.pages.frame import whole_page
 from coinhaze.web.pages.jobs import waiting_page
 from coinhaze.web.pages.routes import routes
 from coinhaze.web.problems import Refused
+from coinhaze.web.schema import Job
 
 __all__ = ["problem_page", "routes", "working_page"]
 

@@ -10,8 +10,8 @@ from urllib.parse import parse_qsl
 from fastapi import Request
 from pydantic import ValidationError
 
+from coinhaze.explore.models import ListCard
 from coinhaze.web.asks import MOST_COINS, Model, Settings
-from coinhaze.web.models import ListCard
 from coinhaze.web.problems import Refused
 
 M = TypeVar("M", bound=Model)

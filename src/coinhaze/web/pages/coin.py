@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from coinhaze.graph.assumed import assumed_words
-from coinhaze.report.page import Html, escape
-from coinhaze.web.asks import CoinAsk
-from coinhaze.web.links import api_link, ledger_link, thing_link
-from coinhaze.web.models import (
+from coinhaze.explore.describe import reading_words, short_id
+from coinhaze.explore.links import api_link, ledger_link, thing_link
+from coinhaze.explore.models import (
     CoinAnswer,
     FlowNode,
     Histogram,
     LedgerCard,
     ListCard,
-    Problem,
     TableRow,
     WhatIfAnswer,
 )
+from coinhaze.graph.assumed import assumed_words
+from coinhaze.report.page import Html, escape
+from coinhaze.web.asks import CoinAsk
 from coinhaze.web.pages.asked import look_link
 from coinhaze.web.pages.charts import scale_chart
 from coinhaze.web.pages.coin_facts import facts, verdict_words, whose_view
@@ -27,7 +27,7 @@ from coinhaze.web.pages.flow import Picture, draw_flow, flow_table, legend
 from coinhaze.web.pages.say import amount, moment, noun_of, tag, together
 from coinhaze.web.pages.switches import switches
 from coinhaze.web.pages.what_if import what_if_section
-from coinhaze.web.words import reading_words, short_id
+from coinhaze.web.schema import Problem
 
 RULES = {
     "haircut": "Shares of this {noun}, split in proportion (haircut).",

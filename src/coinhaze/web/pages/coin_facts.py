@@ -4,12 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from coinhaze.graph.assumed import assumed_words
-from coinhaze.report.page import Html, escape
-from coinhaze.web.asks import Settings
-from coinhaze.web.models import CoinAnswer, Exposure, LedgerCard, ListCard
-from coinhaze.web.pages.say import DASH, fact, noun_of, tag
-from coinhaze.web.words import (
+from coinhaze.explore.describe import (
     NOT_TOUCHED,
     TOUCHED,
     at_most_words,
@@ -19,6 +14,16 @@ from coinhaze.web.words import (
     short_id,
     steps_words,
 )
+from coinhaze.explore.models import (
+    CoinAnswer,
+    Exposure,
+    LedgerCard,
+    ListCard,
+)
+from coinhaze.graph.assumed import assumed_words
+from coinhaze.report.page import Html, escape
+from coinhaze.web.asks import Settings
+from coinhaze.web.pages.say import DASH, fact, noun_of, tag
 
 _OBSERVER = {
     "haircut": "sees only the public ledger and splits value in proportion",

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from string import ascii_uppercase
 
+from coinhaze.explore.describe import count_words, reading_words, share_words, short_id
+from coinhaze.explore.links import api_link, thing_link
+from coinhaze.explore.models import (
+    CoinAnswer,
+    LedgerCard,
+    Origin,
+)
 from coinhaze.report.page import Html, escape
 from coinhaze.web.asks import CoinAsk, Settings
-from coinhaze.web.links import api_link, thing_link
-from coinhaze.web.models import CoinAnswer, LedgerCard, Origin
 from coinhaze.web.pages.say import moment, noun_of, share_bar, tag
-from coinhaze.web.words import count_words, reading_words, share_words, short_id
 
 MORE = 8  # origins that "show more" adds
 PASSED = (

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from coinhaze.explore.describe import NOT_TOUCHED, TOUCHED, equal_words, reading_words, share_words
+from coinhaze.explore.models import (
+    Comparators,
+    Measure,
+    Rule,
+)
 from coinhaze.report.page import Html, escape
-from coinhaze.web.models import Comparators, Measure, Rule
 from coinhaze.web.pages.say import DASH, bits_text, tag
 from coinhaze.web.pages.switches import RULES
-from coinhaze.web.words import NOT_TOUCHED, TOUCHED, equal_words, reading_words, share_words
 
 IN_ORDER = "needs payments in order of time: choose this rule above, and they are taken so"
 

@@ -5,13 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
+from coinhaze.explore.describe import LUMPED, reading_words, share_words
+from coinhaze.explore.links import ledger_link
+from coinhaze.explore.models import (
+    Comparison,
+    Curve,
+    LedgerCard,
+)
 from coinhaze.measures.summary import AT_LEAST
 from coinhaze.report.page import Html, escape
-from coinhaze.web.links import ledger_link
-from coinhaze.web.models import Comparison, Curve, LedgerCard
 from coinhaze.web.pages.charts import curves_chart, spark_key
 from coinhaze.web.pages.say import DASH, bits_of_many, tag, window_words
-from coinhaze.web.words import LUMPED, reading_words, share_words
 
 
 def compare_page(comparison: Comparison | None, cards: Sequence[LedgerCard]) -> Html:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from coinhaze.report.page import Html, escape
 from coinhaze.web.entry import ENTER, LOGIN
-from coinhaze.web.models import Problem
 from coinhaze.web.pages.frame import static_link
+from coinhaze.web.schema import Problem
 
 
 def enter_page(problem: Problem, *, title: str) -> Html:

@@ -9,8 +9,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
+from coinhaze.explore.models import Flow, FlowNode
 from coinhaze.report.page import Html, escape
-from coinhaze.web.models import Flow, FlowNode
 from coinhaze.web.pages.flow_fold import fold_flow
 from coinhaze.web.pages.flow_layout import Layout, Ribbon, Room, Stop, lay_out
 from coinhaze.web.pages.flow_marks import Marks, kind_of, narrow_node, spoken, wide_node

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from coinhaze.web.models import Flow, FlowBand, FlowNode
-from coinhaze.web.words import count_words
+from coinhaze.explore.describe import count_words
+from coinhaze.explore.models import (
+    Flow,
+    FlowBand,
+    FlowNode,
+)
 
 
 def fold_flow(flow: Flow, *, per_column: int) -> Flow:

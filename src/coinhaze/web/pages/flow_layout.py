@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from coinhaze.web.models import Flow
+from coinhaze.explore.models import Flow
 
 SWEEPS, STARTS = 4, 4  # times the order of columns is improved, and from how many beginnings
 ENOUGH = 400  # ends of bands times beginnings
@@ -78,7 +78,7 @@ class _Item:
 def lay_out(flow: Flow, room: Room) -> Layout:
     """Place the boxes of a flow in their columns and lead its bands between them.
 
-    >>> from coinhaze.web.models import Flow, FlowBand, FlowNode
+    >>> from coinhaze.explore.models import Flow, FlowBand, FlowNode
     >>> two = [FlowNode(id=i, column=c, kind="coin", name=i, words=i, share=1.0)
     ...        for i, c in (("a", 1), ("b", 0))]
     >>> band = FlowBand(before="a", after="b", share=1.0)

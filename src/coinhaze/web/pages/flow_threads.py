@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from coinhaze.web.models import Flow
+from coinhaze.explore.models import Flow
 from coinhaze.web.pages.flow_layout import Layout, Ribbon, Stop
 
 NOTHING = 5e-4  # of share: less is no line that can be seen
@@ -18,7 +18,7 @@ NOTHING = 5e-4  # of share: less is no line that can be seen
 def thread_shares(flow: Flow, origin: str) -> dict[int, float]:
     """Give for each band that carries an origin's money how much of it.
 
-    >>> from coinhaze.web.models import Flow, FlowBand, FlowNode
+    >>> from coinhaze.explore.models import Flow, FlowBand, FlowNode
     >>> nodes = [FlowNode(id=i, column=c, kind="coin", name=i, words=i, share=s)
     ...          for i, c, s in (("a", 2, 0.25), ("b", 2, 0.75), ("c", 1, 1.0), ("d", 0, 1.0))]
     >>> bands = [FlowBand(before=a, after=b, share=s)

@@ -8,7 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from coinhaze.web.models import Flow, FlowColumn, FlowNode
+from coinhaze.explore.models import (
+    Flow,
+    FlowColumn,
+    FlowNode,
+)
 from coinhaze.web.pages.say import hours_words, span_words
 
 SPANS = 5  # of the axis, at most

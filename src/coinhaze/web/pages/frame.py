@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from coinhaze import __version__
+from coinhaze.explore.links import ledger_link
+from coinhaze.explore.models import LedgerCard
 from coinhaze.report.page import Html, escape
-from coinhaze.web.links import ledger_link
-from coinhaze.web.models import LedgerCard
 from coinhaze.web.pages.say import EN, ledger_words, tag, together
 
 LOGO = Html(

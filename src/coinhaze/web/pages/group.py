@@ -4,16 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from coinhaze.report.page import Html, escape
-from coinhaze.web.asks import PageAsk
-from coinhaze.web.links import api_link, thing_link
-from coinhaze.web.models import GroupAnswer, LedgerCard, ListCard
-from coinhaze.web.pages.asked import look_link
-from coinhaze.web.pages.charts import scale_chart
-from coinhaze.web.pages.rows import coins_table, table_caption
-from coinhaze.web.pages.say import DASH, amount, bits_of_many, fact, moment, panel, tag, together
-from coinhaze.web.pages.switches import switches
-from coinhaze.web.words import (
+from coinhaze.explore.describe import (
     NOT_TOUCHED,
     TOUCHED,
     at_most_words,
@@ -22,6 +13,19 @@ from coinhaze.web.words import (
     share_words,
     short_id,
 )
+from coinhaze.explore.links import api_link, thing_link
+from coinhaze.explore.models import (
+    GroupAnswer,
+    LedgerCard,
+    ListCard,
+)
+from coinhaze.report.page import Html, escape
+from coinhaze.web.asks import PageAsk
+from coinhaze.web.pages.asked import look_link
+from coinhaze.web.pages.charts import scale_chart
+from coinhaze.web.pages.rows import coins_table, table_caption
+from coinhaze.web.pages.say import DASH, amount, bits_of_many, fact, moment, panel, tag, together
+from coinhaze.web.pages.switches import switches
 
 _API = {"address": "addresses", "transaction": "transactions", "block": "blocks"}
 PATHS = {"address": "address", "transaction": "tx", "block": "block"}
@@ -32,7 +36,7 @@ def group_page(
 ) -> Html:
     """Give the main part of its page."""
 
-    def look(**changes: object) -> str:
+    def options(**changes: object) -> str:
         # A choice begins again at the first of its coins; boxes of a flow it has none.
         kept = {key: value for key, value in changes.items() if key != "open"}
         now = ask.model_copy(update={"after": None, **kept})
@@ -60,7 +64,7 @@ def group_page(
             _identity(answer, card),
             *(tag("p", note, kind="note") for note in answer.notes),
             tag("section", together([_facts(answer), chart]), kind="card verdict group"),
-            switches(card, ask, answer.settings, lists, look),
+            switches(card, ask, answer.settings, lists, options),
             panel("Coins", tag("div", table, kind="wide"), nothing, turn),
             _spends(answer, card),
             _transactions(answer, card),

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from coinhaze.report.page import Html, escape
-from coinhaze.web.models import Job
 from coinhaze.web.pages.say import tag
+from coinhaze.web.schema import Job
 
 LIVE = ("queued", "running")
 HEADING = '<div class="id"><h1>Jobs</h1></div>'

@@ -4,11 +4,18 @@ from __future__ import annotations
 
 from functools import partial
 
+from coinhaze.explore.describe import count_words, reading_words, share_words, steps_words
+from coinhaze.explore.links import api_link, ledger_link, table_link
+from coinhaze.explore.models import (
+    CompletenessCheck,
+    Density,
+    LedgerCard,
+    LedgerPage,
+    LedgerSummary,
+    TablePage,
+)
 from coinhaze.report.page import Html, escape
 from coinhaze.web.asks import TableAsk
-from coinhaze.web.links import api_link, ledger_link, table_link
-from coinhaze.web.models import Density, LedgerCard, LedgerPage, LedgerSummary, TablePage
-from coinhaze.web.models_ledger import CompletenessCheck
 from coinhaze.web.pages.charts import DOTS_ONLY, log_switch, scale_chart
 from coinhaze.web.pages.density import density_chart
 from coinhaze.web.pages.rows import coins_table, table_caption
@@ -23,7 +30,6 @@ from coinhaze.web.pages.say import (
     window_words,
 )
 from coinhaze.web.pages.start import STATES
-from coinhaze.web.words import count_words, reading_words, share_words, steps_words
 
 FIELDS = (
     ("bits_low", "Bits from"),

@@ -9,6 +9,15 @@ from fastapi import APIRouter, Request
 from fastapi.responses import RedirectResponse, Response
 from starlette.concurrency import run_in_threadpool
 
+from coinhaze.explore.links import api_link, ledger_link, query_of, thing_link
+from coinhaze.explore.models import (
+    GroupKind,
+    Histogram,
+    Hit,
+    LedgerCard,
+    TableRow,
+    WhatIfAnswer,
+)
 from coinhaze.web import replies
 from coinhaze.web.answer import Answer
 from coinhaze.web.answers import Answers
@@ -23,8 +32,6 @@ from coinhaze.web.asks import (
     WhatIfAsk,
     name_in_path,
 )
-from coinhaze.web.links import api_link, ledger_link, query_of, thing_link
-from coinhaze.web.models import Histogram, Hit, LedgerCard, Problem, TableRow, WhatIfAnswer
 from coinhaze.web.pages.asked import asked, form_of, is_changed, looked, made, ties_of
 from coinhaze.web.pages.coin import CoinView, coin_page, coin_title
 from coinhaze.web.pages.comparators import comparators_part
@@ -36,8 +43,8 @@ from coinhaze.web.pages.ledger import ledger_page, table_page
 from coinhaze.web.pages.search import found_page, nothing_page
 from coinhaze.web.pages.start import start_page
 from coinhaze.web.pages.wallet import WalletForm, wallet_page
-from coinhaze.web.ports import GroupKind
 from coinhaze.web.problems import Refused, StillWorking
+from coinhaze.web.schema import Problem
 
 HTML = "text/html; charset=utf-8"
 MANY = 200_000  # coins of a ledger

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from coinhaze.explore.describe import reading_words, share_words, short_id, steps_words
+from coinhaze.explore.models import TableRow
 from coinhaze.report.page import Html, escape
 from coinhaze.web.asks import Settings
-from coinhaze.web.models import TableRow
 from coinhaze.web.pages.say import DASH, amount, bits_text, bits_title, share_bar, tag
-from coinhaze.web.words import reading_words, share_words, short_id, steps_words
 
 # What a column is called, the name it is sorted by, and whether it holds numbers.
 COLUMNS = (

@@ -5,10 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import UTC, datetime
 
+from coinhaze.explore.describe import bits_words, range_words
+from coinhaze.explore.models import (
+    Amount,
+    Bits,
+    LedgerCard,
+    Window,
+)
 from coinhaze.measures.summary import AT_LEAST
 from coinhaze.report.page import Html, escape
-from coinhaze.web.models import Amount, Bits, LedgerCard, Window
-from coinhaze.web.words import bits_words, range_words
 
 EN = "\N{EN DASH}"  # between the ends of a range
 DASH = EN  # where there is no number

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from urllib.parse import urlencode
 
+from coinhaze.explore.describe import count_words
+from coinhaze.explore.models import Hit, LedgerCard
 from coinhaze.report.page import Html, escape
-from coinhaze.web.models import Hit, LedgerCard, Problem
 from coinhaze.web.pages.say import tag, together
-from coinhaze.web.words import count_words
+from coinhaze.web.schema import Problem
 
 EXAMPLES = (
     "A coin is a transaction's id, a colon and the output's number. Also: a transaction, an "

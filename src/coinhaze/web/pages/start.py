@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from coinhaze.explore.describe import count_words
+from coinhaze.explore.links import ledger_link
+from coinhaze.explore.models import LedgerCard, TableRow
 from coinhaze.report.page import Html, escape
-from coinhaze.web.links import ledger_link
-from coinhaze.web.models import LedgerCard, TableRow
 from coinhaze.web.pages.rows import coins_table
 from coinhaze.web.pages.say import DASH, bits_of_many, tag, window_words
-from coinhaze.web.words import count_words
 
 STATES = {
     "ready": "",

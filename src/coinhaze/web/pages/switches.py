@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from coinhaze.explore.describe import TIMES, VIEWS
+from coinhaze.explore.models import LedgerCard, ListCard
 from coinhaze.report.page import Html, escape
 from coinhaze.web.asks import Settings
-from coinhaze.web.models import LedgerCard, ListCard
 from coinhaze.web.pages.say import tag
-from coinhaze.web.words import TIMES, VIEWS
 
 RULES = {
     "haircut": "Haircut",

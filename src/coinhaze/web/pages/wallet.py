@@ -5,12 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from coinhaze.explore.describe import count_words, reading_words, share_words, short_id
+from coinhaze.explore.links import ledger_link
+from coinhaze.explore.models import (
+    LedgerCard,
+    Together,
+    WalletAnswer,
+)
 from coinhaze.report.page import Html, escape
-from coinhaze.web.links import ledger_link
-from coinhaze.web.models import LedgerCard, Problem, Together, WalletAnswer
 from coinhaze.web.pages.say import amount, bits_text, panel, tag, together
 from coinhaze.web.pages.wallet_groups import coin_names, groups_section, share_or_dash
-from coinhaze.web.words import count_words, reading_words, share_words, short_id
+from coinhaze.web.schema import Problem
 
 OF_COINS = "Wallets are of coins, and this ledger is of accounts: look up an account instead."
 

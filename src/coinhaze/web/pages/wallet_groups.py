@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from coinhaze.explore.describe import OWNERSHIP, count_words, share_words, short_id
+from coinhaze.explore.models import (
+    Before,
+    Group,
+    Together,
+    WalletAnswer,
+)
 from coinhaze.report.page import Html, escape
-from coinhaze.web.models import Before, Group, Together, WalletAnswer
 from coinhaze.web.pages.say import DASH, amount, bits_text, panel, tag, together
-from coinhaze.web.words import OWNERSHIP, count_words, share_words, short_id
 
 MOST_PAIRS = 60  # rows of pairs that a page shows
 MOST_NAMES = 12

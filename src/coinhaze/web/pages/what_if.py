@@ -5,12 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from urllib.parse import parse_qsl
 
+from coinhaze.explore.describe import count_words, share_words, short_id
+from coinhaze.explore.models import (
+    Before,
+    CoinAnswer,
+    TableRow,
+    Together,
+    WhatIfAnswer,
+)
 from coinhaze.report.page import Html, escape
-from coinhaze.web.models import Before, CoinAnswer, Problem, TableRow, Together, WhatIfAnswer
 from coinhaze.web.pages.rows import table_caption
 from coinhaze.web.pages.say import amount, bits_text, tag
 from coinhaze.web.pages.wallet_groups import exposed_by, share_or_dash
-from coinhaze.web.words import count_words, share_words, short_id
+from coinhaze.web.schema import Problem
 
 MOST_OFFERED = 6
 MOST_NAMED = 6  # coins that a warning names

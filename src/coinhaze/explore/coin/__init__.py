@@ -1,0 +1,1 @@
+"""One coin: its origins, the flow of its money, exposure, and other rules and measures."""

@@ -1,0 +1,202 @@
+"""One coin under other rules, and by other people's measures of its transaction."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+import numpy as np
+
+from coinhaze.errors import CoinhazeError, InputError
+from coinhaze.explore.coin.answer import Question, exposure_of
+from coinhaze.explore.models import (
+    Comparators,
+    Measure,
+    Rule,
+)
+from coinhaze.explore.nodes import MOST_COINS, Nodes, only
+from coinhaze.explore.views import ORDERED, ViewOptions, Views
+from coinhaze.graph import transaction_graph
+from coinhaze.graph.graph import Kind
+from coinhaze.measures import Scores
+from coinhaze.measures.comparators.registry import COMPARATORS, compare_measures
+from coinhaze.solve import score_or_reached
+from coinhaze.web.asks import Settings, Time
+
+STEPS = 2_000_000  # of Boltzmann's count: about a fifth of a second
+OF_TRANSACTION = ("boltzmann", "efficiency", "k-anonymity", "link-bits", "system-anonymity")
+UNITS: Mapping[str, str] = {
+    "boltzmann": "bits",
+    "degree": "of 1",
+    "effective-sources": "origins",
+    "efficiency": "of 1",
+    "k-anonymity": "outputs",
+    "link-bits": "bits",
+    "matching": "coins",
+    "mint-centrality": "coinbases",
+    "possible-sources": "origins",
+    "system-anonymity": "of 1",
+}
+TOO_LARGE = "too many inputs and outputs to count in a short time"
+NO_COINS = "a measure of single coins: ask by coin"
+WITH_POOL = "its transaction also moved money through a pool"
+NOT_MADE = "its transaction is not in the ledger, or has no inputs"
+WHOLE = "not all of its past was followed"
+LATER = "takes a while here: ask for this rule by itself"
+
+
+def compare(question: Question) -> Comparators:
+    """Tell a coin's bits by every rule, and what other measures say of it."""
+    views, nodes, node = question.views, question.nodes, question.node
+    rules = [rule(views, nodes, question, policy) for policy in views.policies]
+    if views.no_snapshots is not None:
+        rules += [_refused(policy, views.no_snapshots) for policy in ORDERED]
+    measures = [*_own_measures(question), *_transaction_measures(question)]
+    measures += _ring_measure(question)
+    return Comparators(
+        ledger=nodes.ledger,
+        name=nodes.name(node),
+        settings=Settings(
+            policy=question.options.policy,
+            view=question.options.view,  # type: ignore[arg-type]
+            time=_time_of(question.options),
+            list=question.options.list,
+        ),
+        exposure_time=None if question.listed is None else _time_of(question.exposing),
+        rules=tuple(rules),
+        measures=tuple(sorted(measures, key=lambda m: m.name)),
+    )
+
+
+def _time_of(options: ViewOptions) -> Time | None:
+    return None if options.view == "coin" else options.time  # type: ignore[return-value]
+
+
+def rule(views: Views, nodes: Nodes, question: Question, policy: str) -> Rule:
+    """Tell a coin's bits by one rule, or why there are none."""
+    options = question.options._replace(policy=policy)  # type: ignore[arg-type]
+    exposing = question.exposing._replace(policy=policy)  # type: ignore[arg-type]
+    node = question.node
+    if options == question.options:
+        return _rule(question)
+    if policy == "poison":  # all it tells is of the list
+        options, node = exposing, question.exposed_node
+    if policy == "poison" and options.list is None:
+        return _refused(policy, "needs a list")
+    same_time = not options.ordered or options.time == "temporal"
+    if not same_time or (options.ordered and options.view == "address"):
+        return _refused(policy, "follows coins, or accounts with time=temporal")
+    if not views.is_quick(options):
+        return _refused(policy, LATER)
+    try:
+        nodes = nodes.of_graph(views.graph(options))
+        return _rule(Question(views, nodes, options, node, exposing))
+    except CoinhazeError as error:
+        return _refused(policy, str(error))
+
+
+def _rule(question: Question) -> Rule:
+    figures, exposure = question.figures, exposure_of(question)
+    known = not math.isnan(figures.bits)
+    return Rule(
+        policy=question.options.policy,
+        bits=figures.bits,
+        bits_low=figures.low,
+        bits_high=figures.high,
+        certified=figures.certified,
+        lower_bound=question.lower_bound,
+        equal_origins=2.0**figures.bits if known else None,
+        exposure=None if exposure is None else exposure.share,
+        touched=None if exposure is None else exposure.touched,
+    )
+
+
+def _refused(policy: str, why: str) -> Rule:
+    return Rule(
+        policy=policy, bits=None, bits_low=None, bits_high=None, equal_origins=None,
+        exposure=None, refused=why,
+    )  # fmt: skip
+
+
+def measure(name: str, value: float | None, refused: str | None = None) -> Measure:
+    """Name a measure, what it says, and its value, or why it has none."""
+    known = value is not None and math.isfinite(value)
+    return Measure(
+        name=name, value=value, unit=UNITS[name], words=COMPARATORS[name].says,
+        refused=None if known else refused or "no answer",
+    )  # fmt: skip
+
+
+def _own_measures(question: Question) -> list[Measure]:
+    """Take measures of the coin's own row."""
+    figures, row = question.figures, question.row
+    bits, sources = figures.bits, figures.sources
+    degree = None
+    if sources is not None and sources > 1 and not math.isnan(bits):
+        degree = bits / math.log2(sources)
+    one = "one origin is possible" if sources == 1 else WHOLE
+    found = [
+        measure("degree", degree, one),
+        measure("effective-sources", None if math.isnan(bits) else 2.0**bits),
+        measure("possible-sources", None if sources is None else float(sources), WHOLE),
+    ]
+    if question.options.policy != "poison":
+        kinds = question.nodes.graph.kinds
+        made = [kinds[question.told.node(int(o))] for o in row.outcomes] if row.whole else []
+        count = sum(kind in (Kind.transaction, Kind.mint) for kind in made)
+        found.append(measure("mint-centrality", float(count) if row.whole else None, WHOLE))
+    return found
+
+
+def _transaction_measures(question: Question) -> list[Measure]:
+    """Take measures of the transaction that made a coin, on a ledger of it alone."""
+    why = _not_apart(question.nodes, question.node)
+    if why is not None:
+        return [measure(name, None, why) for name in OF_TRANSACTION]
+    index, coin = question.nodes.index, question.nodes.coin(question.node)
+    tx = question.nodes.tx(question.node)
+    place = int(np.flatnonzero(index.made(tx) == coin)[0]) + len(index.spent(tx))
+    graph = transaction_graph(only(index, [tx]))
+    node = int(graph.names.newest[place])
+    if node < 0:
+        return [measure(name, None, "a coin worth nothing") for name in OF_TRANSACTION]
+    name = str(graph.names.of(np.array([node]))[0].as_py())
+    told = compare_measures(score_or_reached(graph, nodes=[name]), OF_TRANSACTION, steps=STEPS)
+    values = {n: float(column[0]) for n, column in told.comparators.items()}
+    return [measure(n, values[n], _why_not(n)) for n in OF_TRANSACTION]
+
+
+def _why_not(name: str) -> str:
+    if name == "system-anonymity":
+        return "its transaction has not as many inputs as outputs, or too many"
+    return TOO_LARGE
+
+
+def _not_apart(nodes: Nodes, node: int) -> str | None:
+    """Say why a node's transaction has no such measures; None if it has."""
+    if nodes.coin(node) < 0:
+        return NO_COINS
+    ledger, tx = nodes.index.coins, nodes.tx(node)
+    if nodes.index.hides_amounts:
+        return "amounts are hidden"
+    if np.any(ledger.flow_tx == tx):
+        return WITH_POOL
+    if not ledger.inside[tx] or not len(nodes.index.spent(tx)):
+        return NOT_MADE
+    if len(nodes.index.made(tx)) + len(nodes.index.spent(tx)) > MOST_COINS:
+        return TOO_LARGE
+    return None
+
+
+def _ring_measure(question: Question) -> list[Measure]:
+    """Count what a coin's rings can have spent, where the ledger has rings."""
+    ledger = question.nodes.graph.ledger
+    if not getattr(ledger, "has_rings", False):
+        return []
+    try:
+        name = question.nodes.name(question.node)
+        one: Scores = score_or_reached(question.belief, nodes=[name])
+        value = float(compare_measures(one, ["matching"]).comparators["matching"][0])
+    except InputError as error:
+        return [measure("matching", None, str(error))]
+    return [measure("matching", value, NOT_MADE)]

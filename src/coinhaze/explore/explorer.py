@@ -1,0 +1,334 @@
+"""One open ledger, explored: each method returns a frozen model. Any number of threads may call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, TypeVar
+
+import numpy as np
+import pyarrow as pa
+
+from coinhaze import __version__
+from coinhaze.errors import UnknownName
+from coinhaze.explore.coin.answer import Question, answer_coin
+from coinhaze.explore.coin.comparators import compare
+from coinhaze.explore.describe import LUMPED
+from coinhaze.explore.distribution import ZERO, counted, curve_of, density_of, histogram_of
+from coinhaze.explore.group import Grouping
+from coinhaze.explore.ledger_index import LedgerIndex
+from coinhaze.explore.memo import Memo
+from coinhaze.explore.models import (
+    CoinAnswer,
+    Comparators,
+    CompletenessCheck,
+    CompletenessRecord,
+    Curve,
+    Density,
+    GroupAnswer,
+    GroupKind,
+    Histogram,
+    LedgerCard,
+    LedgerPage,
+    LedgerSummary,
+    OriginsPage,
+    SearchAnswer,
+    TablePage,
+    WalletAnswer,
+    WhatIfAnswer,
+)
+from coinhaze.explore.nodes import Nodes, node_named
+from coinhaze.explore.search import Seeker
+from coinhaze.explore.table import Exposures, Table, cursor_at, place_of_cursor
+from coinhaze.explore.views import SMALL, ViewOptions, Views
+from coinhaze.explore.wallet import Wallets
+from coinhaze.explore.what_if import WhatIfs
+from coinhaze.ledger.completeness import Completeness
+from coinhaze.measures import Scores
+from coinhaze.measures.summary import AT_LEAST
+from coinhaze.solve.source import Source, chain_of
+from coinhaze.web.asks import CoinAsk, Settings, TableAsk, WalletAsk, WhatIfAsk
+
+ENDS = 10  # coins with most and with fewest bits that a ledger's page shows
+KEPT_QUESTIONS, KEPT_FIELDS = 16, 8
+AT_ONCE = 10_000  # rows of a batch
+OWN, A_COIN, ALL_ROWS = Settings(), CoinAsk(), TableAsk()  # the ledger's own defaults
+Asked = TypeVar("Asked", bound=Settings)
+
+
+def no_lists(name: str) -> Sequence[str]:
+    """Know no list."""
+    raise UnknownName(f"no list {name!r} is loaded")
+
+
+class Explorer:
+    """Answers about one ledger: its own chain and scores, and others made when asked for.
+
+    >>> import coinhaze.explore
+    >>> ledger = coinhaze.AccountLedger.from_transfers([("a", "c", 1), ("b", "c", 1)])
+    >>> coinhaze.explore.Explorer(ledger).coin("c").sentence.text
+    'As hard to trace as a coin with 2.0 equally likely origins.'
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        scores: Scores | None = None,
+        *,
+        id: str = "ledger",
+        digest: str = "",
+        card: Callable[[], LedgerCard] | None = None,
+        names_of: Callable[[str], Sequence[str]] = no_lists,
+        labels: Mapping[str, str] | None = None,
+        provenance: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Take a ledger, or a graph or chain that was made of one.
+
+        `scores` are of the chain's sinks, in order of node; without them they are computed when
+        they are first needed. `card` tells the state of a ledger that is served, `names_of` gives
+        the names of a list.
+        """
+        chain = chain_of(source)
+        self.id = id
+        self.digest = digest
+        self.views = Views(chain, scores, names_of=names_of)
+        self.index = LedgerIndex(chain.graph.ledger)
+        self.labels: Mapping[str, str] = labels or {}
+        self.provenance = {"software": f"coinhaze {__version__}"} | dict(provenance or {})
+        self._card = card
+        self._seeker = Seeker(self._nodes(self.views.default))
+        self._questions: Memo[Question] = Memo(most=KEPT_QUESTIONS)
+        self._fields: Memo[Density] = Memo(most=KEPT_FIELDS)
+
+    def card(self) -> LedgerCard:
+        """Describe the ledger in brief."""
+        if self._card is not None:
+            return self._card()
+        return LedgerCard(id=self.id, name=self.id, state="ready", **self.facts())
+
+    def facts(self) -> dict[str, Any]:
+        """Give what a card tells of the ledger itself: kind, network, unit, what can be asked."""
+        views = self.views
+        return {
+            "kind": "coins" if views.default.view != "account" else "accounts",
+            "hides_amounts": self.index.hides_amounts,
+            "network": self.index.network,
+            "unit": self.index.unit,
+            "policies": views.policies,
+            "views": views.views,
+            "times": views.times,
+        }
+
+    def settings(self, asked: Asked) -> Asked:
+        """Put the ledger's defaults in the place of what was left open."""
+        return self.views.settings(asked)
+
+    def _nodes(self, options: ViewOptions) -> Nodes:
+        return Nodes(self.views.graph(options), self.index, ledger=self.id, labels=self.labels)
+
+    def _question(self, name: str, asked: Settings) -> tuple[Question, tuple[str, ...]]:
+        """Find a coin and what is known of it; the last ones asked about are kept."""
+        options = self.views.options(asked)
+        nodes = self._nodes(options)
+        node, notes = node_named(self.views, nodes, options, name)
+        exposing = self.views.exposing(asked)
+        question = self._questions.get(
+            (options, exposing, node), lambda: Question(self.views, nodes, options, node, exposing)
+        )
+        return question, notes
+
+    def search(self, query: str) -> SearchAnswer:
+        """Find what a person pasted."""
+        return self._seeker.search(query)
+
+    def coin(self, name: str, asked: CoinAsk = A_COIN) -> CoinAnswer:
+        """Give a coin's page: a coin, account or address that is a node of the view."""
+        question, notes = self._question(name, asked)
+        return answer_coin(
+            question,
+            self.settings(asked),
+            digest=self.digest,
+            provenance=self.provenance,
+            notes=notes,
+        )
+
+    def comparators(self, name: str, asked: Settings = OWN) -> Comparators:
+        """Give a coin's other rules and measures."""
+        return compare(self._question(name, asked)[0])
+
+    def origins(
+        self,
+        name: str,
+        asked: Settings = OWN,
+        *,
+        after: str | None = None,
+        limit: int = 100,
+    ) -> OriginsPage:
+        """Give some of a coin's origins, largest first."""
+        question, _ = self._question(name, asked)
+        row, told = question.row, question.told
+        own = question.nodes.name(question.node)
+        bound = self.digest, tuple(question.options), own
+        first = 0 if after is None else place_of_cursor(after, *bound, most=len(row)) + 1
+        last = min(first + limit, len(row))
+        return OriginsPage(
+            ledger=self.id,
+            name=own,
+            settings=self.settings(asked).settings,
+            total=len(row),
+            rows=told.origins(row, np.arange(first, last)),
+            other=row.other(np.arange(first, last)),
+            after=cursor_at(last - 1, *bound) if 0 < last < len(row) else None,
+        )
+
+    def origin_batches(self, name: str, asked: Settings = OWN) -> Iterator[pa.RecordBatch]:
+        """Give all of a coin's origins, as columns; the first batch is empty."""
+        question, _ = self._question(name, asked)
+        row = question.row
+        for first, last in [(0, 0), *_parts(len(row))]:
+            some = pa.array(row.outcomes[first:last].astype(np.int64))
+            columns = {
+                "rank": pa.array(np.arange(first, last)),
+                "origin": row.belief.outcomes.take(some).cast(pa.string()),
+                "share": pa.array(row.shares[first:last]),
+            }
+            # Of each share what came from the list; ordered rules and poison do not tell it apart.
+            parts = question.threads(np.arange(first, last))
+            if parts is not None:
+                columns["exposure"] = pa.array(parts, pa.float64())
+            yield pa.record_batch(columns)
+
+    def group(
+        self,
+        kind: GroupKind,
+        name: str,
+        asked: Settings = OWN,
+        *,
+        after: str | None = None,
+        limit: int = 100,
+    ) -> GroupAnswer:
+        """Give an address, a transaction or a block."""
+        options = self.views.options(asked)
+        grouping = Grouping(self.views, self._nodes(options), options, self.views.exposing(asked))
+        found = grouping.find(kind, name)
+        settings = self.settings(asked)
+        return grouping.answer(found, settings, digest=self.digest, after=after, limit=limit)
+
+    def _table(self, asked: Settings, *, exposed: bool = True) -> Table:
+        options = self.views.options(asked)
+        scores, exposure = self.views.scores(options), None
+        if options.list is not None and exposed:
+            exposure = Exposures.of(scores, self.views.listed_scores(self.views.exposing(asked)))
+        return Table(
+            scores, self._nodes(options), exposure=exposure, bound=(self.digest, tuple(options))
+        )
+
+    def table(self, asked: TableAsk = ALL_ROWS) -> TablePage:
+        """Give a page of the table."""
+        page = self._table(asked).page(self.settings(asked))
+        return page.model_copy(update={"exposure_time": self._exposure_time(asked)})
+
+    def _exposure_time(self, asked: Settings) -> str | None:
+        options = self.views.exposing(asked)
+        return None if options.list is None or options.view == "coin" else options.time
+
+    def table_batches(self, asked: TableAsk = ALL_ROWS) -> Iterator[pa.RecordBatch]:
+        """Give all rows the filter leaves, sorted, as columns."""
+        yield from self._table(asked).batches(asked)
+
+    def histogram(self, asked: Settings = OWN) -> Histogram:
+        """Give all coins by bits."""
+        return histogram_of(self.views.scores(self.views.options(asked)))
+
+    def density(self, asked: Settings = OWN) -> Density:
+        """Give all coins by bits and steps."""
+        options = self.views.options(asked)
+        settings = self.settings(asked)
+        return self._fields.get(
+            options,
+            lambda: density_of(self.views.scores(options), ledger=self.id, settings=settings),
+        )
+
+    def curve(self, asked: Settings = OWN) -> Curve:
+        """Give the ledger's line of a comparison."""
+        scores = self.views.scores(self.views.options(asked))
+        bits, share = curve_of(scores)
+        return Curve(card=self.card(), summary=summary_of(scores), bits=bits, share=share)
+
+    def ledger(self, asked: Settings = OWN) -> LedgerPage:
+        """Give the ledger's page; of a large ledger only its table tells exposure: that is long."""
+        quick = len(self.views.chain) <= SMALL
+        table = self._table(asked, exposed=quick)
+        scores = table.scores
+        notes = list(scores.notes())
+        if self.views.no_snapshots is not None:
+            notes.append(f"{self.views.no_snapshots}.")
+        if asked.list is not None and not quick:
+            notes.append("Exposure is not told here: the table tells it, after a while.")
+        if scores.lower_bound is not None:
+            notes.append(f"{AT_LEAST} marks lower bounds. {LUMPED}")
+        answered = int(np.sum(~np.isnan(scores.bits)))
+        order = table.order("-bits")[:answered]
+        return LedgerPage(
+            card=self.card(),
+            settings=self.settings(asked),
+            exposure_time=self._exposure_time(asked),
+            summary=summary_of(scores),
+            histogram=histogram_of(scores),
+            most=table.rows(order[:ENDS]),
+            fewest=table.rows(table.order("bits")[:answered][:ENDS]),
+            completeness=_completeness_of(scores.completeness),
+            notes=tuple(notes),
+            provenance=self.provenance | {"settings": dict(scores.chain.settings)},
+        )
+
+    def what_if(self, asked: WhatIfAsk) -> WhatIfAnswer:
+        """Say what spending coins together would do."""
+        options = self.views.options(asked)
+        what_ifs = WhatIfs(self.views, self._nodes(options), options)
+        return what_ifs.answer(asked, self.settings(asked).settings)
+
+    def wallet(self, asked: WalletAsk) -> WalletAnswer:
+        """Weigh a wallet."""
+        options = self.views.options(asked)
+        wallets = Wallets(self.views, self._nodes(options), options)
+        return wallets.answer(asked, self.settings(asked).settings)
+
+
+def summary_of(scores: Scores) -> LedgerSummary:
+    """Sum scores up."""
+    told = scores.summary()
+    bits = scores.bits[counted(scores)]
+    zero = bits <= ZERO
+    if scores.lower_bound is not None:
+        zero &= ~scores.lower_bound[counted(scores)]
+    return LedgerSummary(
+        nodes=told.nodes,
+        edges=told.edges,
+        scored=told.scored,
+        without_answer=told.nulls,
+        burns=told.burns,
+        at_zero_bits=float(np.mean(zero)) if len(bits) else None,
+        bits_mean=told.bits_mean,
+        bits_median=told.bits_median,
+        bits_max=told.bits_max,
+        bits_weighted_mean=told.bits_weighted_mean,
+        steps_mean=told.steps_mean,
+        steps_median=told.steps_median,
+        widest_interval=told.widest_interval,
+        certified=told.standard_error is None,
+        method=told.method,
+        lower_bounds=told.lower_bounds,
+        view=told.view,
+        time=told.time,
+        policy=told.policy,
+        line=told.line(),
+    )
+
+
+def _parts(n: int) -> list[tuple[int, int]]:
+    return [(first, min(first + AT_ONCE, n)) for first in range(0, n, AT_ONCE)]
+
+
+def _completeness_of(found: Completeness) -> CompletenessRecord:
+    checks = tuple(CompletenessCheck(**vars(check)) for check in found.checks)
+    return CompletenessRecord(line=found.line(), checks=checks, missing_heights=found.holes)

@@ -1,0 +1,205 @@
+"""A ledger's own facts, found by number: who made and spent a coin, when, in what unit."""
+
+from __future__ import annotations
+
+from functools import cached_property, reduce
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from coinhaze.amounts import Ints
+from coinhaze.explore.describe import amount_words
+from coinhaze.explore.ledger_index_kernels import LETTERS, first_letters
+from coinhaze.explore.models import Amount
+from coinhaze.formats.bitcoin_raw.addresses import LOOKED_AT, networks_of
+from coinhaze.graph.order_kernels import group_rows
+from coinhaze.ledger import AccountLedger, CoinLedger, Ledger
+from coinhaze.ledger.text import text_buffers
+
+NOBODY = -1
+# What a network's whole unit is called, and how many digits it has after the point. Tokens on
+# Ethereum have each their own, so that its addresses tell nothing.
+UNITS = {
+    "bitcoin": ("BTC", 8),
+    "bitcoin cash": ("BCH", 8),
+    "litecoin": ("LTC", 8),
+    "dogecoin": ("DOGE", 8),
+    "dash": ("DASH", 8),
+    "zcash": ("ZEC", 8),
+}
+
+
+def unit_of(network: str | None) -> str | None:
+    """Say what a network's amounts are counted in; None where it is not known."""
+    return UNITS[network][0] if network in UNITS else None
+
+
+class LedgerIndex:
+    """A ledger with what is looked up in it; every index is made at its first use.
+
+    >>> from coinhaze.ledger import CoinLedger
+    >>> index = LedgerIndex(CoinLedger.from_transactions([
+    ...     {"txid": "a", "outputs": [{"value": 5, "address": "m"}]},
+    ...     {"txid": "b", "inputs": [{"txid": "a", "vout": 0}], "outputs": [{"value": 4}]}]))
+    >>> int(index.spender[0]), index.made(1).tolist(), index.amount(1234).shown
+    (1, [1], '1,234')
+    """
+
+    def __init__(self, ledger: Ledger) -> None:
+        self.ledger = ledger
+
+    @property
+    def coins(self) -> CoinLedger:
+        """The ledger, where it is one of coins."""
+        assert isinstance(self.ledger, CoinLedger)
+        return self.ledger
+
+    @property
+    def owners(self) -> pa.StringArray:
+        """Addresses, or accounts."""
+        ledger = self.ledger
+        return ledger.owners if isinstance(ledger, CoinLedger) else ledger.accounts
+
+    @property
+    def hides_amounts(self) -> bool:
+        """Whether nobody can see amounts."""
+        return isinstance(self.ledger, CoinLedger) and self.ledger.output_value is None
+
+    @cached_property
+    def network(self) -> str | None:
+        """The one network all addresses looked at can be of; None where several, or none."""
+        names = (networks_of(str(name)) for name in self.owners.slice(0, LOOKED_AT).to_pylist())
+        known = [networks for networks in names if networks]
+        common = reduce(frozenset.__and__, known) if known else frozenset()
+        return next(iter(common)) if len(common) == 1 else None
+
+    @property
+    def unit(self) -> str | None:
+        """What amounts are counted in; None where the ledger does not say."""
+        return unit_of(self.network)
+
+    def amount(self, smallest: int) -> Amount:
+        """Show an amount given in the smallest unit."""
+        unit, decimals = UNITS.get(self.network or "", ("", 0))
+        text = str(max(smallest, 0))
+        return Amount(smallest=text, shown=amount_words(text, decimals, unit), unit=unit or None)
+
+    def part(self, smallest: int, share: float) -> Amount:
+        """Show a share of an amount, to the nearest unit, without rounding the amount itself."""
+        scaled = round(min(max(share, 0.0), 1.0) * 2**60)
+        unit, decimals = UNITS.get(self.network or "", ("", 0))
+        text = str((smallest * scaled + 2**59) >> 60)
+        shown = amount_words(text, decimals, unit, shortest=True)
+        return Amount(smallest=text, shown=shown, unit=unit or None)
+
+    @cached_property
+    def spender(self) -> Ints:
+        """For each coin the transaction that spends it, -1 if none is seen to."""
+        ledger = self.coins
+        found = np.full(len(ledger.output_tx), NOBODY, dtype=np.int32)
+        found[ledger.input_output] = ledger.input_tx
+        return found
+
+    def made(self, tx: int) -> Ints:
+        """Give the coins a transaction makes, in its order."""
+        start, order = self._outputs
+        return order[start[tx] : start[tx + 1]]
+
+    def spent(self, tx: int) -> Ints:
+        """Give the coins it spends, in its order."""
+        start, order = self._inputs
+        return self.coins.input_output[order[start[tx] : start[tx + 1]]]
+
+    def owner(self, coin: int) -> str | None:
+        """Give the address a coin is paid to, None if it has none."""
+        owner = int(self.coins.output_owner[coin])
+        if self.coins.owner_is_coin[owner]:
+            return None
+        return str(self.coins.owners[owner].as_py())
+
+    def value(self, coin: int) -> int | None:
+        """Give what a coin is worth, None where that is hidden."""
+        values = self.coins.output_value
+        return None if values is None else values[coin]
+
+    def height(self, tx: int) -> int | None:
+        """Give the block of a transaction, None if not told."""
+        found: int | None = self.coins.heights[tx].as_py()
+        return found
+
+    def time_of_step(self, step: int) -> int | None:
+        """Give when a graph's step happened, in seconds since 1970; None if not told."""
+        if isinstance(self.ledger, CoinLedger):
+            return self.time(step // 3) if step >= 0 else None
+        return self.time(step) if step >= 0 else None
+
+    def time(self, row: int) -> int | None:
+        """Give when a transaction or transfer was made, in seconds since 1970; None if unknown."""
+        seconds = self._seconds
+        if seconds is None or not 0 <= row < len(seconds):
+            return None
+        found: int | None = seconds[row].as_py()
+        return found
+
+    @property
+    def tells_time(self) -> bool:
+        """Whether any moment is told."""
+        return self._seconds is not None
+
+    @cached_property
+    def _seconds(self) -> pa.Int64Array | None:
+        times = self.ledger.times
+        if times is None or times.null_count == len(times):
+            return None
+        if pa.types.is_timestamp(times.type):
+            times = times.cast(pa.timestamp("s", times.type.tz), safe=False)
+        return times.cast(pa.int64())
+
+    @cached_property
+    def _outputs(self) -> tuple[Ints, Ints]:
+        start, order = group_rows(self.coins.output_tx, len(self.coins.txids))
+        return start, order
+
+    @cached_property
+    def _inputs(self) -> tuple[Ints, Ints]:
+        start, order = group_rows(self.coins.input_tx, len(self.coins.txids))
+        return start, order
+
+
+def is_accounts(ledger: Ledger) -> bool:
+    """Tell whether money is held by accounts."""
+    return isinstance(ledger, AccountLedger)
+
+
+class Prefixes:
+    """Rows of a column by the beginning of their text.
+
+    >>> Prefixes(pa.array(["apple", "apricot", "pear"])).rows("ap", most=5).tolist()
+    [0, 1]
+    """
+
+    def __init__(self, column: pa.StringArray) -> None:
+        self.column = column
+
+    def rows(self, prefix: str, *, most: int) -> Ints:
+        """Give the first rows, by name, that begin so; `most` at most."""
+        octets = prefix.encode()
+        low = octets[:LETTERS].ljust(LETTERS, b"\0")
+        high = octets[:LETTERS].ljust(LETTERS, b"\xff")
+        keys, order = self._sorted
+        first = int(np.searchsorted(keys, np.uint64(int.from_bytes(low, "big"))))
+        last = int(np.searchsorted(keys, np.uint64(int.from_bytes(high, "big")), side="right"))
+        found = order[first:last]
+        if len(octets) > LETTERS:
+            begins = pc.starts_with(self.column.take(pa.array(found)), prefix)
+            found = found[begins.to_numpy(zero_copy_only=False)]
+        found = found[: max(most, 1)]
+        return found[np.argsort(np.array(self.column.take(pa.array(found)).to_pylist()))]
+
+    @cached_property
+    def _sorted(self) -> tuple[npt.NDArray[np.uint64], Ints]:
+        keys = first_letters(*text_buffers(self.column))
+        order = np.argsort(keys, kind="stable")
+        return keys[order], order.astype(np.int32 if len(order) < 2**31 else np.int64)

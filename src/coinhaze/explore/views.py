@@ -1,0 +1,362 @@
+"""How a ledger can be looked at: settings made whole, and the graph, chain and scores they mean."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+import pyarrow.compute as pc
+
+from coinhaze.amounts import Ints
+from coinhaze.errors import UsageError, shorten
+from coinhaze.explore.memo import Memo
+from coinhaze.explore.progress import progress
+from coinhaze.graph import TransactionGraph, transaction_graph
+from coinhaze.graph.build import default_time
+from coinhaze.graph.find import name_in
+from coinhaze.graph.graph import Kind
+from coinhaze.ledger import AccountLedger, CoinLedger
+from coinhaze.measures import Scores
+from coinhaze.observer import AbsorbingChain, absorbing_chain
+from coinhaze.observer.knowledge import SourceSet, source_set
+from coinhaze.solve import Parcels, parcels, score, score_or_reached
+from coinhaze.solve.local.row import LocalSolver
+from coinhaze.web.asks import Policy, Settings
+
+ORDERED = ("fifo", "lifo")
+# Larger graphs than this are scored to so many bits, so that an answer comes.
+SMALL, NEARLY = 300_000, 0.05
+# Graphs, chains and scores of other looks that are kept: of a large ledger each takes gigabytes.
+KEPT, KEPT_LARGE, KEPT_LISTS = (3, 6, 6), (1, 2, 2), 8
+LARGE = 1_000_000  # nodes
+FEW = 20_000  # nodes of a chain that is solved for a list whenever one coin is asked about
+LISTED = "listed"  # marks scores that tell exposure
+SNAPSHOTS = re.compile(r":[0-9]+$")
+Asked = TypeVar("Asked", bound=Settings)
+
+
+class ViewOptions(NamedTuple):
+    """Settings with nothing left open: what a graph, a chain or scores are kept by."""
+
+    policy: Policy
+    view: str
+    time: str
+    list: str | None
+
+    @property
+    def graph(self) -> tuple[str, str]:
+        """What of it a graph depends on."""
+        return self.view, self.time
+
+    @property
+    def ordered(self) -> bool:
+        """Whether parcels are followed, not a walk."""
+        return self.policy in ORDERED
+
+
+class Listed(NamedTuple):
+    """A list in one graph: the nodes it names, and how many names it has."""
+
+    id: str
+    names: tuple[str, ...]  # those of the ledger, as it writes them
+    total: int
+    nodes: SourceSet
+
+
+class Views:
+    """One ledger's graphs, chains and scores by settings, made when asked for; bounded."""
+
+    def __init__(
+        self,
+        chain: AbsorbingChain,
+        scores: Scores | None,
+        *,
+        names_of: Callable[[str], Sequence[str]],
+    ) -> None:
+        self.chain = chain
+        self.ledger = chain.graph.ledger
+        self.names_of = names_of
+        self.default = self._own(chain)
+        self._scores = scores
+        graphs, beliefs, scored = KEPT_LARGE if len(chain) > LARGE else KEPT
+        self._graphs: Memo[TransactionGraph] = Memo(most=graphs)
+        self._beliefs: Memo[AbsorbingChain | Parcels] = Memo(most=beliefs)
+        self._solvers: Memo[LocalSolver] = Memo(most=beliefs + 1)
+        self._scored: Memo[Scores] = Memo(most=scored)
+        self._lists: Memo[Listed] = Memo(most=KEPT_LISTS)
+
+    @staticmethod
+    def _own(chain: AbsorbingChain) -> ViewOptions:
+        policy = chain.settings.get("policy")
+        if policy not in ("proportional", "uniform") or chain.listed:
+            raise UsageError(f"an explorer's own chain is proportional or uniform, not {policy!r}")
+        named: Policy = "haircut" if policy == "proportional" else "uniform"
+        view = str(chain.settings["view"])
+        return ViewOptions(named, view, str(chain.settings.get("time") or "temporal"), None)
+
+    @cached_property
+    def policies(self) -> tuple[str, ...]:
+        """What rules can be asked for, the default first."""
+        if self.chain.graph.amounts is None:
+            return "uniform", "poison"
+        own = self.default.policy
+        ordered = () if self.no_snapshots else ORDERED
+        return own, *(p for p in ("haircut", "uniform", "poison", *ordered) if p != own)
+
+    @property
+    def times(self) -> tuple[str, ...]:
+        """What can be known of the order of payments."""
+        if self.default.view == "coin":
+            return ()
+        return ("stationary",) if self.no_snapshots else ("stationary", "temporal")
+
+    @cached_property
+    def no_snapshots(self) -> str | None:
+        """Why accounts cannot be followed through time; None where they can."""
+        return why_no_snapshots(self.chain.graph)
+
+    @cached_property
+    def views(self) -> tuple[str, ...]:
+        """What nodes can be, the default first."""
+        if isinstance(self.ledger, AccountLedger):
+            return ("account",)
+        can = ("coin",) if self._coins_only() else ("coin", "address")
+        return self.default.view, *(v for v in can if v != self.default.view)
+
+    def _coins_only(self) -> bool:
+        ledger = self.ledger
+        if not isinstance(ledger, CoinLedger):
+            return False
+        return ledger.output_value is None or ledger.has_unknown
+
+    def settings(self, asked: Asked) -> Asked:
+        """Put defaults in the place of what was left open; refuse what does not go together."""
+        options = self.options(asked)
+        return asked.model_copy(
+            update={
+                "policy": options.policy,
+                "view": options.view,
+                "time": None if options.view == "coin" else options.time,
+            }
+        )
+
+    def options(self, asked: Settings) -> ViewOptions:
+        """Resolve settings."""
+        policy = asked.policy
+        if policy == "haircut" and self.chain.graph.amounts is None:
+            policy = "uniform"  # nothing is split by amounts that nobody sees
+        if self.no_snapshots and (policy in ORDERED or asked.time == "temporal"):
+            raise UsageError(self.no_snapshots)
+        if policy not in self.policies:
+            raise UsageError(
+                f"policy {policy} has no meaning for a ledger that hides amounts: "
+                f"one of {', '.join(self.policies)}"
+            )
+        view = asked.view or self.default.view
+        if view not in self.views:
+            can = ", ".join(self.views)
+            raise UsageError(f"view {view} does not fit this ledger: one of {can}")
+        if policy == "poison" and asked.list is None:
+            raise UsageError("poison needs a list: it marks what is downstream of listed names")
+        if view == "coin":
+            if asked.time not in (None, "temporal"):
+                raise UsageError("coins have their own time: ask for view=address, or no time")
+            return ViewOptions(policy, view, "temporal", asked.list)
+        time = asked.time
+        if policy in ORDERED:
+            # Parcels need to know what came first.
+            if time == "stationary":
+                raise UsageError(f"{policy} needs the order of payments: time=temporal")
+            if view == "address":
+                raise UsageError(f"{policy} follows coins, not addresses: view=coin")
+            time = "temporal"
+        if time is None and policy == "poison":  # all it tells is of the list
+            return self._in_time(ViewOptions(policy, view, "stationary", asked.list))
+        own = self.default.time if view == self.default.view else default_time("address")
+        return ViewOptions(policy, view, time or own, asked.list)
+
+    def exposing(self, asked: Settings) -> ViewOptions:
+        """Resolve settings for exposure: in the order of time, unless another is chosen."""
+        options = self.options(asked)
+        return options if asked.time is not None else self._in_time(options)
+
+    def _in_time(self, options: ViewOptions) -> ViewOptions:
+        if self.no_snapshots is not None:
+            return options
+        return options._replace(time=default_time(options.view, exposure=True))  # type: ignore[arg-type]
+
+    def nodes_in(self, other: ViewOptions, options: ViewOptions, nodes: Ints) -> Ints:
+        """Find the nodes of a look's graph in that of another time: those of the same parties."""
+        if other.graph == options.graph:
+            return nodes
+        parties = self.graph(options).names.party[nodes]
+        return self.graph(other).names.newest[parties].astype(np.int64)
+
+    def graph(self, options: ViewOptions) -> TransactionGraph:
+        """Give the graph of a look."""
+        if options.graph == self.default.graph:
+            return self.chain.graph
+        return self._graphs.get(options.graph, lambda: self._build(options))
+
+    def _build(self, options: ViewOptions) -> TransactionGraph:
+        note = progress()
+        note(0.0)
+        time = None if options.view == "coin" else options.time
+        graph = transaction_graph(self.ledger, view=options.view, time=time)  # type: ignore[arg-type]
+        note(0.3)
+        return graph
+
+    def listed(self, options: ViewOptions) -> Listed | None:
+        """Give the list of a look in its graph, None where none is asked for."""
+        name = options.list
+        if name is None:
+            return None
+        return self._lists.get((options.graph, name), lambda: self._resolve(options, name))
+
+    def _resolve(self, options: ViewOptions, name: str) -> Listed:
+        graph = self.graph(options)
+        names = list(dict.fromkeys(self.names_of(name)))
+        found = source_set(graph, [name_in(graph, n) for n in names])
+        return Listed(name, tuple(found.labels), len(names), found)
+
+    def walk(self, options: ViewOptions) -> AbsorbingChain:
+        """Give the chain of a look; the list counts under poison only, as what spreads."""
+        belief = self.belief(options)
+        assert isinstance(belief, AbsorbingChain)
+        return belief
+
+    def belief(self, options: ViewOptions, *, listed: bool = False) -> AbsorbingChain | Parcels:
+        """Give what the observer believes; `listed`: with all but the list lumped as elsewhere."""
+        with_list = listed or options.policy == "poison"
+        plain = options._replace(list=None)
+        if not with_list and plain == self.default:
+            return self.chain
+        key = options if with_list else plain
+        return self._beliefs.get((key, with_list), lambda: self._believe(options, with_list))
+
+    def is_quick(self, options: ViewOptions) -> bool:
+        """Tell whether an answer under a look needs no long work before."""
+        plain = options if options.policy == "poison" else options._replace(list=None)
+        if plain == self.default or len(self.chain) <= SMALL:
+            return True
+        return (plain, options.policy == "poison") in self._beliefs
+
+    def _believe(self, options: ViewOptions, with_list: bool) -> AbsorbingChain | Parcels:
+        graph = self.graph(options)
+        names: tuple[str, ...] | None = None
+        if with_list:
+            found = self.listed(options)
+            assert found is not None
+            names = found.names
+            if not names:
+                raise UsageError(f"nothing of the list {found.id} is in this ledger")
+        progress()(0.5)
+        if options.ordered:
+            return parcels(graph, order=options.policy, listed=names)  # type: ignore[arg-type]
+        policy = "proportional" if options.policy == "haircut" else options.policy
+        return absorbing_chain(graph, policy=policy, listed=names)
+
+    def solver(self, options: ViewOptions) -> LocalSolver:
+        """Give the chain of a look made ready for questions about single nodes; once for all."""
+        chain = self.walk(options)
+        key = options if options.policy == "poison" else options._replace(list=None)
+        return self._solvers.get(key, lambda: LocalSolver.of(chain))
+
+    def has_scores(self, options: ViewOptions) -> bool:
+        """Tell whether scores are there without any work."""
+        return options._replace(list=None) == self.default and self._scores is not None
+
+    def scores(self, options: ViewOptions) -> Scores:
+        """Give the scores of all sinks under a look; the list counts under poison only."""
+        key = options if options.policy == "poison" else options._replace(list=None)
+        if key == self.default and self._scores is not None:
+            return self._scores
+        return self._scored.get(key, lambda: self._score(key))
+
+    def listed_scores(self, options: ViewOptions) -> Scores | None:
+        """Give scores of all sinks that tell exposure; None where nothing of a list is here."""
+        found = self.listed(options)
+        if found is None or not found.names:
+            return None
+        if options.policy == "poison":
+            return self.scores(options)
+        return self._scored.get((options, LISTED), lambda: self._score(options, listed=True))
+
+    def listed_row(self, options: ViewOptions, node: int) -> tuple[float, float, float] | None:
+        """Give a sink's exposure and its proven bounds where that was, or is soon, solved."""
+        if (options, LISTED) not in self._scored and len(self.chain) > FEW:
+            return None
+        scores = self.listed_scores(options)
+        return None if scores is None else _exposure_of(scores, node)
+
+    def listed_exactly(self, options: ViewOptions, node: int) -> tuple[float, float, float]:
+        """Solve for the exposure of one node, and its bounds; not a number if it has no answer."""
+        name = str(self.graph(options).names.of(np.array([node]))[0].as_py())
+        found = _exposure_of(
+            score_or_reached(self.belief(options, listed=True), nodes=[name]), node
+        )
+        return (math.nan,) * 3 if found is None else found
+
+    def lost(self, options: ViewOptions, node: int) -> bool:
+        """Tell whether a walk from a node may never end; the list does not count."""
+        kept = self.row_of(options, node)
+        if kept is not None:
+            return bool(np.isnan(kept[0].bits[kept[1]]))
+        return self.solver(options).lost(node)
+
+    def _score(self, options: ViewOptions, *, listed: bool = False) -> Scores:
+        belief = self.belief(options, listed=listed)
+        if options.ordered:
+            return score(belief)
+        accuracy = "exact" if len(belief) <= SMALL else NEARLY
+        return score_or_reached(belief, accuracy=accuracy, progress=progress())
+
+    def row_of(self, options: ViewOptions, node: int) -> tuple[Scores, int] | None:
+        """Find the score of a node among those that are there already."""
+        if not self.has_scores(options):
+            return None
+        scores = self._scores
+        assert scores is not None
+        at = int(np.searchsorted(scores.nodes, node))
+        if at < len(scores) and scores.nodes[at] == node:
+            return scores, at
+        return None
+
+
+def _exposure_of(scores: Scores, node: int) -> tuple[float, float, float] | None:
+    """Read a node's exposure and its bounds out of scores in order of node; None if not there."""
+    low, high = scores.exposure_low, scores.exposure_high
+    at = int(np.searchsorted(scores.nodes, node))
+    if scores.exposure is None or at == len(scores) or scores.nodes[at] != node:
+        return None
+    share = float(scores.exposure[at])
+    if low is None or high is None:
+        return None
+    return share, min(float(low[at]), share), max(float(high[at]), share)
+
+
+def why_no_snapshots(graph: TransactionGraph) -> str | None:
+    """Say why accounts of a graph cannot have snapshots: `a:1` is beside `a`; None if they can.
+
+    >>> from coinhaze.ledger import AccountLedger
+    >>> ledger = AccountLedger.from_transfers([("a", "b", 1), ("b", "a:1", 1)])
+    >>> why_no_snapshots(transaction_graph(ledger))[:42]
+    "account 'a:1' would be taken for a snapsho"
+    """
+    if graph.settings.get("view") != "account" or graph.settings.get("time") == "temporal":
+        return None
+    names = graph.names.of(np.flatnonzero(graph.kinds == Kind.account))
+    ends = pc.match_substring_regex(names, SNAPSHOTS.pattern)
+    for name in names.filter(ends).to_pylist():
+        base = SNAPSHOTS.sub("", name)
+        party = graph.names.parties.find(base)
+        if party >= 0 and graph.names.newest[party] >= 0:
+            return (
+                f"account {shorten(name)} would be taken for a snapshot of {shorten(base)}, so "
+                "that temporal, fifo and lifo have no meaning: rename one of them, or ask without"
+            )
+    return None

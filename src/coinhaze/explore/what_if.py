@@ -1,0 +1,200 @@
+"""What if these coins were spent together: exactly, or in a large ledger by the largest flows."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Protocol
+
+from coinhaze.errors import InputError, UsageError
+from coinhaze.explore.coin.exposure import Met, met, met_together
+from coinhaze.explore.describe import OWNERSHIP
+from coinhaze.explore.links import thing_link
+from coinhaze.explore.models import (
+    Amount,
+    Before,
+    Together,
+    WhatIfAnswer,
+)
+from coinhaze.explore.nodes import Nodes
+from coinhaze.explore.views import LARGE, ViewOptions, Views
+from coinhaze.observer import AbsorbingChain
+from coinhaze.solve.local.mixing_nearly import NearlyMixed, mix_nearly
+from coinhaze.wallet.combine import Combination, Purse
+from coinhaze.wallet.holdings import Coin, find_coin
+from coinhaze.wallet.what_if import TO_COINS
+from coinhaze.web.asks import Settings, WhatIfAsk
+
+
+class Bounded(Protocol):
+    """Anything that tells bits and where they lie."""
+
+    @property
+    def bits(self) -> float:
+        """The bits."""
+
+    @property
+    def bits_low(self) -> float:
+        """Their lower bound."""
+
+    @property
+    def bits_high(self) -> float:
+        """Their upper bound."""
+
+
+class CoinSets:
+    """Coins of one look at a ledger that are to be spent."""
+
+    def __init__(self, views: Views, nodes: Nodes, options: ViewOptions) -> None:
+        self.views = views
+        self.nodes = nodes
+        self.options = options
+        if options.ordered:
+            raise UsageError(
+                f"{options.policy} depends on the order of a transaction's inputs, which is not "
+                "known before it is made: ask by haircut, uniform or poison"
+            )
+
+    def listed_chain(self) -> AbsorbingChain | None:
+        """Give the chain that tells exposure; None where nothing is listed, and under poison."""
+        found = self.views.listed(self.options)
+        if found is None or not found.names or self.options.policy == "poison":
+            return None
+        belief = self.views.belief(self.options, listed=True)
+        assert isinstance(belief, AbsorbingChain)
+        return belief
+
+    def before(
+        self, coin: Coin, row: Bounded, exposure: float | None, most: float | None
+    ) -> Before:
+        """Tell a coin as it is; `most` is the most its exposure can be."""
+        return Before(
+            name=coin.name,
+            amount=self.amount([coin]),
+            label=coin.label,
+            bits=row.bits,
+            bits_low=row.bits_low,
+            bits_high=row.bits_high,
+            lower_bound=self.lower_bound([coin]),
+            exposure=exposure,
+            exposure_high=most,
+            href=thing_link(self.nodes.ledger, "coin", coin.name),
+        )
+
+    def together(self, some: Combination, coins: Sequence[Coin], *, limit: float) -> Together:
+        """Tell coins put together."""
+        row, exposure = some.after, some.exposure
+        chosen = [coin for coin in coins if coin.name in set(some.coins)]
+        return Together(
+            coins=some.coins,
+            amount=self.amount(chosen),
+            bits=row.bits,
+            bits_low=row.bits_low,
+            bits_high=row.bits_high,
+            lower_bound=self.lower_bound(chosen),
+            equal_origins=None if math.isnan(row.bits) else 2.0**row.bits,
+            exposure=exposure,
+            exposure_high=None if exposure is None else min(exposure + some.open, 1.0),
+            ties=None if exposure is None else not some.is_safe(limit),
+        )
+
+    def lower_bound(self, coins: Sequence[Coin]) -> bool:
+        """Tell whether bits of these coins, alone or together, are a lower bound."""
+        bounds = self.views.walk(self.options).lower_bounds
+        return bounds is not None and any(
+            coin.node is not None and bool(bounds[coin.node]) for coin in coins
+        )
+
+    def amount(self, coins: Sequence[Coin]) -> Amount | None:
+        """Add up what coins are worth; None where that is hidden."""
+        values = [coin.value for coin in coins]
+        if None in values:
+            return None
+        return self.nodes.index.amount(sum(value or 0 for value in values))
+
+
+# Bits the intervals of a coin, and of coins together, may have. The exact way takes seconds in a
+# large ledger: while somebody tries coins out, a wider interval at once says more.
+WIDTH, TOGETHER = 0.1, 0.5
+
+
+class WhatIfs(CoinSets):
+    """What-ifs of one look at a ledger."""
+
+    def answer(self, ask: WhatIfAsk, settings: Settings, *, large: int = LARGE) -> WhatIfAnswer:
+        """Say what spending coins together would do."""
+        graph = self.nodes.graph
+        coins = [find_coin(graph, name) for name in dict.fromkeys(ask.coins)]
+        if len(coins) < len(ask.coins):
+            raise InputError("a coin is named twice, and can be spent but once")
+        if len(graph) > large and self.options.policy != "poison":
+            nodes = [int(coin.node or 0) for coin in coins]
+            found = mix_nearly(self.views.walk(self.options), nodes)
+            if found.width <= TOGETHER:
+                return self._nearly(coins, nodes, found, settings)
+        return self._exactly(coins, settings)
+
+    def _exactly(self, coins: Sequence[Coin], settings: Settings) -> WhatIfAnswer:
+        chain, listed = self.views.walk(self.options), self.listed_chain()
+        purse = Purse(chain, coins, exposed=listed)
+        alone = [purse.together([coin.name]) for coin in coins]
+        after = purse.together([coin.name for coin in coins])
+        steps = after.after.steps + TO_COINS
+        return WhatIfAnswer(
+            ledger=self.nodes.ledger,
+            settings=settings,
+            before=tuple(
+                self.before(coin, one.after, one.exposure, one.exposure)
+                for coin, one in zip(coins, alone, strict=True)
+            ),
+            after=self.together(after, coins, limit=0.0),
+            steps=None if math.isnan(steps) else steps,
+            ownership=OWNERSHIP,
+            notes=chain.notes if listed is None else listed.notes,
+        )
+
+    def _nearly(
+        self, coins: Sequence[Coin], nodes: Sequence[int], found: NearlyMixed, settings: Settings
+    ) -> WhatIfAnswer:
+        solver, listed = self.views.solver(self.options), self.views.listed(self.options)
+        parts: list[Met | None] = [
+            None if listed is None else met(self.views, self.options, listed, node, past)
+            for node, past in zip(nodes, found.pasts, strict=True)
+        ]
+        before = (
+            self.before(
+                coin,
+                solver.row(node, width=WIDTH),
+                None if part is None else part.share,
+                None if part is None else part.high,
+            )
+            for coin, node, part in zip(coins, nodes, parts, strict=True)
+        )
+        expected = (float(solver.condensed.steps[node]) for node in nodes)
+        steps = TO_COINS + math.fsum(s * t for s, t in zip(found.shares, expected, strict=True))
+        return WhatIfAnswer(
+            ledger=self.nodes.ledger,
+            settings=settings,
+            before=tuple(before),
+            after=self._after(coins, found, [p for p in parts if p is not None]),
+            steps=None if math.isnan(steps) else steps,
+            ownership=OWNERSHIP,
+            notes=self.nodes.graph.notes,
+        )
+
+    def _after(self, coins: Sequence[Coin], found: NearlyMixed, parts: Sequence[Met]) -> Together:
+        exposed = met_together(list(zip(parts, found.shares, strict=True))) if parts else None
+        # A coin that is not exposed, for all that is known, is put with one that may be.
+        ties = any(p.high <= 0 for p in parts) and any(p.high > 0 for p in parts)
+        return Together(
+            coins=tuple(coin.name for coin in coins),
+            amount=self.amount(coins),
+            bits=found.bits,
+            bits_low=found.bits_low,
+            bits_high=found.bits_high,
+            lower_bound=self.lower_bound(coins),
+            equal_origins=2.0**found.bits,
+            exposure=None if exposed is None else exposed.share,
+            exposure_high=None if exposed is None else exposed.high,
+            ties=ties if parts else None,
+        )

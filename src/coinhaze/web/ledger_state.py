@@ -1,0 +1,270 @@
+"""One ledger being served: how it stands, opened when asked, looked at again when it changes."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from coinhaze.cache.layers import Keeper, Kept
+from coinhaze.errors import CoinhazeError, InputError, UsageError
+from coinhaze.explore.models import State
+from coinhaze.explore.views import why_no_snapshots
+from coinhaze.formats.registry import is_store
+from coinhaze.ledger.parquet import folder_files, is_folder
+from coinhaze.readers import format_of
+from coinhaze.solve.progress import Progress
+from coinhaze.web.scoring import score_apart
+
+# A ledger of so few bytes is read and scored in a second or two, when it is first asked.
+LIGHT = 4 << 20
+# Seconds for which what was seen of the files stands.
+FRESH = 1.0
+# Up to so much is scored exactly at once; larger ones to a mean width of so many bits.
+EXACT_BYTES, NEARLY = 32 << 20, 0.1
+
+
+@dataclass(frozen=True)
+class Standing:
+    """What can be said of a ledger without opening it."""
+
+    state: State
+    message: str | None = None
+    fix: str | None = None
+    changed: bool = False
+    digest: str | None = None
+    facts: Mapping[str, Any] | None = None
+
+
+class Entry:
+    """A ledger that is served; safe to ask from several threads, and never raises for its state."""
+
+    def __init__(self, id: str, paths: Sequence[Path], settings: Mapping[str, Any]) -> None:
+        self.id = id
+        self.paths = list(paths)
+        self.settings = dict(settings)
+        self._lock = threading.RLock()
+        self._kept: Kept | None = None
+        self._files: object = None  # as they were when the ledger was opened
+        self._seen: tuple[float, Standing] | None = None
+        self._names: tuple[Kept, str | None] | None = None  # what was found of its names
+        self._tried = -FRESH  # when it was last tried to open these files
+        self._wrong: tuple[object, Standing] | None = None  # what opening these files met
+
+    @property
+    def name(self) -> str:
+        """What people call it."""
+        more = f" and {len(self.paths) - 1} more" if len(self.paths) > 1 else ""
+        return self.paths[0].name + more
+
+    def standing(self) -> Standing:
+        """Say how the ledger stands; looks at its files once a second at most."""
+        seen = self._seen
+        now = time.monotonic()
+        if seen is not None and now - seen[0] < FRESH:
+            return seen[1]
+        if not self._lock.acquire(blocking=False):  # it is being opened or looked at right now
+            return seen[1] if seen is not None else Standing("loading", "being opened")
+        try:
+            found = self._options()
+            self._seen = (time.monotonic(), found)
+        finally:
+            self._lock.release()
+        return found
+
+    def open(self) -> Kept | None:
+        """Give the open ledger, None where it cannot be: `standing` then says why."""
+        with self._lock:
+            files = self._stat()
+            if self._kept is not None and (files == self._files or self._tried_lately()):
+                return self._kept
+            opened = self._open(files)
+            if opened is not None:
+                self._kept, self._files = opened, files
+            self._seen = None
+            return self._kept
+
+    def _tried_lately(self) -> bool:
+        """Tell whether what changed was looked at a moment ago: not at every question again."""
+        return self._files is not None and time.monotonic() - self._tried < FRESH
+
+    def close(self) -> None:
+        """Let the open ledger go."""
+        with self._lock:
+            self._kept = self._files = self._names = None
+            self._seen = None
+
+    @property
+    def no_snapshots(self) -> str | None:
+        """Why accounts have no snapshots; None where they can have, or it is not open."""
+        kept = self._kept
+        if kept is None:
+            return None
+        if self._names is None or self._names[0] is not kept:
+            self._names = kept, why_no_snapshots(kept.graph)
+        return self._names[1]
+
+    @property
+    def is_open(self) -> bool:
+        """Tell whether the ledger is open."""
+        return self._kept is not None
+
+    def prepare(self, progress: Progress) -> None:
+        """Build, score and keep the ledger, unless that is done; then open it."""
+        progress(0.0)
+        if self._keeper().facts() is None and not self._is_light():
+            score_apart(
+                self.paths, settings=self.settings, scoring=self._scoring(), progress=progress
+            )
+        with self._lock:
+            self._wrong = None
+            self._files = None  # what is open may be older than what was made
+        if self.open() is None:
+            standing = self.standing()
+            raise InputError(f"{standing.message} ({standing.fix})")
+        progress(1.0)
+
+    def view(self, settings: Mapping[str, Any], progress: Progress) -> Kept:
+        """Give the ledger as other settings see it, built and scored apart where it is not kept."""
+        keeper = Keeper(self.paths, **(self.settings | dict(settings)))
+        if self._kept is not None and keeper.digest != self._kept.digest:
+            raise InputError(f"{self.name} has changed since it was read: score it again first")
+        if keeper.facts() is None:
+            score_apart(
+                self.paths,
+                settings=keeper.settings,
+                scoring=self._scoring(),
+                progress=progress,
+            )
+        opened = keeper.open()
+        if opened is None:
+            raise InputError(f"{self.name}: what was kept of it is gone again: ask once more")
+        return opened
+
+    def _open(self, files: object) -> Kept | None:
+        """Open what is kept, or build what is light; None, with what is wrong noted, if neither."""
+        self._tried = time.monotonic()
+        if files is None or (self._wrong is not None and self._wrong[0] == files):
+            return None
+        try:
+            keeper = self._keeper()
+            kept = keeper.open()
+            if kept is None and self._is_light():
+                kept = keeper.build(keep=False)
+            return kept
+        except CoinhazeError as error:
+            standing = _standing_of(error, self.name)
+            if standing.state != "locked":  # a lock ends without a trace on the files
+                self._wrong = (files, standing)
+        except MemoryError:
+            fix = "serve it on a machine with more memory, or a shorter window"
+            self._wrong = (files, Standing("damaged", f"{self.name}: too little memory", fix))
+        return None
+
+    def _options(self) -> Standing:
+        files = self._stat()
+        if self._kept is not None:
+            return self._of_open(files)
+        if files is None:
+            return self._missing()
+        if self._wrong is not None and self._wrong[0] == files:
+            return self._wrong[1]
+        try:
+            keeper = self._keeper()
+            facts = keeper.facts()
+            if facts is not None:
+                return Standing("ready", digest=keeper.digest, facts=facts)
+            self._probe()
+        except CoinhazeError as error:
+            return _standing_of(error, self.name)
+        if self._is_light():
+            return Standing("ready", digest=keeper.digest)
+        fix = f"score it now, or run: coinhaze score {self.paths[0].name} --keep"
+        return Standing("not scored", f"{self.name} has not been scored yet", fix)
+
+    def _of_open(self, files: object) -> Standing:
+        assert self._kept is not None
+        digest, facts = self._kept.digest, self._kept.facts
+        if files == self._files:
+            return Standing("ready", digest=digest, facts=facts)
+        if files is None:
+            message, fix = "the file is gone", "what is shown was read before; put the file back"
+            return Standing("ready", message, fix, changed=True, digest=digest, facts=facts)
+        opened = self._open(files)
+        if opened is not None:
+            self._kept, self._files = opened, files
+            return Standing("ready", digest=opened.digest, facts=opened.facts)
+        message = f"{self.name} has changed since it was read: figures may differ"
+        fix = "score it again to see what it holds now"
+        return Standing("ready", message, fix, changed=True, digest=digest, facts=facts)
+
+    def _missing(self) -> Standing:
+        lost = next((p for p in self.paths if not p.exists()), self.paths[0])
+        fix = "put it back, or serve it from where it is now"
+        return Standing("missing", f"{lost.name} is not there, or cannot be seen", fix)
+
+    def _probe(self) -> None:
+        """Raise what reading the ledger would meet at once: a lock, damage, nothing in it."""
+        path = self.paths[0]
+        if is_store(path):
+            from coinhaze.store.store import Store
+
+            with Store(path, read_only=True) as store:
+                if store.kind is None:
+                    raise InputError(f"{path}: holds no transactions: ingest some first")
+        elif is_folder(path):
+            folder_files(path)
+        else:
+            for each in self.paths:
+                format_of(each)
+
+    def _keeper(self) -> Keeper:
+        return Keeper(self.paths, **self.settings)
+
+    def _scoring(self) -> dict[str, Any]:
+        return {} if self._size() <= EXACT_BYTES else {"accuracy": NEARLY, "over": "mean"}
+
+    def _is_light(self) -> bool:
+        return self._size() <= LIGHT
+
+    def _size(self) -> int:
+        files = self._stat()
+        return sum(size for size, _, _ in files) if files else 0
+
+    def _stat(self) -> tuple[tuple[int, int, int], ...] | None:
+        """Look at the files without reading them; None if one is not there."""
+        try:
+            found = [f for path in self.paths for f in _files(path)]
+            stats = [file.stat() for file in found]
+        except (OSError, CoinhazeError):
+            return None
+        return tuple((s.st_size, s.st_mtime_ns, s.st_ino) for s in stats)
+
+
+def _files(path: Path) -> list[Path]:
+    if not path.is_dir():
+        log = path.with_name(f"{path.name}.wal")
+        return [path, log] if log.exists() else [path]
+    return sorted(file for file in path.iterdir() if file.is_file())
+
+
+def _standing_of(error: CoinhazeError, name: str) -> Standing:
+    """Say what an error means to whoever wants to see the ledger."""
+    text = str(error)
+    if "another process has it open" in text:
+        fix = "wait until the other program has ended, or close it"
+        return Standing("locked", f"{name} is open in another program that writes to it", fix)
+    if isinstance(error, UsageError):
+        fix = "serve it with other settings"
+    elif "no transactions" in text or "is empty" in text:
+        fix = "coinhaze ingest puts blocks and transactions into a store"
+    elif "Permission denied" in text:
+        fix = "give the user who runs coinhaze the right to read it"
+    elif "no known format" in text:
+        fix = "serve a file that coinhaze can read, or make it again as a table: from,to,amount"
+    else:
+        fix = "take it from a backup, or make it again: coinhaze ingest, coinhaze verify"
+    return Standing("damaged", text, fix)

@@ -1,0 +1,279 @@
+"""The ledgers, lists and labels being served.
+
+A ledger that is missing, locked, damaged or not scored never raises here: its card says what is
+wrong and what to do. `prepare` is for long work: it builds and scores in a process of its own
+(see scoring.py), calls `progress` five times a second, and when that raises ends the process at
+once; nothing half-written is left, and no thread goes on.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import re
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from coinhaze.cache.layers import Kept
+from coinhaze.errors import CoinhazeError, UnknownName, UsageError
+from coinhaze.explore.explorer import Explorer
+from coinhaze.explore.ledger_index import unit_of
+from coinhaze.explore.models import (
+    LedgerCard,
+    ListCard,
+    Window,
+)
+from coinhaze.explore.views import ORDERED
+from coinhaze.formats.lists.knowledge import read_listed
+from coinhaze.formats.lists.labels import read_labels
+from coinhaze.formats.registry import digest_of
+from coinhaze.solve.progress import Progress
+from coinhaze.web.asks import CoinAsk, Settings
+from coinhaze.web.ledger_state import Entry, Standing
+
+MOST_OPEN = 4
+LARGE = 1_000_000  # nodes, from which on finding things the first time takes seconds
+TRIED = 12  # coins looked at beforehand
+_ID = 64  # letters of an id
+
+
+@dataclass(frozen=True)
+class Listing:
+    """A list that was loaded: its names, and the digest of its file."""
+
+    id: str
+    names: tuple[str, ...]
+    digest: str
+
+    @classmethod
+    def read(cls, name: str, path: str | Path) -> Listing:
+        """Read a list; `name` becomes its id."""
+        return cls(id_of(name), tuple(read_listed(path)), digest_of(Path(path)))
+
+    def card(self) -> ListCard:
+        """Give what people see of it."""
+        return ListCard(
+            id=f"{self.id}@{self.digest[:12]}", name=self.id, entries=len(self.names),
+            digest=self.digest,
+        )  # fmt: skip
+
+
+class LedgerRegistry:
+    """All that is served. Ledgers are opened when first asked, and the least used are closed."""
+
+    def __init__(
+        self,
+        ledgers: Iterable[str | Path | Sequence[str | Path]],
+        *,
+        make_explorer: Callable[[LedgerRegistry, str, Kept], Explorer] | None = None,
+        lists: Mapping[str, str | Path] | None = None,
+        labels: Iterable[str | Path] = (),
+        most_open: int = MOST_OPEN,
+        settings: Mapping[str, Any] | None = None,
+    ) -> None:
+        self._entries: dict[str, Entry] = {}
+        for given in ledgers:
+            paths = [Path(given)] if isinstance(given, str | Path) else [*map(Path, given)]
+            key = _unused(id_of(paths[0].stem), self._entries)
+            self._entries[key] = Entry(key, paths, settings or {})
+        self._lists = [Listing.read(name, path) for name, path in (lists or {}).items()]
+        self._labels: dict[str, str] = {}
+        for path in labels:
+            self._labels = read_labels(path).names | self._labels
+        self._make_explorer = make_explorer or explorer_of
+        self._most_open = most_open
+        self._lock = threading.Lock()
+        self._cards: dict[str, tuple[Standing, LedgerCard]] = {}
+        self._explorers: OrderedDict[str, tuple[Kept, Explorer]] = OrderedDict()
+
+    def cards(self) -> list[LedgerCard]:
+        """Give all ledgers, in the order they were given; quick, opens nothing."""
+        return [self.card(ledger) for ledger in self._entries]
+
+    def card(self, ledger: str) -> LedgerCard:
+        """Give one ledger; `UnknownName` where it is not served."""
+        entry = self._entry(ledger)
+        standing = entry.standing()
+        seen = self._cards.get(ledger)
+        if seen is None or seen[0] is not standing:
+            seen = self._cards[ledger] = (
+                standing,
+                _without_snapshots(_card(entry, standing), entry.no_snapshots),
+            )
+        return seen[1]
+
+    def lists(self) -> list[ListCard]:
+        """Give the loaded lists."""
+        return [listing.card() for listing in self._lists]
+
+    def names_of(self, listed: str) -> tuple[str, ...]:
+        """Give the names of a list, by `name` or `name@digest`; `UnknownName` if there is none."""
+        name, _, digest = listed.partition("@")
+        for listing in self._lists:
+            if listing.id == name and listing.digest.startswith(digest):
+                return listing.names
+        known = ", ".join(card.id for card in self.lists()) or "none was loaded"
+        raise UnknownName(f"no list {listed!r}: {known}; load one with --list NAME=FILE")
+
+    def labels(self) -> Mapping[str, str]:
+        """Give the loaded labels, by address."""
+        return self._labels
+
+    def explorer(self, ledger: str) -> Explorer | None:
+        """Give a ledger that is ready; None where it is not: then its card says why."""
+        entry = self._entry(ledger)
+        kept = entry.open()
+        if kept is None:
+            return None
+        with self._lock:
+            found = self._explorers.get(ledger)
+            if found is None or found[0] is not kept:
+                self._explorers[ledger] = found = (kept, self._make_explorer(self, ledger, kept))
+            self._explorers.move_to_end(ledger)
+            surplus = len(self._explorers) - self._most_open
+            closed = [self._explorers.popitem(last=False)[0] for _ in range(surplus)]
+        for other in closed:  # not under the lock: one of them may be opening again
+            self._entries[other].close()
+        return found[1]
+
+    def prepare(self, ledger: str, settings: Settings, progress: Progress) -> None:
+        """Open, build and score a ledger and keep that; long. Stops where `progress` raises.
+
+        Settings other than the ledger's own are scored too, in this process, and not kept.
+        """
+        self._entry(ledger).prepare(progress)
+        explorer = self.explorer(ledger)
+        if explorer is not None and settings != Settings():
+            explorer.ledger(settings)
+
+    def view(self, ledger: str, settings: Mapping[str, Any], progress: Progress) -> Kept:
+        """Give a ledger as other settings of graph and chain see it, with scores, from disk.
+
+        What is not kept is built and scored by a process of its own first: long, and `progress`
+        may stop it by raising. Takes little memory of its own; ordered policies are refused.
+        """
+        return self._entry(ledger).view(settings, progress)
+
+    def warm(self) -> None:
+        """Open what is ready, one ledger after the other: their cards then tell all."""
+        for entry in self._entries.values():
+            if entry.standing().state == "ready":
+                entry.open()
+
+    def _entry(self, ledger: str) -> Entry:
+        if ledger not in self._entries:
+            known = ", ".join(self._entries) or "none is served"
+            raise UnknownName(f"no ledger {ledger[:64]!r}: {known}")
+        return self._entries[ledger]
+
+
+def id_of(name: str) -> str:
+    """Make an id that is safe in links out of a file's name.
+
+    >>> id_of("Bitcoin week (2021).v2"), id_of("../../etc")
+    ('bitcoin-week-2021-v2', 'etc')
+    """
+    text = re.sub("[^a-z0-9_]+", "-", name.lower()).strip("-")[:_ID].strip("-")
+    return text or "ledger"
+
+
+def _unused(id: str, used: Mapping[str, object]) -> str:
+    if id not in used:
+        return id
+    return next(
+        f"{id[: _ID - 6]}-{k}" for k in range(2, 10**5) if f"{id[: _ID - 6]}-{k}" not in used
+    )
+
+
+def _card(entry: Entry, standing: Standing) -> LedgerCard:
+    facts = standing.facts or {}
+    digest = None
+    if standing.digest is not None:
+        stamp = json.dumps([standing.digest, facts.get("method"), facts.get("mean_interval")])
+        digest = hashlib.sha256(stamp.encode()).hexdigest()[:32]
+    (first, last), (begin, end) = facts.get("heights") or (None, None), facts.get("times") or (
+        None, None,
+    )  # fmt: skip
+    return LedgerCard(
+        id=entry.id, name=entry.name, state=standing.state, message=standing.message,
+        fix=standing.fix, changed=standing.changed, digest=digest, kind=facts.get("kind"),
+        hides_amounts=bool(facts.get("hides_amounts")), network=facts.get("network"),
+        unit=unit_of(facts.get("network")),
+        window=Window(first_height=first, last_height=last, first_time=begin, last_time=end),
+        coins=facts.get("scored"), bits_median=facts.get("bits_median"),
+        lower_bounds=bool(facts.get("has_unknown")),
+        policies=_policies(facts), views=_views(facts), times=_times(facts),
+    )  # fmt: skip
+
+
+def _without_snapshots(card: LedgerCard, why: str | None) -> LedgerCard:
+    """Take off a card what needs snapshots, where the ledger's names leave no room for them."""
+    if why is None:
+        return card
+    told = {"policies": tuple(p for p in card.policies if p not in ORDERED)}
+    told["times"] = tuple(t for t in card.times if t != "temporal")
+    return card.model_copy(update={**told, "message": card.message or why})
+
+
+def _policies(facts: Mapping[str, Any]) -> tuple[str, ...]:
+    if not facts:
+        return ()
+    if facts["hides_amounts"]:
+        return "uniform", "poison"
+    return "haircut", "uniform", "poison", "fifo", "lifo"
+
+
+def _views(facts: Mapping[str, Any]) -> tuple[str, ...]:
+    if not facts:
+        return ()
+    if facts["kind"] == "accounts":
+        return ("account",)
+    return ("coin",) if facts["hides_amounts"] or facts["has_unknown"] else ("coin", "address")
+
+
+def _times(facts: Mapping[str, Any]) -> tuple[str, ...]:
+    return () if not facts or facts["hides_amounts"] else ("stationary", "temporal")
+
+
+def check_named(given: str) -> tuple[str, str]:
+    """Take `NAME=FILE` apart.
+
+    >>> check_named("sanctions=list.txt")
+    ('sanctions', 'list.txt')
+    """
+    name, sign, path = given.partition("=")
+    if not sign or not name or not path:
+        raise UsageError(f"a list is NAME=FILE, not {given!r}")
+    return name, path
+
+
+def explorer_of(registry: LedgerRegistry, ledger: str, kept: Kept) -> Explorer:
+    """Make the explorer of an open ledger, with the registry's lists and labels."""
+    explorer = Explorer(
+        kept.chain,
+        kept.scores,
+        id=ledger,
+        digest=registry.card(ledger).digest or kept.digest,
+        card=lambda: registry.card(ledger),
+        names_of=registry.names_of,
+        labels=registry.labels(),
+    )
+    if len(kept.chain) >= LARGE:
+        threading.Thread(target=warm, args=(explorer, kept), daemon=True).start()
+    return explorer
+
+
+def warm(explorer: Explorer, kept: Kept) -> None:
+    """Look at a few coins of all sorts, so that indexes are made before somebody waits for them."""
+    nodes = kept.scores.nodes
+    some = np.linspace(0, len(nodes) - 1, min(TRIED, len(nodes))).astype(np.int64)
+    for name in kept.chain.graph.names.of(nodes[some]).to_pylist():
+        with contextlib.suppress(CoinhazeError):
+            explorer.coin(name, CoinAsk())
