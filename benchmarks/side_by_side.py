@@ -26,7 +26,7 @@ from benchmarks.published import cost_of_series
 from coinhaze import AbsorbingChain, Scores, absorbing_chain, transaction_graph
 from coinhaze.amounts import Floats, Ints
 from coinhaze.simulate import simulate_week
-from coinhaze.simulate.zcash import zcash_history
+from coinhaze.simulate.weeks.zcash import zcash_history
 from coinhaze.solve.query import Asked
 
 SAMPLE = 200

@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from coinhaze.compare.ledgers import Compared
+from coinhaze.compare.ledgers import ComparedLedger
 from coinhaze.compare.report import write_manifest, write_report
 from coinhaze.compare.run import score_ledgers
 from coinhaze.report.score_files import read_score_file
@@ -21,7 +21,7 @@ def main() -> None:
     parser.add_argument("--size", type=float, default=0.02)
     parser.add_argument("-o", "--output", type=Path, default=Path("reproduced"))
     asked = parser.parse_args()
-    weeks = [Compared.of(f"week:{name}", size=asked.size) for name in asked.weeks]
+    weeks = [ComparedLedger.of(f"week:{name}", size=asked.size) for name in asked.weeks]
     asked.output.mkdir(exist_ok=True)
     scores = score_ledgers(weeks, asked.output)
     write_manifest(asked.output, scores, published=True)

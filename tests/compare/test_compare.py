@@ -11,10 +11,10 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from coinhaze.compare.ledgers import Compared, Week, all_weeks, check_names, compared_of
+from coinhaze.compare.ledgers import ComparedLedger, Week, all_weeks, check_names, compared_of
 from coinhaze.compare.report import MANIFEST, write_manifest, write_report
 from coinhaze.compare.rows import comparison_rows, row_of
-from coinhaze.compare.run import CONVENTIONS, Asking, growth_beside, score_ledgers
+from coinhaze.compare.run import CONVENTIONS, ScoringSettings, growth_beside, score_ledgers
 from coinhaze.errors import InputError, UsageError
 from coinhaze.ledger import AccountLedger, Ledger, write_folder
 from coinhaze.report.score_files import ScoreFile, read_score_file
@@ -41,8 +41,10 @@ def ten(tmp_path: Path) -> Path:
 
 
 def compare(*ledgers: object, to: Path, **asking: Any) -> dict[tuple[str, str], ScoreFile]:
-    compared = [one if isinstance(one, Compared) else Compared.of(str(one)) for one in ledgers]
-    paths = score_ledgers(compared, to, Asking(**FAST | asking))
+    compared = [
+        one if isinstance(one, ComparedLedger) else ComparedLedger.of(str(one)) for one in ledgers
+    ]
+    paths = score_ledgers(compared, to, ScoringSettings(**FAST | asking))
     write_manifest(to, paths, published=False)
     return {(f.name, f.time): f for f in map(read_score_file, paths)}
 
@@ -97,8 +99,8 @@ def slow_figures(path: Path, column: str = "bits") -> dict[str, float]:
 
 
 def test_every_number_of_the_tables_comes_from_the_score_files(tmp_path: Path) -> None:
-    weeks = [Compared.of(f"week:{name}", size=0.003) for name in ("dai", "zcash")]
-    paths = score_ledgers(weeks, tmp_path, Asking(**FAST))
+    weeks = [ComparedLedger.of(f"week:{name}", size=0.003) for name in ("dai", "zcash")]
+    paths = score_ledgers(weeks, tmp_path, ScoringSettings(**FAST))
     write_manifest(tmp_path, paths, published=True)
     write_report(tmp_path, figures=False)
     for time in ("stationary", "temporal"):
@@ -121,7 +123,7 @@ def test_the_rest_is_made_again_from_the_score_files_to_the_last_byte(
     ten: Path, tmp_path: Path
 ) -> None:
     report = tmp_path / "report"
-    compare(ten, Compared.of("week:dai", size=0.002), to=report)
+    compare(ten, ComparedLedger.of("week:dai", size=0.002), to=report)
     first = {p: p.read_bytes() for p in write_report(report).written}
     for path in first:
         path.unlink()
@@ -138,8 +140,8 @@ def test_the_rest_is_made_again_from_the_score_files_to_the_last_byte(
 def test_what_was_scored_before_is_not_scored_again(ten: Path, tmp_path: Path) -> None:
     def scored(**asking: Any) -> list[str]:
         told: list[str] = []
-        asked = Asking(**FAST | asking)
-        score_ledgers([Compared.of(str(ten))], tmp_path / "r", asked, tell=told.append)
+        asked = ScoringSettings(**FAST | asking)
+        score_ledgers([ComparedLedger.of(str(ten))], tmp_path / "r", asked, tell=told.append)
         return [line for line in told if line != "ten: completeness: not checkable in this format"]
 
     assert len(scored()) == 2
@@ -213,8 +215,8 @@ def test_a_history_has_a_row_with_and_one_without_it(tmp_path: Path) -> None:
     folder = folder_of(coins("pools"), tmp_path / "p")
     history = tmp_path / "h.csv"
     history.write_text("pool,value\n" + "".join(f"sapling,{k}\n" for k in range(1, 9)))
-    plain = compare(Compared("p", (folder,)), to=tmp_path / "a")
-    files = compare(Compared("p", (folder,), history), to=tmp_path / "b")
+    plain = compare(ComparedLedger("p", (folder,)), to=tmp_path / "a")
+    files = compare(ComparedLedger("p", (folder,), history), to=tmp_path / "b")
     rows = comparison_rows(list(files.values()), "temporal")
     assert [row.variant for row in rows] == ["", "no history"]
     without = comparison_rows(list(plain.values()), "temporal")
@@ -250,7 +252,7 @@ def test_the_papers_conventions_change_the_graph(tmp_path: Path) -> None:
 
 
 def test_draws_say_how_well_they_know_the_mean(tmp_path: Path) -> None:
-    week = Compared.of("week:dai", size=0.02)
+    week = ComparedLedger.of("week:dai", size=0.02)
     exact = compare(week, to=tmp_path / "a")["dai-week", "stationary"]
     drawn = compare(week, to=tmp_path / "b", seconds=0.0)["dai-week", "stationary"]
     assert drawn.method.startswith("sketch (k=")
@@ -277,11 +279,11 @@ def test_growth_lies_beside_unless_no_walks_are_asked_for(ten: Path, tmp_path: P
 def test_ledgers_are_named_by_their_file_or_by_the_user(tmp_path: Path) -> None:
     path = tmp_path / "a=b.csv.gz"
     path.write_text("")
-    assert Compared.of(str(path)).name == "a=b"
-    assert Compared.of(f"mine={path}").name == "mine"
-    assert Compared.of("x y=week:usdc-week", seed=3).source == Week("usdc-week", 1.0, 3)
-    assert Compared("../a b", (path,)).slug == "a-b"
-    assert Compared("€", (path,)).slug == "ledger"
+    assert ComparedLedger.of(str(path)).name == "a=b"
+    assert ComparedLedger.of(f"mine={path}").name == "mine"
+    assert ComparedLedger.of("x y=week:usdc-week", seed=3).source == Week("usdc-week", 1.0, 3)
+    assert ComparedLedger("../a b", (path,)).slug == "a-b"
+    assert ComparedLedger("€", (path,)).slug == "ledger"
     assert len(all_weeks()) == 5
 
 
@@ -305,22 +307,22 @@ def test_an_input_is_not_written_into(tmp_path: Path) -> None:
 
 def test_ledgers_nobody_could_tell_apart_are_refused(ten: Path) -> None:
     with pytest.raises(UsageError, match="'ten' and 'Ten'"):
-        check_names([Compared("ten", (ten,)), Compared("Ten", (ten,))])
+        check_names([ComparedLedger("ten", (ten,)), ComparedLedger("Ten", (ten,))])
     with pytest.raises(UsageError, match="'ten' and 'ten'"):
-        check_names([Compared("ten", (ten,)), Compared("ten", (ten,))])
+        check_names([ComparedLedger("ten", (ten,)), ComparedLedger("ten", (ten,))])
 
 
 @pytest.mark.parametrize("text", ["", "=x", "name="])
 def test_what_is_no_ledger_is_refused(text: str) -> None:
     with pytest.raises(UsageError, match="NAME=LEDGER"):
-        Compared.of(text)
+        ComparedLedger.of(text)
 
 
 def test_missing_files_and_unknown_weeks_are_refused() -> None:
     with pytest.raises(InputError, match=r"none\.csv: no such file"):
-        Compared.of("none.csv")
+        ComparedLedger.of("none.csv")
     with pytest.raises(UsageError, match="unknown week"):
-        Compared.of("week:gold")
+        ComparedLedger.of("week:gold")
 
 
 WRONG_MANIFESTS = [

@@ -13,10 +13,10 @@ import pytest
 
 import coinhaze
 from coinhaze.compare import row as compare_row
-from coinhaze.compare.ledgers import Compared
+from coinhaze.compare.ledgers import ComparedLedger
 from coinhaze.compare.report import MANIFEST, with_added, write_manifest, write_report
 from coinhaze.compare.rows import row_of
-from coinhaze.compare.run import Asking, score_ledgers
+from coinhaze.compare.run import ScoringSettings, score_ledgers
 from coinhaze.compare.settings import command_of, problems_of
 from coinhaze.errors import CoinhazeError, InputError, UsageError
 from coinhaze.ledger import AccountLedger, write_folder
@@ -27,7 +27,7 @@ from store.made_stores import Chain
 from vectors import coins
 
 TRANSFERS = "from,to,amount\nalice,shop,5\nbob,shop,3\nshop,carol,6\nbob,dave,2\n"
-QUICK = Asking(walks=20)
+QUICK = ScoringSettings(walks=20)
 
 
 @pytest.fixture
@@ -53,20 +53,20 @@ def blind(tmp_path: Path) -> Path:
     return path
 
 
-def scored(*compared: Compared, to: Path, asking: Asking = QUICK) -> list[ScoreFile]:
+def scored(*compared: ComparedLedger, to: Path, asking: ScoringSettings = QUICK) -> list[ScoreFile]:
     paths = score_ledgers(compared, to, asking)
     write_manifest(to, paths, published=False)
     return [read_score_file(path) for path in paths]
 
 
-def lumped(path: Path, name: str = "raw") -> Compared:
-    return Compared(name, (path,), settings={"unknown": "leave-out"})
+def lumped(path: Path, name: str = "raw") -> ComparedLedger:
+    return ComparedLedger(name, (path,), settings={"unknown": "leave-out"})
 
 
 def test_coins_of_unknown_value_and_accounts_share_one_table(
     blind: Path, transfers: Path, tmp_path: Path
 ) -> None:
-    files = scored(lumped(blind), Compared("shop", (transfers,)), to=tmp_path / "r")
+    files = scored(lumped(blind), ComparedLedger("shop", (transfers,)), to=tmp_path / "r")
     assert [(f.name, f.time) for f in files] == [
         ("raw", "temporal"), ("shop", "stationary"), ("shop", "temporal"),
     ]  # fmt: skip
@@ -81,7 +81,7 @@ def test_coins_of_unknown_value_and_accounts_share_one_table(
 
 def test_every_note_reaches_every_output(blind: Path, transfers: Path, tmp_path: Path) -> None:
     report = tmp_path / "r"
-    (file, *_) = scored(lumped(blind), Compared("shop", (transfers,)), to=report)
+    (file, *_) = scored(lumped(blind), ComparedLedger("shop", (transfers,)), to=report)
     (note,) = coinhaze.score(blind, unknown="leave-out").notes()
     assert "2 of 5 transactions spend only coins of unknown value" in note
     assert file.notes == (note,)
@@ -117,7 +117,7 @@ def test_a_history_that_has_no_effect_is_noted(tmp_path: Path) -> None:
     folder = write_folder(coins("pools"), tmp_path / "p")
     history = tmp_path / "h.csv"
     history.write_text("pool,value\nsapling,1\n")
-    files = scored(Compared("p", (folder,), history), to=tmp_path / "r")
+    files = scored(ComparedLedger("p", (folder,), history), to=tmp_path / "r")
     notes = {f.time: f.notes for f in files}
     for time, settings in (("stationary", {"view": "address"}), ("temporal", {"view": "coin"})):
         graph = coinhaze.transaction_graph(coins("pools"), **settings)  # type: ignore[arg-type]
@@ -130,9 +130,9 @@ def test_names_of_a_list_that_are_not_there_are_noted(transfers: Path, tmp_path:
     some.write_text("alice\nnobody\n")
     none.write_text("nobody\n")
     files = scored(
-        Compared("a", (transfers,), settings={"listed": str(some), "time": "temporal"}),
-        Compared("b", (transfers,), settings={"listed": str(none), "time": "temporal"}),
-        Compared("c", (transfers,), settings={"time": "temporal"}),
+        ComparedLedger("a", (transfers,), settings={"listed": str(some), "time": "temporal"}),
+        ComparedLedger("b", (transfers,), settings={"listed": str(none), "time": "temporal"}),
+        ComparedLedger("c", (transfers,), settings={"time": "temporal"}),
         to=tmp_path / "r",
     )
     assert files[0].notes == ("list: 1 names not in the ledger: nobody",)
@@ -164,7 +164,7 @@ def test_an_accuracy_that_was_not_reached_is_noted_and_the_rest_is_written(
     listed = tmp_path / "listed.txt"
     listed.write_text("alice\n")
     monkeypatch.setattr(compare_row, name, falling_short(getattr(compare_row, name)))
-    one = Compared("shop", (transfers,), settings={"listed": str(listed)})
+    one = ComparedLedger("shop", (transfers,), settings={"listed": str(listed)})
     (file, _) = scored(one, to=tmp_path / "r")
     assert file.notes == (said,)
     assert file.exposure is not None
@@ -189,7 +189,7 @@ def test_view_time_and_policy_say_which_tables_a_ledger_of_coins_is_in(
     settings: dict[str, str], readings: list[tuple[str, str]], tmp_path: Path
 ) -> None:
     folder = write_folder(coins("utxo"), tmp_path / "p")
-    files = scored(Compared("p", (folder,), settings=settings), to=tmp_path / "r")
+    files = scored(ComparedLedger("p", (folder,), settings=settings), to=tmp_path / "r")
     assert [(f.time, f.view) for f in files] == readings
 
 
@@ -217,7 +217,7 @@ def test_every_option_of_score_shapes_the_rows_as_it_does_there(
             settings = settings | {name: str(path)}
     from coinhaze.solve.source import read_options
 
-    one = Compared("one", (transfers,), settings=settings | {"time": "temporal"})
+    one = ComparedLedger("one", (transfers,), settings=settings | {"time": "temporal"})
     (file,) = scored(one, to=tmp_path / "r")
     expected = coinhaze.score(transfers, time="temporal", **read_options(settings))
     np.testing.assert_allclose(file.bits, expected.bits, atol=1e-9)
@@ -245,7 +245,7 @@ def test_what_cannot_be_is_known_before_anything_is_read(
     settings: dict[str, str], why: str, tmp_path: Path
 ) -> None:
     # The ledger does not exist, and nobody looks.
-    one = Compared("one", (tmp_path / "missing",), settings=settings)
+    one = ComparedLedger("one", (tmp_path / "missing",), settings=settings)
     (problem,) = problems_of(one)
     with pytest.raises(UsageError, match=why):
         raise UsageError(problem)
@@ -276,9 +276,9 @@ def test_settings_that_do_not_fit_a_ledger_are_refused_before_the_first_solve(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(compare_row, "score_for_mean", no_solve)
-    bad = Compared("bad", (blind,), settings=settings)
+    bad = ComparedLedger("bad", (blind,), settings=settings)
     with pytest.raises(kind, match=why):
-        score_ledgers([Compared("shop", (transfers,)), bad], tmp_path / "r", QUICK)
+        score_ledgers([ComparedLedger("shop", (transfers,)), bad], tmp_path / "r", QUICK)
     assert not (tmp_path / "r").exists()
 
 
@@ -286,9 +286,9 @@ def test_all_that_does_not_fit_is_named_at_once(
     blind: Path, transfers: Path, tmp_path: Path
 ) -> None:
     wrong = [
-        Compared("one", (transfers,), settings={"view": "coin"}),
-        Compared("two", (blind,)),
-        Compared("three", (transfers,)),
+        ComparedLedger("one", (transfers,), settings={"view": "coin"}),
+        ComparedLedger("two", (blind,)),
+        ComparedLedger("three", (transfers,)),
     ]
     with pytest.raises(UsageError) as error:
         score_ledgers(wrong, tmp_path / "r", QUICK)
@@ -305,13 +305,13 @@ def every_file(folder: Path) -> dict[str, bytes]:
 def test_a_ledger_that_is_added_makes_the_bytes_of_one_report_made_at_once(
     blind: Path, transfers: Path, tmp_path: Path
 ) -> None:
-    week = Compared.of("week:dai", size=0.002)
+    week = ComparedLedger.of("week:dai", size=0.002)
     at_once, added = tmp_path / "a" / "report", tmp_path / "b" / "report"
-    scored(week, Compared("shop", (transfers,)), lumped(blind), to=at_once)
+    scored(week, ComparedLedger("shop", (transfers,)), lumped(blind), to=at_once)
     write_report(at_once)
     scored(week, to=added)
     write_report(added, figures=False)
-    for one in (Compared("shop", (transfers,)), lumped(blind)):
+    for one in (ComparedLedger("shop", (transfers,)), lumped(blind)):
         there = with_added(added, [one])
         told: list[str] = []
         paths = score_ledgers([one], added, QUICK, tell=told.append)
@@ -326,12 +326,12 @@ def test_a_name_that_is_there_is_refused_or_takes_its_place(
 ) -> None:
     report, other = tmp_path / "r", tmp_path / "other.csv"
     other.write_text("from,to,amount\np,q,3\n")
-    scored(Compared("one", (transfers,)), Compared("two", (transfers,)), to=report)
-    new = Compared("one", (other,), settings={"time": "temporal"})
+    scored(ComparedLedger("one", (transfers,)), ComparedLedger("two", (transfers,)), to=report)
+    new = ComparedLedger("one", (other,), settings={"time": "temporal"})
     with pytest.raises(UsageError, match=r"'one' already.*--replace"):
         with_added(report, [new])
     with pytest.raises(UsageError, match="'two' and 'Two'"):
-        with_added(report, [Compared("Two", (other,))])
+        with_added(report, [ComparedLedger("Two", (other,))])
     there = with_added(report, [new], replace=True)
     paths = there.scores(score_ledgers([new], report, QUICK))
     assert [path.name for path in paths] == [
@@ -341,13 +341,13 @@ def test_a_name_that_is_there_is_refused_or_takes_its_place(
 
 
 def test_a_report_of_another_format_is_refused(transfers: Path, tmp_path: Path) -> None:
-    scored(Compared("one", (transfers,)), to=tmp_path)
+    scored(ComparedLedger("one", (transfers,)), to=tmp_path)
     manifest = tmp_path / MANIFEST
     text = manifest.read_text()
     for change in ('"format": 1', '"format": 3', '"form": 2'):
         manifest.write_text(text.replace('"format": 2', change))
         with pytest.raises(InputError, match="this version reads format 2"):
-            with_added(tmp_path, [Compared("two", (transfers,))])
+            with_added(tmp_path, [ComparedLedger("two", (transfers,))])
         with pytest.raises(InputError, match="compare the ledgers again"):
             write_report(tmp_path)
 
@@ -355,21 +355,21 @@ def test_a_report_of_another_format_is_refused(transfers: Path, tmp_path: Path) 
 def test_a_score_file_without_marks_is_refused(transfers: Path, tmp_path: Path) -> None:
     import pyarrow.parquet as pq
 
-    scored(Compared("one", (transfers,)), to=tmp_path)
+    scored(ComparedLedger("one", (transfers,)), to=tmp_path)
     path = tmp_path / "scores/one-temporal.parquet"
     table = pq.read_table(path)
     old = table.schema.metadata[b"coinhaze"].replace(b'"format": 2,', b"")
     pq.write_table(table.replace_schema_metadata({b"coinhaze": old}), path)
     with pytest.raises(InputError, match=r"one-temporal\.parquet: written by coinhaze .* format 1"):
-        with_added(tmp_path, [Compared("two", (transfers,))])
+        with_added(tmp_path, [ComparedLedger("two", (transfers,))])
 
 
 def test_the_command_of_a_ledger_names_all_that_shapes_its_rows(tmp_path: Path) -> None:
-    one = Compared(
+    one = ComparedLedger(
         "my raw", (Path("a b.txt"), Path("c.txt")), Path("h.csv"),
         {"unknown": "leave-out", "top_up": True},
     )  # fmt: skip
-    assert command_of(one, Asking(walks=5)) == (
+    assert command_of(one, ScoringSettings(walks=5)) == (
         "coinhaze compare 'my raw=a b.txt' 'my raw=c.txt' --unknown leave-out --top-up "
         "--history 'my raw=h.csv' --walks 5"
     )
@@ -383,7 +383,7 @@ def test_other_settings_or_another_file_they_name_are_scored_again(
 
     def told(**settings: str) -> int:
         lines: list[str] = []
-        one = Compared("one", (transfers,), settings=settings)
+        one = ComparedLedger("one", (transfers,), settings=settings)
         score_ledgers([one], tmp_path / "r", QUICK, tell=lines.append)
         return sum("sinks" in line for line in lines)
 
@@ -400,8 +400,8 @@ def test_mints_of_an_account_ledger_can_differ_from_row_to_row(tmp_path: Path) -
     rows = [(zero, "a", 3), (zero, "b", 3), ("a", "c", 3), ("b", "c", 3)]
     folder = write_folder(AccountLedger.from_transfers(rows), tmp_path / "l")
     files = scored(
-        Compared("each", (folder,), settings={"time": "stationary"}),
-        Compared("one", (folder,), settings={"time": "stationary", "mint": "one"}),
+        ComparedLedger("each", (folder,), settings={"time": "stationary"}),
+        ComparedLedger("one", (folder,), settings={"time": "stationary", "mint": "one"}),
         to=tmp_path / "r",
     )
     assert [f.bits.max() for f in files] == [1.0, 0.0]

@@ -11,7 +11,7 @@ import pytest
 from rich.console import Console
 
 from coinhaze.compare.published import PUBLISHED, UNMODIFIED
-from coinhaze.compare.rows import Row, comparison_rows, row_of, rows_table
+from coinhaze.compare.rows import ComparisonRow, comparison_rows, row_of, rows_table
 from coinhaze.compare.story import story
 from coinhaze.compare.tables import comparison_grids, write_tables
 from coinhaze.report.grids import Grid, latex_cell
@@ -147,7 +147,9 @@ def test_rows_become_a_table_with_nulls_where_nobody_knows() -> None:
     table = rows_table([row]).to_pylist()[0]
     assert table["bits_mean"] is None
     assert (table["sinks"], table["mean_known"]) == (0, "no sinks")
-    assert list(table)[: len(Row.__dataclass_fields__)] == list(Row.__dataclass_fields__)
+    assert list(table)[: len(ComparisonRow.__dataclass_fields__)] == list(
+        ComparisonRow.__dataclass_fields__
+    )
 
 
 def bounded(bits: list[float], bound: list[bool], **other: Any) -> ScoreFile:

@@ -12,7 +12,7 @@ import pytest
 
 from coinhaze import cli
 from coinhaze.errors import UsageError
-from coinhaze.lab.lab import Sweep, lab, lab_all
+from coinhaze.lab.lab import ParameterScan, lab, lab_all
 from coinhaze.lab.report import lab_grids, lab_provenance, lab_table, write_lab
 from coinhaze.measures.bands import unpaired_band
 from coinhaze.simulate.intents import draw_intents
@@ -24,7 +24,7 @@ SHARES = ["deposit-pool", "wasabi", "stealth-accounts"]
 
 
 @pytest.fixture(scope="module")
-def pool() -> Sweep:
+def pool() -> ParameterScan:
     return lab("deposit-pool", values=[0, 0.25, 0.5], seeds=6, **SMALL)
 
 
@@ -81,19 +81,19 @@ def test_common_random_numbers_make_the_band_narrower(name: str) -> None:
     assert point.gain.half < unpaired.half
 
 
-def test_the_same_seeds_give_the_same_bits_for_any_number_of_threads(pool: Sweep) -> None:
+def test_the_same_seeds_give_the_same_bits_for_any_number_of_threads(pool: ParameterScan) -> None:
     for threads in (1, 2):
         again = lab("deposit-pool", values=[0, 0.25, 0.5], seeds=6, threads=threads, **SMALL)
         assert again.trials().equals(pool.trials())
         assert again.to_arrow().equals(pool.to_arrow())
 
 
-def test_a_seed_gives_the_same_whatever_others_are_run_with_it(pool: Sweep) -> None:
+def test_a_seed_gives_the_same_whatever_others_are_run_with_it(pool: ParameterScan) -> None:
     alone = lab("deposit-pool", values=[0.5], seed=3, seeds=1, **SMALL)
     assert alone.points[0].trials.bits[0] == pool.points[2].trials.bits[2]
 
 
-def test_people_who_do_not_adopt_gain_from_those_who_do(pool: Sweep) -> None:
+def test_people_who_do_not_adopt_gain_from_those_who_do(pool: ParameterScan) -> None:
     half = pool.points[2]
     assert half.others_gain.low > 0
     assert half.others_gain.mean < half.gain.mean
@@ -107,7 +107,9 @@ def test_one_seed_has_no_band() -> None:
     assert "one seed has no band" in lab_grids([sweep])[0].notes[0]
 
 
-def test_every_number_follows_from_the_trials_beside_it(pool: Sweep, tmp_path: Path) -> None:
+def test_every_number_follows_from_the_trials_beside_it(
+    pool: ParameterScan, tmp_path: Path
+) -> None:
     write_lab([pool], tmp_path, lab_provenance([pool], "x"))
     with open(tmp_path / "trials.csv", newline="") as file:
         trials = list(csv.DictReader(file))
@@ -128,7 +130,9 @@ def test_every_number_follows_from_the_trials_beside_it(pool: Sweep, tmp_path: P
             assert float(row["per_fees_bits"]) == pytest.approx(ratio)
 
 
-def test_files_are_the_same_every_time_and_need_nothing_else(pool: Sweep, tmp_path: Path) -> None:
+def test_files_are_the_same_every_time_and_need_nothing_else(
+    pool: ParameterScan, tmp_path: Path
+) -> None:
     kinds = [".csv", ".html", ".json", ".pdf", ".png", ".svg"]
     one, two = tmp_path / "one", tmp_path / "two"
     for folder in (one, two):

@@ -14,7 +14,7 @@ import pytest
 
 from coinhaze.errors import CoinhazeError, LedgerError
 from coinhaze.ledger.batches import SCHEMAS, Rows
-from coinhaze.nodes.ethereum.blocks import Answers, add_block
+from coinhaze.nodes.ethereum.blocks import BlockResponses, add_block
 from coinhaze.nodes.ethereum.fields import deep_nesting, quantity
 from coinhaze.nodes.ethereum.logs import read_transfers
 from coinhaze.nodes.ethereum.node import ChainChanged, NotOffered
@@ -35,8 +35,8 @@ MINER = account(0xAA)
 
 def answers(
     block: Any = None, receipts: Any = None, *, flat: Any = None, nested: Any = None, **rest: Any
-) -> Answers:
-    return Answers(
+) -> BlockResponses:
+    return BlockResponses(
         msgspec.json.encode(made_block() if block is None else block),
         msgspec.json.encode(made_receipts() if receipts is None else receipts),
         flat=b"" if flat is None else msgspec.json.encode(flat),
@@ -46,7 +46,7 @@ def answers(
 
 
 def read(
-    given: Answers, height: int = 7, *, chain: int = 1, rewards: bool = True
+    given: BlockResponses, height: int = 7, *, chain: int = 1, rewards: bool = True
 ) -> list[dict[str, Any]]:
     blocks, transfers = Rows("blocks"), Rows("transfers")
     add_block(given, height, blocks, transfers, chain=chain, rewards=rewards)
@@ -444,7 +444,7 @@ def fuzz(times: int) -> tuple[int, int]:
                 ]
                 name = random.choice(names)
                 parts = given._asdict() | {name: mutated(getattr(given, name), random)}
-                given = Answers(**parts)
+                given = BlockResponses(**parts)
                 add_block(given, 7, blocks, transfers, chain=1, rewards=True)
         except CoinhazeError:
             refused += 1

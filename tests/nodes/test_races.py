@@ -13,7 +13,7 @@ import pytest
 from coinhaze.nodes import best_chain
 from coinhaze.nodes.bitcoin import PLAIN, PREVOUTS, REST, BitcoinNode
 from coinhaze.nodes.credentials import Credentials
-from coinhaze.nodes.http import Answer
+from coinhaze.nodes.http import HttpResponse
 from coinhaze.nodes.rpc import JsonRpc
 from coinhaze.store import sync as follow
 from coinhaze.store.store import Store
@@ -38,7 +38,7 @@ class Racing(JsonRpc):
         self.events = sorted(events, key=lambda event: event[0])
         self.happened = self._requests = 0
 
-    def _patiently(self, url: str, body: bytes | None) -> Answer:
+    def _patiently(self, url: str, body: bytes | None) -> HttpResponse:
         with self._lock:  # other threads of the reader wait, or are in the middle of an answer
             self._requests += 1
             while self.events and self.events[0][0] <= self._requests:

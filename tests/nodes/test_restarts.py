@@ -20,7 +20,7 @@ from coinhaze.nodes import http as connection
 from coinhaze.nodes.best_chain import PrunedBlocks
 from coinhaze.nodes.bitcoin import BitcoinNode
 from coinhaze.nodes.credentials import Credentials
-from coinhaze.nodes.http import AccessRefused, Answer
+from coinhaze.nodes.http import AccessRefused, HttpResponse
 from coinhaze.nodes.monero import MoneroNode
 from coinhaze.nodes.rpc import JsonRpc, WarmingUp
 from coinhaze.store import sync as follow
@@ -147,7 +147,7 @@ def test_a_short_restart_in_mid_read_is_waited_for_without_following(
 
     again = Thread(target=start_again)
 
-    def patiently(self: connection.Connection, url: str, body: bytes | None) -> Answer:
+    def patiently(self: connection.Connection, url: str, body: bytes | None) -> HttpResponse:
         with lock:
             requests[0] += 1
             if requests[0] == 30:  # a third of the blocks

@@ -15,7 +15,7 @@ from coinhaze.ledger import CoinLedger
 from coinhaze.measures.comparators.rings import ring_sizes
 from coinhaze.observer.decoys import (
     MONERO,
-    Wallet,
+    DecoySelection,
     decoy_posterior,
     measured_ages,
     ring_starts,
@@ -218,7 +218,9 @@ def test_a_member_inside_the_lock_is_an_error_unless_the_chain_has_another() -> 
     )
     with pytest.raises(LedgerError, match="younger than the 10 blocks"):
         with_decoy_posterior(ledger)
-    assert with_decoy_posterior(ledger, wallet=Wallet(lock_blocks=4)).ring_probability == [1.0]
+    assert with_decoy_posterior(ledger, wallet=DecoySelection(lock_blocks=4)).ring_probability == [
+        1.0
+    ]
 
 
 def test_what_cannot_be_weighed_is_refused() -> None:

@@ -14,7 +14,7 @@ from coinhaze.errors import UsageError
 from coinhaze.ledger import CoinLedger
 from coinhaze.ledger.coins import POOLS
 from coinhaze.observer.round_trips import Crossing, crossings_of, find_round_trips, round_trip_links
-from coinhaze.simulate.zcash import zcash_week
+from coinhaze.simulate.weeks.zcash import zcash_week
 from coinhaze.store.ingest import ingest
 from coinhaze.store.store import Store
 

@@ -7,14 +7,14 @@ import gzip
 from pathlib import Path
 
 import coinhaze
-from coinhaze.compare.ledgers import Compared, compared_of
+from coinhaze.compare.ledgers import ComparedLedger, compared_of
 from coinhaze.compare.report import write_manifest, write_report
-from coinhaze.compare.rows import Row, row_of
-from coinhaze.compare.run import Asking, score_ledgers
+from coinhaze.compare.rows import ComparisonRow, row_of
+from coinhaze.compare.run import ScoringSettings, score_ledgers
 from coinhaze.report.score_files import read_score_file
 
 
-def compared(data: Path, folder: Path) -> dict[tuple[str, str], Row]:
+def compared(data: Path, folder: Path) -> dict[tuple[str, str], ComparisonRow]:
     """Compare a day of the DAI token with four thousand blocks of Bitcoin."""
     token = folder / "dai.csv"
     with gzip.open(data / "erc20_dai_2019_12_12" / "dai_transfers.csv.gz", "rt") as file:
@@ -22,7 +22,7 @@ def compared(data: Path, folder: Path) -> dict[tuple[str, str], Row]:
     token.write_text("from,to,amount\n" + "".join(",".join(row) + "\n" for row in rows))
     parts = sorted((data / "btc_utxo_100000_104000").glob("[ev]*.csv.gz"))
     ledgers = compared_of([str(token), *(f"bitcoin={part}" for part in parts)])
-    paths = score_ledgers(ledgers, folder / "report", Asking(walks=0))
+    paths = score_ledgers(ledgers, folder / "report", ScoringSettings(walks=0))
     return {(f.name, f.time): row_of(f) for f in map(read_score_file, paths)}
 
 
@@ -51,10 +51,10 @@ def test_raw_blocks_of_zcash_and_a_token_share_one_report(data: Path, tmp_path: 
     token.write_text("from,to,amount\n" + "".join(",".join(row) + "\n" for row in rows[:500]))
     blocks = data / "zcash_main_663150_663250" / "blocks.hex.txt.xz"
     ledgers = [
-        Compared("zcash", (blocks,), settings={"unknown": "leave-out"}),
-        Compared("dai", (token,), settings={"time": "temporal"}),
+        ComparedLedger("zcash", (blocks,), settings={"unknown": "leave-out"}),
+        ComparedLedger("dai", (token,), settings={"time": "temporal"}),
     ]
-    paths = score_ledgers(ledgers, tmp_path / "report", Asking(walks=0))
+    paths = score_ledgers(ledgers, tmp_path / "report", ScoringSettings(walks=0))
     write_manifest(tmp_path / "report", paths, published=False)
     zcash, dai = (row_of(read_score_file(path)) for path in paths)
     assert (zcash.sinks, zcash.lower_bounds, zcash.known) == (982, 780, "lower bound")

@@ -13,7 +13,7 @@ import coinhaze
 from coinhaze.errors import UsageError
 from coinhaze.explore.explain import explain
 from coinhaze.report.layers import Layers
-from coinhaze.report.origins import Told, told_dot, told_json, told_page
+from coinhaze.report.origins import OriginsReport, told_dot, told_json, told_page
 from coinhaze.report.sankey import LINE, lay_out, sankey
 from coinhaze.simulate import simulate_hubs
 
@@ -21,20 +21,20 @@ HOSTILE = '<script>alert("1")</script> \\N "&'
 SVG = "{http://www.w3.org/2000/svg}"
 
 
-def hostile() -> Told:
+def hostile() -> OriginsReport:
     rows = [(HOSTILE, "shop", 3), ("b", "shop", 1), ("shop", "carol", 4)]
     ledger = coinhaze.AccountLedger.from_transfers(rows)
     return explain(ledger, "carol", labels={"b": "<i>bank</i>"})
 
 
-def busy() -> Told:
+def busy() -> OriginsReport:
     ledger = simulate_hubs(people=2000)
     scores = coinhaze.score(ledger)
     name = scores.chain.graph.names.of(scores.nodes[scores.order()[:1]])[0].as_py()
     return explain(ledger, name)
 
 
-def layers_of(told: Told) -> Layers:
+def layers_of(told: OriginsReport) -> Layers:
     assert told.layers is not None
     return told.layers
 

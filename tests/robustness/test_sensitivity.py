@@ -6,7 +6,7 @@ import pytest
 import coinhaze
 from coinhaze import AccountLedger, CoinLedger
 from coinhaze.ledger.tail import last_part
-from coinhaze.robustness.sensitivity import Choice, choices_for, sensitivity
+from coinhaze.robustness.sensitivity import Variation, choices_for, sensitivity
 from coinhaze.robustness.sensitivity_report import plot_sensitivity, sensitivity_table
 from coinhaze.simulate import simulate_town, simulate_week
 from coinhaze.simulate.small_worlds import random_coins
@@ -36,7 +36,7 @@ def test_every_choice_is_what_scoring_with_it_gives(town: CoinLedger) -> None:
 
 
 def test_dust_leaves_the_smallest_out_of_the_table(town: CoinLedger) -> None:
-    found = sensitivity(town, choices=[Choice("dust", "half", dust=0.5)])
+    found = sensitivity(town, choices=[Variation("dust", "half", dust=0.5)])
     scores = coinhaze.score(town)
     closing = scores.chain.graph.closing
     assert closing is not None
@@ -81,7 +81,7 @@ def test_ledgers_of_every_kind_have_choices() -> None:
 
 def test_a_solve_that_takes_too_long_is_stopped_and_says_so() -> None:
     ledger = simulate_week("dai-week", size=0.05)
-    rule = Choice("method", "published", {"method": "published"})
+    rule = Variation("method", "published", {"method": "published"})
     (one,) = sensitivity(ledger, choices=[rule], seconds=1e-9).varied
     assert one.summary is None
     assert one.refused.startswith("stopped after")

@@ -11,11 +11,11 @@ import pytest
 
 from coinhaze import CoinLedger, absorbing_chain, transaction_graph
 from coinhaze.ledger.coins import POOLS
-from coinhaze.simulate.bitcoin import BLOCKS, TRANSACTIONS, bitcoin_week
-from coinhaze.simulate.coin_columns import empty_book, share_table
-from coinhaze.simulate.coin_kernels import DUST, uniform
-from coinhaze.simulate.names import hex_names
-from coinhaze.simulate.zcash import zcash_history, zcash_week
+from coinhaze.simulate.weeks.bitcoin import BLOCKS, TRANSACTIONS, bitcoin_week
+from coinhaze.simulate.weeks.coin_columns import empty_book, share_table
+from coinhaze.simulate.weeks.coin_kernels import DUST, uniform
+from coinhaze.simulate.weeks.names import hex_names
+from coinhaze.simulate.weeks.zcash import zcash_history, zcash_week
 from graph.tables import edges
 
 Make = Callable[..., CoinLedger]

@@ -13,11 +13,11 @@ from coinhaze.graph.clusters.deposit_pools import short_pools
 from coinhaze.ledger import AccountLedger, CoinLedger
 from coinhaze.observer.decoys import MONERO
 from coinhaze.simulate.intents import COIN, Intents, draw_intents
-from coinhaze.simulate.purses import Purses
 from coinhaze.simulate.technologies import TECHNOLOGIES
 from coinhaze.simulate.technologies.deposit_pool import DENOMINATIONS, make_deposit_pool
 from coinhaze.simulate.technologies.rings import FIRST_HEIGHT, ring_tariff
 from coinhaze.simulate.technology import Realised
+from coinhaze.simulate.wallets import SimulatedWallets
 from simulate.economies import intents_of
 
 NAMES = ("accounts", "stealth-accounts", "confidential-accounts", "deposit-pool", "rings")
@@ -153,7 +153,7 @@ def test_money_taken_out_before_others_pay_in_hides_among_none() -> None:
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_rings_of_one_member_are_plain_tracing(seed: int) -> None:
     intents = small(seed)
-    purses = Purses.open(intents, tariff=ring_tariff(1))
+    purses = SimulatedWallets.open(intents, tariff=ring_tariff(1))
     for i in range(len(intents)):
         purses.pay(i)
     plain = purses.realised(adopters=intents.adopters(1.0), settings={"policy": "uniform"})

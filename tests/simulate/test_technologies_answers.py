@@ -11,8 +11,7 @@ import pytest
 import coinhaze
 from coinhaze.measures.entropy import shannon
 from coinhaze.simulate.intents import COIN, Intents
-from coinhaze.simulate.joins import Seat, Told, join
-from coinhaze.simulate.purses import Coin, Purses
+from coinhaze.simulate.joins import KnownOwners, Seat, join
 from coinhaze.simulate.technologies.confidential import make_confidential
 from coinhaze.simulate.technologies.dash import make_dash
 from coinhaze.simulate.technologies.joinmarket import make_joinmarket
@@ -23,6 +22,7 @@ from coinhaze.simulate.technologies.wabisabi import make_wabisabi
 from coinhaze.simulate.technologies.wasabi import make_wasabi
 from coinhaze.simulate.technologies.whirlpool import make_whirlpool
 from coinhaze.simulate.technology import Realised
+from coinhaze.simulate.wallets import SimulatedCoin, SimulatedWallets
 from simulate.economies import intents_of
 
 EXACT = 1e-12
@@ -45,7 +45,7 @@ def value_of(realised: Realised) -> dict[str, int]:
 
 @pytest.mark.parametrize("k", [5, 8, 50, 100])
 def test_a_perfect_mix_of_k_coins_has_log2_k_bits(k: int) -> None:
-    purses, told = Purses.open(alike(k, COIN)), Told()
+    purses, told = SimulatedWallets.open(alike(k, COIN)), KnownOwners()
     seats = [Seat(who, tuple(purses.coins[who]), (COIN,)) for who in range(k)]
     join(purses, 1.0, seats, np.random.default_rng(1), told)
     realised = purses.realised(adopters=np.ones(k, dtype=np.bool_), settings={"policy": told})
@@ -79,7 +79,11 @@ def test_people_who_bring_alike_coins_are_all_alike(make: object, observer: str)
 
 
 def test_rounds_of_the_same_people_add_nothing() -> None:
-    purses, told, dice = Purses.open(alike(4, COIN)), Told(), np.random.default_rng(1)
+    purses, told, dice = (
+        SimulatedWallets.open(alike(4, COIN)),
+        KnownOwners(),
+        np.random.default_rng(1),
+    )
     for hour in range(5):
         seats = [Seat(who, tuple(purses.coins[who]), (COIN,)) for who in range(4)]
         join(purses, float(hour), seats, dice, told)
@@ -90,7 +94,11 @@ def test_rounds_of_the_same_people_add_nothing() -> None:
 def test_rounds_of_people_who_never_met_multiply() -> None:
     # Four by four by four: in round m each meets three whose pasts have nothing in common.
     people, k = 64, 4
-    purses, told, dice = Purses.open(alike(people, COIN)), Told(), np.random.default_rng(1)
+    purses, told, dice = (
+        SimulatedWallets.open(alike(people, COIN)),
+        KnownOwners(),
+        np.random.default_rng(1),
+    )
     for m in range(3):
         groups: dict[int, list[int]] = {}
         for who in range(people):
@@ -202,6 +210,6 @@ def test_money_that_never_moved_has_no_node_and_no_bits() -> None:
 
 
 def test_a_coin_knows_what_it_is_called_in_the_ledger() -> None:
-    purses = Purses.open(alike(2, COIN))
-    coin: Coin = purses.coins[1][0]
+    purses = SimulatedWallets.open(alike(2, COIN))
+    coin: SimulatedCoin = purses.coins[1][0]
     assert coin.name == "before1:0"

@@ -13,11 +13,11 @@ from coinhaze.ledger import CoinLedger
 from coinhaze.observer.coinjoin_links import coinjoin_links
 from coinhaze.simulate.intents import COIN, Intents, draw_intents
 from coinhaze.simulate.mixing import realise_mixing
-from coinhaze.simulate.purses import Purses
 from coinhaze.simulate.technologies import TECHNOLOGIES, dash, wasabi, whirlpool
 from coinhaze.simulate.technologies.plain import PLAIN
 from coinhaze.simulate.technologies.wasabi import make_wasabi
 from coinhaze.simulate.technology import Realised, Technology
+from coinhaze.simulate.wallets import SimulatedWallets
 from simulate.economies import intents_of
 
 COINS = (
@@ -119,14 +119,14 @@ def test_the_same_seed_makes_the_same_ledger_whoever_looks(name: str) -> None:
 def test_columns_are_the_transactions_noted_one_by_one(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made: list[Purses] = []
-    closing = Purses.realised
+    made: list[SimulatedWallets] = []
+    closing = SimulatedWallets.realised
 
-    def remember(purses: Purses, **how: object) -> Realised:
+    def remember(purses: SimulatedWallets, **how: object) -> Realised:
         made.append(purses)
         return closing(purses, **how)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(Purses, "realised", remember)
+    monkeypatch.setattr(SimulatedWallets, "realised", remember)
     TECHNOLOGIES[name].realise(small(2))
     (purses,) = made
     twin = CoinLedger.from_transactions(purses.transactions)

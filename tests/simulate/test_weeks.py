@@ -14,9 +14,9 @@ from coinhaze.amounts import Ints
 from coinhaze.errors import UsageError
 from coinhaze.ledger.parquet import read_folder, write_folder
 from coinhaze.simulate import simulate_week
-from coinhaze.simulate.account_weeks import DAI, ETHEREUM, USDC
-from coinhaze.simulate.economy import Economy, Town
-from coinhaze.simulate.payments import Book
+from coinhaze.simulate.payments import PaymentRecord
+from coinhaze.simulate.weeks.accounts import DAI, ETHEREUM, USDC
+from coinhaze.simulate.weeks.economy import Economy, Town
 
 ACCOUNT_WEEKS = {"dai-week": DAI, "ethereum-week": ETHEREUM, "usdc-week": USDC}
 SMALL = {"dai-week": 0.05, "ethereum-week": 0.002, "usdc-week": 0.02}
@@ -100,7 +100,7 @@ def town(request: pytest.FixtureRequest) -> Town:
     return made
 
 
-def net_of(book: Book, accounts: Ints) -> Ints:
+def net_of(book: PaymentRecord, accounts: Ints) -> Ints:
     return book.surplus(book.accounts)[accounts]
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from coinhaze import AbsorbingChain, AccountLedger, absorbing_chain, transaction_graph
 from coinhaze.simulate import simulate_hubs, simulate_town, simulate_week
-from coinhaze.simulate.zcash import zcash_history
+from coinhaze.simulate.weeks.zcash import zcash_history
 from coinhaze.solve.exact.engines import score_exactly
 from coinhaze.solve.query import Asked
 from coinhaze.solve.structure.lump import Folded, fold

@@ -7,7 +7,7 @@ from coinhaze.errors import InputError, UsageError
 from coinhaze.formats.lists.coins import Listed
 from coinhaze.graph import TransactionGraph
 from coinhaze.ledger import CoinLedger
-from coinhaze.wallet.combine import Purse
+from coinhaze.wallet.combine import CoinSet
 from coinhaze.wallet.holdings import find_coins
 
 FIRST = "1A1zP1eP5QGefi2DMPTfTL5SLmv7DivfNa"
@@ -84,7 +84,7 @@ def test_pairs_say_what_becomes_of_doubt_and_exposure() -> None:
     chain = coinhaze.absorbing_chain(whole)
     exposed = coinhaze.absorbing_chain(whole, listed=[OTHER])
     coins = find_coins(whole, [listed(coin=name) for name in ("a:0", "c:0", "b:1", "d:0")])
-    purse = Purse(chain, coins, exposed=exposed)
+    purse = CoinSet(chain, coins, exposed=exposed)
     pairs = {pair.coins: pair for pair in purse.pairs()}
     assert len(pairs) == 6
     tainted = pairs["a:0", "c:0"]
@@ -104,4 +104,4 @@ def test_pairs_say_what_becomes_of_doubt_and_exposure() -> None:
     with pytest.raises(UsageError, match="each once"):
         purse.together(["a:0", "a:0"])
     with pytest.raises(UsageError, match="made with `listed`"):
-        Purse(chain, coins, exposed=chain)
+        CoinSet(chain, coins, exposed=chain)

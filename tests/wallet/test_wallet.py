@@ -20,7 +20,7 @@ from coinhaze.ledger import CoinLedger
 from coinhaze.ledger.coins import Transaction
 from coinhaze.wallet import suggestion
 from coinhaze.wallet.exposed import exposed_chain
-from coinhaze.wallet.holdings import Coin, find_coin
+from coinhaze.wallet.holdings import WalletCoin, find_coin
 from coinhaze.wallet.origin_words import origin_words
 from coinhaze.wallet.proposal import named_coins, propose
 from coinhaze.wallet.report import WalletReport
@@ -31,7 +31,7 @@ from properties import strategies
 Records = list[dict[str, Any]]
 
 
-def unspent(graph: TransactionGraph) -> list[Coin]:
+def unspent(graph: TransactionGraph) -> list[WalletCoin]:
     ledger = graph.ledger
     assert isinstance(ledger, CoinLedger)
     rows = np.setdiff1d(np.flatnonzero(ledger.inside[ledger.output_tx]), ledger.input_output)
@@ -68,8 +68,8 @@ def test_every_figure_is_that_of_score(records: Records, limit: float) -> None:
     wallet = wallet_of(records, listed=["p", "q"], limit=limit)
     names = [h.coin.name for h in wallet.holdings]
     exact = coinhaze.score(wallet.chain, nodes=names)
-    assert wallet.purse.exposed is not None
-    taken = coinhaze.score(wallet.purse.exposed, nodes=names).exposure
+    assert wallet.coin_set.exposed is not None
+    taken = coinhaze.score(wallet.coin_set.exposed, nodes=names).exposure
     assert taken is not None
     for row, holding in enumerate(wallet.holdings):
         assert holding.row.bits == pytest.approx(exact.bits[row], abs=1e-11)
@@ -108,7 +108,7 @@ def test_a_suggestion_keeps_its_rule(records: Records, amount: int, with_list: b
         for size in range(1, len(group) + 1):
             sets = [s for s in combinations(group, size) if sum(map(value.get, s)) >= amount]  # type: ignore[arg-type]
             if sets:
-                best = max(wallet.purse.together(s).after.bits for s in sets)
+                best = max(wallet.coin_set.together(s).after.bits for s in sets)
                 assert told.chosen is not None
                 assert told.chosen.coins in sets
                 assert told.chosen.after.bits >= best - 2 * TIE
@@ -136,8 +136,8 @@ def test_pairs_and_exposure_are_weighed_by_what_coins_are() -> None:
     pairs = {pair.coins: pair for pair in wallet.pairs}
     # Of one transaction, a bit each: together no more than each alone.
     assert pairs["b:0", "b:1"].gain == pytest.approx(0, abs=1e-12)
-    assert wallet.purse.exposed_through("b:0") == [("blog", 0.5)]
-    assert wallet.purse.exposed_through("a:0") == []
+    assert wallet.coin_set.exposed_through("b:0") == [("blog", 0.5)]
+    assert wallet.coin_set.exposed_through("a:0") == []
 
 
 def test_hidden_amounts_are_worth_nobody_knows_what() -> None:

@@ -16,8 +16,8 @@ import pytest
 
 from coinhaze.ledger import write_folder
 from coinhaze.simulate import simulate_town
-from coinhaze.simulate.account_weeks import dai_week
-from coinhaze.simulate.bitcoin import bitcoin_week
+from coinhaze.simulate.weeks.accounts import dai_week
+from coinhaze.simulate.weeks.bitcoin import bitcoin_week
 from coinhaze.web.answers import Answers
 from coinhaze.web.app import guarded
 from coinhaze.web.client import Client

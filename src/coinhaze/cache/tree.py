@@ -18,7 +18,7 @@ import scipy.sparse
 
 from coinhaze.errors import UsageError
 from coinhaze.graph import TransactionGraph
-from coinhaze.graph.names import Names
+from coinhaze.graph.names import NodeNames
 from coinhaze.graph.party_names import Aliases, CoinBlock, PartyNames, PrefixBlock, TextBlock
 from coinhaze.ledger import AccountLedger, Amounts, CoinLedger
 from coinhaze.ledger.completeness import Check, Completeness
@@ -57,7 +57,7 @@ _RECIPES = {
         _recipe(CoinLedger),
         _recipe(Completeness),
         _recipe(Condensed),
-        _recipe(Names, ready=["_nodes_of_party"]),
+        _recipe(NodeNames, ready=["_nodes_of_party"]),
         _recipe(PartyNames, "blocks", "starts"),
         _recipe(PrefixBlock, "prefix", "ids", "rows"),
         _recipe(Scores),

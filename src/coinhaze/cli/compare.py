@@ -11,7 +11,7 @@ from coinhaze.cli.options import flag_options, some_options, strict_option, warn
 from coinhaze.cli.waiting import wait_for
 
 if TYPE_CHECKING:
-    from coinhaze.compare.ledgers import Compared
+    from coinhaze.compare.ledgers import ComparedLedger
 
 
 @click.command("compare")
@@ -149,7 +149,7 @@ def _compared(
     *,
     size: float,
     seed: int,
-) -> list[Compared]:
+) -> list[ComparedLedger]:
     from dataclasses import replace
 
     from coinhaze.compare.ledgers import all_weeks, compared_of
@@ -170,11 +170,11 @@ def _compared(
 
 
 def _asking(options: dict[str, Any]) -> Any:
-    from coinhaze.compare.run import CONVENTIONS, Asking
+    from coinhaze.compare.run import CONVENTIONS, ScoringSettings
     from coinhaze.solve.pool.limits import Budget, bytes_of
 
     memory = options["memory"]
-    return Asking(
+    return ScoringSettings(
         settings=CONVENTIONS[options["conventions"]],
         budget=Budget(options["threads"], None if memory is None else bytes_of(memory)),
         **{name: options[name] for name in ("mean_error", "seconds", "walks", "strict")},

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from coinhaze.cli.options import option_kinds
 
 if TYPE_CHECKING:
-    from coinhaze.compare.ledgers import Compared
+    from coinhaze.compare.ledgers import ComparedLedger
 
 # What a ledger is, beside the options of `coinhaze score` that say how it is read.
 _PLACE = {"ledger", "size", "seed"}
@@ -19,7 +19,7 @@ _FILES = ("opening", "listed", "links", "history", "clusters")
 
 def read_settings(
     path: Path, defaults: Mapping[str, str | bool], *, size: float, seed: int
-) -> list[Compared]:
+) -> list[ComparedLedger]:
     """Read the ledgers a settings file names, each with its settings; name all that is wrong.
 
     Paths are taken from the folder the file lies in. `defaults` are settings of every ledger that
@@ -63,9 +63,9 @@ def _compared(
     *,
     size: float,
     seed: int,
-) -> tuple[Compared | None, list[str]]:
+) -> tuple[ComparedLedger | None, list[str]]:
     """Understand one table; give its ledger if it names one, and what is wrong."""
-    from coinhaze.compare.ledgers import Compared, Week, week_of
+    from coinhaze.compare.ledgers import ComparedLedger, Week, week_of
     from coinhaze.errors import UsageError
 
     if not isinstance(table, dict):
@@ -95,7 +95,7 @@ def _compared(
     history = settings.pop("history", None)
     merged = {key: value for key, value in defaults.items() if key not in table} | settings
     merged = {key: value if value is True else str(value) for key, value in merged.items()}
-    one = Compared(name, source, None if history is None else Path(str(history)), merged)
+    one = ComparedLedger(name, source, None if history is None else Path(str(history)), merged)
     return one, problems
 
 

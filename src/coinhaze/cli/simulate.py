@@ -44,7 +44,7 @@ def command(name: str, output: Path, size: float, seed: int) -> None:
 
 def _write_history(output: Path, *, size: float, seed: int) -> Path:
     from coinhaze.report.files import write_whole
-    from coinhaze.simulate.zcash import zcash_history
+    from coinhaze.simulate.weeks.zcash import zcash_history
 
     lines = ["pool,value"]
     for pool, values in zcash_history(size=size, seed=seed).items():

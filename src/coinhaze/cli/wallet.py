@@ -117,7 +117,7 @@ def _report(
     graph = wallet.chain.graph
     if options["strict"]:
         refuse_incomplete(graph)
-    notes = wallet.chain.notes if wallet.purse.exposed is None else wallet.purse.exposed.notes
+    notes = wallet.chain.notes if wallet.coin_set.exposed is None else wallet.coin_set.exposed.notes
     coins = [holding.coin.node for holding in wallet.holdings]
     nodes = np.array([node for node in coins if node is not None], dtype=np.int64)
     notes += incomplete_notes(graph, nodes, wallet.chain.walk.q)
@@ -197,7 +197,7 @@ def _opened(
         )
     from contextlib import closing
 
-    from coinhaze.nodes.past import Past
+    from coinhaze.nodes.past import NodeTransactions
     from coinhaze.nodes.transaction_cache import TransactionCache, default_cache
     from coinhaze.store.sync import open_node
     from coinhaze.wallet.walk_back import walk_back
@@ -205,7 +205,7 @@ def _opened(
     _, node = open_node(sources[0])
     file = asked.pop("cache", default_cache())
     with closing(node.rpc), TransactionCache(file, node.network) as cache:
-        past = Past(node, cache)
+        past = NodeTransactions(node, cache)
         walked = walk_back(past, listed, **asked, **settings)
     told = f"{past.asked:,} transactions asked of the node, {past.found:,} found in the cache"
     tell_notes((told,))

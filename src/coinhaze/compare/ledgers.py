@@ -33,7 +33,7 @@ class Week:
 
 
 @dataclass(frozen=True)
-class Compared:
+class ComparedLedger:
     """One ledger of a comparison: files, a folder or a store, or a made-up week.
 
     `history` is a file with what entered its pools before. A made-up week of Zcash has its own.
@@ -47,11 +47,11 @@ class Compared:
     settings: Mapping[str, str | bool] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, text: str, *, size: float = 1.0, seed: int = 1) -> Compared:
+    def of(cls, text: str, *, size: float = 1.0, seed: int = 1) -> ComparedLedger:
         """Understand LEDGER or NAME=LEDGER; `week:dai` is a made-up week.
 
-        >>> Compared.of("token=week:dai", size=0.1)
-        Compared(name='token', source=Week(name='dai-week', size=0.1, seed=1), history=None, \
+        >>> ComparedLedger.of("token=week:dai", size=0.1)
+        ComparedLedger(name='token', source=Week(name='dai-week', size=0.1, seed=1), history=None, \
 settings={})
         """
         name, equals, place = text.partition("=")
@@ -105,7 +105,7 @@ settings={})
             return read_history(str(self.history))
         if not isinstance(self.source, Week) or self.source.name != "zcash-week":
             return None
-        from coinhaze.simulate.zcash import zcash_history
+        from coinhaze.simulate.weeks.zcash import zcash_history
 
         entered = zcash_history(size=self.source.size, seed=self.source.seed)
         # A small week may leave a pool alone.
@@ -125,16 +125,16 @@ def week_of(place: str, size: float = 1.0, seed: int = 1) -> Week | None:
     return Week(place.removeprefix(WEEK).removesuffix("-week") + "-week", size, seed)
 
 
-def compared_of(texts: Sequence[str], *, size: float = 1.0, seed: int = 1) -> list[Compared]:
+def compared_of(texts: Sequence[str], *, size: float = 1.0, seed: int = 1) -> list[ComparedLedger]:
     """Understand LEDGER or NAME=LEDGER, several times; files of one NAME are one ledger.
 
     >>> [one.name for one in compared_of(["week:dai", "other=week:dai"])]
     ['dai-week', 'other']
     """
-    found: list[Compared] = []
+    found: list[ComparedLedger] = []
     last = ""
     for text in texts:
-        one = Compared.of(text, size=size, seed=seed)
+        one = ComparedLedger.of(text, size=size, seed=seed)
         named = text.startswith(f"{one.name}=") and not Path(text).exists()
         before = found[-1] if found and named and one.name == last else None
         if before is None or isinstance(before.source, Week) or isinstance(one.source, Week):
@@ -145,14 +145,14 @@ def compared_of(texts: Sequence[str], *, size: float = 1.0, seed: int = 1) -> li
     return found
 
 
-def all_weeks(*, size: float = 1.0, seed: int = 1) -> list[Compared]:
+def all_weeks(*, size: float = 1.0, seed: int = 1) -> list[ComparedLedger]:
     """Give the paper's five weeks, made up."""
     order = ("bitcoin-week", "zcash-week", "ethereum-week", "dai-week", "usdc-week")
     assert set(order) == set(WEEKS)
-    return [Compared(name, Week(name, size, seed)) for name in order]
+    return [ComparedLedger(name, Week(name, size, seed)) for name in order]
 
 
-def check_names(compared: Sequence[Compared]) -> None:
+def check_names(compared: Sequence[ComparedLedger]) -> None:
     """Refuse ledgers that nobody could tell apart."""
     seen: dict[str, str] = {}
     for one in compared:

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 
 from coinhaze import __version__
 from coinhaze.compare.figures import Growths, draw_comparison, notes_by_ledger
-from coinhaze.compare.ledgers import Compared, check_names
+from coinhaze.compare.ledgers import ComparedLedger, check_names
 from coinhaze.compare.page import comparison_page
 from coinhaze.compare.rows import TIMES, comparison_rows
 from coinhaze.compare.run import SCORES, growth_beside, make_folder
@@ -55,7 +55,7 @@ def write_manifest(folder: Path, scores: Sequence[Path], *, published: bool) -> 
     write_whole(folder / MANIFEST, lambda p: p.write_text(text, encoding="utf-8"))
 
 
-def with_added(folder: Path, added: Sequence[Compared], *, replace: bool = False) -> Merge:
+def with_added(folder: Path, added: Sequence[ComparedLedger], *, replace: bool = False) -> Merge:
     """Say how score files of further ledgers join those of the comparison that lies in a folder.
 
     A ledger whose name is there already is refused, or with `replace` takes its place.
@@ -71,7 +71,7 @@ def with_added(folder: Path, added: Sequence[Compared], *, replace: bool = False
             f"{folder} has a ledger called {twice[0]!r} already: give the new one another name, as "
             "NAME=LEDGER, or put it in its place with --replace"
         )
-    check_names([*(Compared(name, ()) for name in there if name not in new), *added])
+    check_names([*(ComparedLedger(name, ()) for name in there if name not in new), *added])
 
     def merge(scores: Sequence[Path]) -> list[Path]:
         """Put score files of the new ledgers where they belong."""

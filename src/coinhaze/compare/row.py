@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from coinhaze.amounts import Ints
-from coinhaze.compare.ledgers import Compared, Reading
-from coinhaze.compare.settings import Asking, command_of
+from coinhaze.compare.ledgers import ComparedLedger, Reading
+from coinhaze.compare.settings import ScoringSettings, command_of
 from coinhaze.graph import TransactionGraph, transaction_graph
 from coinhaze.growth.growth import growth
 from coinhaze.ledger import Ledger
@@ -39,13 +39,13 @@ FEW_NODES = 200_000
 class ComparedRow:
     """One reading of one ledger, to be scored; `settings` are those of its graph and chain."""
 
-    one: Compared
+    one: ComparedLedger
     reading: Reading
     ledger: Ledger
     settings: Mapping[str, Any]
     history: Mapping[str, Sequence[int]] | None
     listed: Sequence[str] | None
-    asking: Asking
+    asking: ScoringSettings
 
     @property
     def policy(self) -> str | None:

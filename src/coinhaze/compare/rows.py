@@ -21,7 +21,7 @@ EXACT = 1e-6  # bits: intervals narrower than this on average are those of exact
 
 
 @dataclass(frozen=True)
-class Row:
+class ComparisonRow:
     """One ledger in one reading of time; not a number where nobody knows.
 
     Figures are over sinks that have an answer and are no burns. Variances are the population's;
@@ -94,7 +94,9 @@ class Row:
 PRINTED = "as published"
 
 
-def comparison_rows(files: Sequence[ScoreFile], time: str, *, published: bool = False) -> list[Row]:
+def comparison_rows(
+    files: Sequence[ScoreFile], time: str, *, published: bool = False
+) -> list[ComparisonRow]:
     """Give the rows of one table, in the order of the files.
 
     A ledger with a history of its pools has a second row without it. With `published` the paper's
@@ -116,7 +118,7 @@ def comparison_rows(files: Sequence[ScoreFile], time: str, *, published: bool = 
     return rows
 
 
-def row_of(file: ScoreFile, *, unmodified: bool = False) -> Row:
+def row_of(file: ScoreFile, *, unmodified: bool = False) -> ComparisonRow:
     """Sum one score file up; `unmodified` leaves the histories of pools out."""
     bits, low, high = file.bits, file.bits_low, file.bits_high
     if unmodified:
@@ -142,7 +144,7 @@ def row_of(file: ScoreFile, *, unmodified: bool = False) -> Row:
         one_origin &= ~file.lower_bound[held]
     at = (0.05, 0.25, 0.75, 0.95)
     bits_05, bits_25, bits_75, bits_95 = (_quantile(bits[held], q) for q in at)
-    return Row(
+    return ComparisonRow(
         ledger=file.name,
         variant="no history" if unmodified else "",
         time=file.time,
@@ -182,10 +184,10 @@ def row_of(file: ScoreFile, *, unmodified: bool = False) -> Row:
     )
 
 
-def rows_table(rows: Sequence[Row]) -> pa.Table:
+def rows_table(rows: Sequence[ComparisonRow]) -> pa.Table:
     """Give rows with all their figures in full, null where nobody knows."""
     columns = {}
-    for field in fields(Row):
+    for field in fields(ComparisonRow):
         values = [getattr(row, field.name) for row in rows]
         if field.name == "notes":
             columns[field.name] = pa.array([" | ".join(notes) for notes in values], pa.string())
@@ -237,10 +239,10 @@ def rules_of(file: ScoreFile) -> str:
     return ", ".join(words)
 
 
-def _printed(name: str, variant: str, time: str, p: Published) -> Row:
-    unknown: dict[str, Any] = {f.name: np.nan for f in fields(Row) if f.type == "float"}
+def _printed(name: str, variant: str, time: str, p: Published) -> ComparisonRow:
+    unknown: dict[str, Any] = {f.name: np.nan for f in fields(ComparisonRow) if f.type == "float"}
     told = {f.name: getattr(p, f.name) for f in fields(Published) if f.name != "sinks"}
-    return Row(
+    return ComparisonRow(
         **unknown
         | told
         | {

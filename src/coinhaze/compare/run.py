@@ -7,10 +7,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
-from coinhaze.compare.ledgers import Compared, Week, check_names, readings_of
+from coinhaze.compare.ledgers import ComparedLedger, Week, check_names, readings_of
 from coinhaze.compare.row import ComparedRow
 from coinhaze.compare.settings import CONVENTIONS as CONVENTIONS
-from coinhaze.compare.settings import Asking as Asking
+from coinhaze.compare.settings import ScoringSettings as ScoringSettings
 from coinhaze.compare.settings import problems_of
 from coinhaze.errors import CoinhazeError, InputError, UsageError
 from coinhaze.formats.lists.knowledge import read_listed
@@ -37,9 +37,9 @@ def at_once(what: str, work: Callable[[Progress], Result], /) -> Result:
 
 
 def score_ledgers(
-    compared: Sequence[Compared],
+    compared: Sequence[ComparedLedger],
     folder: Path,
-    asking: Asking | None = None,
+    asking: ScoringSettings | None = None,
     *,
     do: Do = at_once,
     tell: Tell = lambda line: None,
@@ -52,11 +52,11 @@ def score_ledgers(
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as place:
-    ...     files = score_ledgers([Compared.of("week:dai", size=0.002)], Path(place))
+    ...     files = score_ledgers([ComparedLedger.of("week:dai", size=0.002)], Path(place))
     ...     [file.name for file in files]
     ['dai-week-stationary.parquet', 'dai-week-temporal.parquet']
     """
-    asking = asking or Asking()
+    asking = asking or ScoringSettings()
     check_names(compared)
     inputs = [path for one in compared if not isinstance(one.source, Week) for path in one.source]
     if folder.exists() and any(folder.samefile(path) for path in inputs):
@@ -92,7 +92,7 @@ def score_ledgers(
     return paths
 
 
-def _refuse(wrong: Sequence[tuple[Compared, CoinhazeError]]) -> None:
+def _refuse(wrong: Sequence[tuple[ComparedLedger, CoinhazeError]]) -> None:
     """Raise all that is wrong as one error."""
     if not wrong:
         return
@@ -104,13 +104,15 @@ def _refuse(wrong: Sequence[tuple[Compared, CoinhazeError]]) -> None:
     )
 
 
-def _checked(compared: Sequence[Compared], asking: Asking, do: Do) -> dict[str, list[ComparedRow]]:
+def _checked(
+    compared: Sequence[ComparedLedger], asking: ScoringSettings, do: Do
+) -> dict[str, list[ComparedRow]]:
     """Read ledgers and build their graphs and chains, and raise all that is refused.
 
     Gives what was read of the first, which is scored next; the others are read again, since all of
     them together may not fit the memory.
     """
-    wrong: list[tuple[Compared, CoinhazeError]] = []
+    wrong: list[tuple[ComparedLedger, CoinhazeError]] = []
     ready: dict[str, list[ComparedRow]] = {}
     for one in reversed(compared):
         ready = {}
@@ -126,14 +128,16 @@ def _checked(compared: Sequence[Compared], asking: Asking, do: Do) -> dict[str, 
     return ready
 
 
-def _built(one: Compared, asking: Asking, progress: Progress) -> list[ComparedRow]:
+def _built(one: ComparedLedger, asking: ScoringSettings, progress: Progress) -> list[ComparedRow]:
     rows = _rows(one, asking)
     for row in rows:
         row.chain(row.graph())
     return rows
 
 
-def _rows(one: Compared, asking: Asking, progress: Progress = silent) -> list[ComparedRow]:
+def _rows(
+    one: ComparedLedger, asking: ScoringSettings, progress: Progress = silent
+) -> list[ComparedRow]:
     """Read a ledger, and give the readings of it that are to be scored."""
     ledger, settings = one.ledger(asking.settings)
     if asking.strict:
@@ -176,7 +180,7 @@ def growth_beside(path: Path) -> Path:
     return path.parent.parent / GROWTH / path.name
 
 
-def _path(folder: Path, one: Compared, time: str) -> Path:
+def _path(folder: Path, one: ComparedLedger, time: str) -> Path:
     return folder / SCORES / f"{one.slug}-{time}.parquet"
 
 
@@ -190,7 +194,7 @@ def _is_of(path: Path, key: dict[str, Any]) -> bool:
         return False
 
 
-def _scored_before(one: Compared, folder: Path, key: dict[str, Any]) -> list[Path]:
+def _scored_before(one: ComparedLedger, folder: Path, key: dict[str, Any]) -> list[Path]:
     """Give all score files of a ledger, if they are there: each says how many there are."""
     for time in ("temporal", "stationary"):
         path = _path(folder, one, time)

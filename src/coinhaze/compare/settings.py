@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from coinhaze import __version__
-from coinhaze.compare.ledgers import WEEK, Compared, Week
+from coinhaze.compare.ledgers import WEEK, ComparedLedger, Week
 from coinhaze.errors import CoinhazeError
 from coinhaze.report.provenance import input_digests
 from coinhaze.solve.lots.lots import ORDERS
@@ -26,7 +26,7 @@ CONVENTIONS: dict[str, dict[str, Any]] = {
 
 
 @dataclass(frozen=True)
-class Asking:
+class ScoringSettings:
     """How every ledger of a comparison is scored, unless its own settings say otherwise."""
 
     settings: Mapping[str, Any] = field(default_factory=dict)
@@ -38,7 +38,7 @@ class Asking:
     budget: Budget = UNLIMITED
     strict: bool = False  # a ledger that fails a completeness check is refused
 
-    def key(self, one: Compared) -> dict[str, Any]:
+    def key(self, one: ComparedLedger) -> dict[str, Any]:
         """Give all that the scores of a ledger depend on."""
         return {
             "software": f"coinhaze {__version__}",
@@ -52,12 +52,12 @@ class Asking:
         }
 
 
-def command_of(one: Compared, asking: Asking) -> str:
+def command_of(one: ComparedLedger, asking: ScoringSettings) -> str:
     """Give the command that scores one ledger alone, less the folder it writes to.
 
     It is the same however the ledger came into a comparison, so that its score file is.
 
-    >>> command_of(Compared.of("week:dai", size=0.1), Asking())
+    >>> command_of(ComparedLedger.of("week:dai", size=0.1), ScoringSettings())
     'coinhaze compare dai-week=week:dai-week --size 0.1 --seed 1'
     """
     if isinstance(one.source, Week):
@@ -71,7 +71,7 @@ def command_of(one: Compared, asking: Asking) -> str:
         words += [f"--{name.replace('_', '-')}", *([] if value is True else [str(value)])]
     if one.history is not None:
         words += ["--history", f"{one.name}={one.history}"]
-    plain = Asking()
+    plain = ScoringSettings()
     for name in ("mean_error", "seconds", "walks"):
         if getattr(asking, name) != getattr(plain, name):
             words += [f"--{name.replace('_', '-')}", f"{getattr(asking, name):g}"]
@@ -79,12 +79,12 @@ def command_of(one: Compared, asking: Asking) -> str:
     return shlex.join(["coinhaze", "compare", *words])
 
 
-def problems_of(one: Compared, *, listed: bool = False) -> list[str]:
+def problems_of(one: ComparedLedger, *, listed: bool = False) -> list[str]:
     """Say what is wrong with a ledger's settings, as far as that is known before it is read.
 
     `listed`: the comparison has a list.
 
-    >>> problems_of(Compared("a", (), settings={"view": "coin", "time": "temporal"}))
+    >>> problems_of(ComparedLedger("a", (), settings={"view": "coin", "time": "temporal"}))
     ['view=coin has its own time: leave time out, or take view=address']
     """
     found = [*_missing_files(one), *_contradictions(one, listed=listed)]
@@ -96,7 +96,7 @@ def problems_of(one: Compared, *, listed: bool = False) -> list[str]:
     return found
 
 
-def _missing_files(one: Compared) -> list[str]:
+def _missing_files(one: ComparedLedger) -> list[str]:
     named = dict(option_files(one.settings))
     if one.history is not None:
         named["history"] = str(one.history)
@@ -105,7 +105,7 @@ def _missing_files(one: Compared) -> list[str]:
     ]
 
 
-def _contradictions(one: Compared, *, listed: bool) -> list[str]:
+def _contradictions(one: ComparedLedger, *, listed: bool) -> list[str]:
     given = {**one.settings, "history": one.history}
     view, policy = given.get("view"), given.get("policy")
     rules = (

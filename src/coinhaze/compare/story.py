@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from coinhaze.compare.figures import Growths
-from coinhaze.compare.rows import TIMES, Row, row_of
+from coinhaze.compare.rows import TIMES, ComparisonRow, row_of
 from coinhaze.growth.plots import FEW, about_growth
 from coinhaze.report.score_files import ScoreFile
 
@@ -32,7 +32,7 @@ def story(files: Sequence[ScoreFile], *, growth: Growths | None = None) -> list[
     return lines
 
 
-def _bound(row: Row) -> str:
+def _bound(row: ComparisonRow) -> str:
     """Say what is known where bits are lower bounds."""
     return (
         f"{IN_WORDS[row.time].capitalize()}, the median coin of {row.ledger} has at least "
@@ -41,11 +41,11 @@ def _bound(row: Row) -> str:
     )
 
 
-def _at(rows: Sequence[Row], time: str) -> list[Row]:
+def _at(rows: Sequence[ComparisonRow], time: str) -> list[ComparisonRow]:
     return [row for row in rows if row.time == time]
 
 
-def _most_and_least(rows: Sequence[Row], time: str) -> list[str]:
+def _most_and_least(rows: Sequence[ComparisonRow], time: str) -> list[str]:
     """Say which ledger leaves an observer most in doubt, and which least, by the median coin."""
     if not rows:
         return []
@@ -60,7 +60,7 @@ def _most_and_least(rows: Sequence[Row], time: str) -> list[str]:
     ]
 
 
-def _order_of_time(rows: Sequence[Row]) -> list[str]:
+def _order_of_time(rows: Sequence[ComparisonRow]) -> list[str]:
     """Say what the order of time does to mean bits."""
     stationary = {row.ledger: row.bits_mean for row in _at(rows, "stationary")}
     changes = {
@@ -83,7 +83,7 @@ def _order_of_time(rows: Sequence[Row]) -> list[str]:
     return [f"Keeping the order of payments {what}."]
 
 
-def _one_origin(rows: Sequence[Row]) -> list[str]:
+def _one_origin(rows: Sequence[ComparisonRow]) -> list[str]:
     """Say how many coins have one certain origin."""
     lines = []
     for time in TIMES:
@@ -128,7 +128,7 @@ def _hidden_likelihood(files: Sequence[ScoreFile]) -> list[str]:
     ]
 
 
-def _by_value(rows: Sequence[Row]) -> list[str]:
+def _by_value(rows: Sequence[ComparisonRow]) -> list[str]:
     """Say where means by value and by coin lie furthest apart."""
     known = [row for row in rows if not np.isnan(row.bits_by_value)]
     if not known:
@@ -143,7 +143,7 @@ def _by_value(rows: Sequence[Row]) -> list[str]:
     ]
 
 
-def _exposed(rows: Sequence[Row]) -> list[str]:
+def _exposed(rows: Sequence[ComparisonRow]) -> list[str]:
     known = [row for row in rows if not np.isnan(row.exposure_mean)]
     if not known:
         return []
@@ -173,7 +173,9 @@ def _grown(growth: Growths) -> list[str]:
     ]
 
 
-def _ends(rows: Sequence[Row], by: Callable[[Row], float]) -> tuple[Row, Row]:
+def _ends(
+    rows: Sequence[ComparisonRow], by: Callable[[ComparisonRow], float]
+) -> tuple[ComparisonRow, ComparisonRow]:
     return max(rows, key=by), min(rows, key=by)
 
 

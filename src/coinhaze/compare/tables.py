@@ -10,7 +10,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from coinhaze.compare.rows import PRINTED, Row, rows_table
+from coinhaze.compare.rows import PRINTED, ComparisonRow, rows_table
 from coinhaze.measures.summary import AT_LEAST
 from coinhaze.report.files import write_table, write_whole
 from coinhaze.report.grids import Grid
@@ -18,12 +18,12 @@ from coinhaze.report.grids import Grid
 WIDTH = 110  # of the text files, in letters
 
 
-def comparison_grids(rows: Sequence[Row], time: str) -> list[Grid]:
+def comparison_grids(rows: Sequence[ComparisonRow], time: str) -> list[Grid]:
     """Give the paper's table, and a second one with what it left out."""
     return [_paper_grid(rows, time), _more_grid(rows, time)]
 
 
-def _paper_grid(rows: Sequence[Row], time: str) -> Grid:
+def _paper_grid(rows: Sequence[ComparisonRow], time: str) -> Grid:
     head = ("ledger", "|V|", "|E|", "bits", "median", "variance", "max", "steps", "median")
     lines = [
         (
@@ -50,7 +50,7 @@ def _paper_grid(rows: Sequence[Row], time: str) -> Grid:
     return Grid(title, (*head, "variance"), lines, notes, _remarks(rows))
 
 
-def _more_grid(rows: Sequence[Row], time: str) -> Grid:
+def _more_grid(rows: Sequence[ComparisonRow], time: str) -> Grid:
     head = ["ledger", "sinks", "5 %", "25 %", "75 %", "95 %", "by value", "0 bits"]
     exposed = any(not math.isnan(row.exposure_mean) for row in rows)
     lines = []
@@ -82,7 +82,7 @@ def _more_grid(rows: Sequence[Row], time: str) -> Grid:
     return Grid(f"{time.capitalize()} graphs: spread and certainty", head, lines, notes)
 
 
-def _listing(rows: Sequence[Row], what: str) -> str:
+def _listing(rows: Sequence[ComparisonRow], what: str) -> str:
     """Say something of every ledger, once of those that have it in common."""
     found: dict[str, list[str]] = {}
     for row in rows:
@@ -91,7 +91,7 @@ def _listing(rows: Sequence[Row], what: str) -> str:
     return "; ".join(f"{', '.join(names)}: {words}" for words, names in found.items())
 
 
-def lower_bounds_note(rows: Sequence[Row]) -> list[str]:
+def lower_bounds_note(rows: Sequence[ComparisonRow]) -> list[str]:
     """Explain the sign of lower bounds, and say how many sinks of which ledgers have them."""
     counts = [
         f"{row.lower_bounds:,} of {row.sinks:,} sinks of {row.ledger}"
@@ -107,7 +107,7 @@ def lower_bounds_note(rows: Sequence[Row]) -> list[str]:
     ]
 
 
-def _remarks(rows: Sequence[Row]) -> list[str]:
+def _remarks(rows: Sequence[ComparisonRow]) -> list[str]:
     """Give every note, with the name of the ledgers it is about."""
     found: dict[str, list[str]] = {}
     for row in rows:
@@ -124,7 +124,7 @@ def _plain(grids: Sequence[Grid]) -> str:
     return "\n".join(line.rstrip() for line in text.getvalue().splitlines()) + "\n"
 
 
-def _left_out(row: Row) -> str:
+def _left_out(row: ComparisonRow) -> str:
     """Say how many sinks are in no figure."""
     parts = [f"{row.nulls:,} sinks without an answer"] if row.nulls else []
     parts += [f"{row.burns:,} burns"] if row.burns else []
@@ -132,7 +132,7 @@ def _left_out(row: Row) -> str:
 
 
 def write_tables(
-    rows: Sequence[Row], time: str, folder: Path, about: dict[str, object]
+    rows: Sequence[ComparisonRow], time: str, folder: Path, about: dict[str, object]
 ) -> list[Path]:
     """Write the tables of one reading of time in every form; says what was written."""
     grids = comparison_grids(rows, time)

@@ -10,7 +10,7 @@ from coinhaze.observer import AbsorbingChain
 from coinhaze.observer.belief import Belief
 from coinhaze.report.labels import Labelled
 from coinhaze.report.layers import fold_hops
-from coinhaze.report.origins import Told
+from coinhaze.report.origins import OriginsReport
 from coinhaze.solve import origins
 from coinhaze.solve.local.hops import hops_of
 from coinhaze.solve.lots.scores import is_ordered, parcels_of
@@ -26,7 +26,7 @@ def explain(
     most: int = 10,
     accuracy: Literal["exact"] | float = "exact",
     **settings: Any,
-) -> Told:
+) -> OriginsReport:
     """Find a node's origins and flow by hop, with what its past is called.
 
     `source` and settings are those of `origins`; `labels` are names of addresses.
@@ -47,4 +47,4 @@ def explain(
     layers = None
     if isinstance(belief, AbsorbingChain):
         layers = fold_hops(hops_of(belief, start, most=hops), labelled)
-    return Told(found, labelled, layers, most)
+    return OriginsReport(found, labelled, layers, most)

@@ -15,7 +15,7 @@ from coinhaze.explore.progress import progress
 from coinhaze.explore.what_if import CoinSets
 from coinhaze.formats.lists.coins import parse_coin_list, parse_entry
 from coinhaze.wallet.exposed import exposed_chain
-from coinhaze.wallet.holdings import Coin, find_coins
+from coinhaze.wallet.holdings import WalletCoin, find_coins
 from coinhaze.wallet.suggestion import Suggestion, suggest_coins
 from coinhaze.wallet.wallet import Wallet, weigh_wallet
 from coinhaze.wallet.words import IS_NOT, how_sure, would_change
@@ -56,7 +56,7 @@ class Wallets(CoinSets):
         self, wallet: Wallet, suggestion: Suggestion | None, settings: Settings
     ) -> WalletAnswer:
         coins = [holding.coin for holding in wallet.holdings]
-        pairs, exposed, limit = wallet.pairs, wallet.purse.exposed, wallet.limit
+        pairs, exposed, limit = wallet.pairs, wallet.coin_set.exposed, wallet.limit
         groups = (
             Group(kind=kind, **self.together(some, coins, limit=limit).model_dump())  # type: ignore[arg-type]
             for kind, some in wallet.groups
@@ -84,7 +84,7 @@ class Wallets(CoinSets):
             for holding in wallet.holdings
         )
 
-    def _suggested(self, told: Suggestion, coins: Sequence[Coin], limit: float) -> Suggested:
+    def _suggested(self, told: Suggestion, coins: Sequence[WalletCoin], limit: float) -> Suggested:
         chosen = told.chosen
         return Suggested(
             amount=self.nodes.index.amount(told.amount),

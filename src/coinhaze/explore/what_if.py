@@ -20,8 +20,8 @@ from coinhaze.explore.nodes import Nodes
 from coinhaze.explore.views import LARGE, ViewOptions, Views
 from coinhaze.observer import AbsorbingChain
 from coinhaze.solve.local.mixing_nearly import NearlyMixed, mix_nearly
-from coinhaze.wallet.combine import Combination, Purse
-from coinhaze.wallet.holdings import Coin, find_coin
+from coinhaze.wallet.combine import CoinSet, Combination
+from coinhaze.wallet.holdings import WalletCoin, find_coin
 from coinhaze.wallet.what_if import TO_COINS
 from coinhaze.web.asks import Settings, WhatIfAsk
 
@@ -65,7 +65,7 @@ class CoinSets:
         return belief
 
     def before(
-        self, coin: Coin, row: Bounded, exposure: float | None, most: float | None
+        self, coin: WalletCoin, row: Bounded, exposure: float | None, most: float | None
     ) -> Before:
         """Tell a coin as it is; `most` is the most its exposure can be."""
         return Before(
@@ -81,7 +81,7 @@ class CoinSets:
             href=thing_link(self.nodes.ledger, "coin", coin.name),
         )
 
-    def together(self, some: Combination, coins: Sequence[Coin], *, limit: float) -> Together:
+    def together(self, some: Combination, coins: Sequence[WalletCoin], *, limit: float) -> Together:
         """Tell coins put together."""
         row, exposure = some.after, some.exposure
         chosen = [coin for coin in coins if coin.name in set(some.coins)]
@@ -98,14 +98,14 @@ class CoinSets:
             ties=None if exposure is None else not some.is_safe(limit),
         )
 
-    def lower_bound(self, coins: Sequence[Coin]) -> bool:
+    def lower_bound(self, coins: Sequence[WalletCoin]) -> bool:
         """Tell whether bits of these coins, alone or together, are a lower bound."""
         bounds = self.views.walk(self.options).lower_bounds
         return bounds is not None and any(
             coin.node is not None and bool(bounds[coin.node]) for coin in coins
         )
 
-    def amount(self, coins: Sequence[Coin]) -> Amount | None:
+    def amount(self, coins: Sequence[WalletCoin]) -> Amount | None:
         """Add up what coins are worth; None where that is hidden."""
         values = [coin.value for coin in coins]
         if None in values:
@@ -134,11 +134,11 @@ class WhatIfs(CoinSets):
                 return self._nearly(coins, nodes, found, settings)
         return self._exactly(coins, settings)
 
-    def _exactly(self, coins: Sequence[Coin], settings: Settings) -> WhatIfAnswer:
+    def _exactly(self, coins: Sequence[WalletCoin], settings: Settings) -> WhatIfAnswer:
         chain, listed = self.views.walk(self.options), self.listed_chain()
-        purse = Purse(chain, coins, exposed=listed)
-        alone = [purse.together([coin.name]) for coin in coins]
-        after = purse.together([coin.name for coin in coins])
+        coin_set = CoinSet(chain, coins, exposed=listed)
+        alone = [coin_set.together([coin.name]) for coin in coins]
+        after = coin_set.together([coin.name for coin in coins])
         steps = after.after.steps + TO_COINS
         return WhatIfAnswer(
             ledger=self.nodes.ledger,
@@ -154,7 +154,11 @@ class WhatIfs(CoinSets):
         )
 
     def _nearly(
-        self, coins: Sequence[Coin], nodes: Sequence[int], found: NearlyMixed, settings: Settings
+        self,
+        coins: Sequence[WalletCoin],
+        nodes: Sequence[int],
+        found: NearlyMixed,
+        settings: Settings,
     ) -> WhatIfAnswer:
         solver, listed = self.views.solver(self.options), self.views.listed(self.options)
         parts: list[Met | None] = [
@@ -182,7 +186,9 @@ class WhatIfs(CoinSets):
             notes=self.nodes.graph.notes,
         )
 
-    def _after(self, coins: Sequence[Coin], found: NearlyMixed, parts: Sequence[Met]) -> Together:
+    def _after(
+        self, coins: Sequence[WalletCoin], found: NearlyMixed, parts: Sequence[Met]
+    ) -> Together:
         exposed = met_together(list(zip(parts, found.shares, strict=True))) if parts else None
         # A coin that is not exposed, for all that is known, is put with one that may be.
         ties = any(p.high <= 0 for p in parts) and any(p.high > 0 for p in parts)

@@ -16,7 +16,7 @@ import numpy as np
 
 from coinhaze.amounts import Bools, Floats, Ints
 from coinhaze.graph.graph import Kinds, TransactionGraph
-from coinhaze.graph.names import NO_SNAPSHOT, Names
+from coinhaze.graph.names import NO_SNAPSHOT, NodeNames
 from coinhaze.graph.opening import Opening, opening_balances
 from coinhaze.graph.order_kernels import merge_pairs
 from coinhaze.graph.party_names import Aliases, PartyNames
@@ -50,7 +50,7 @@ class Flows:
         return moves if self.amounts is None else moves & self.amounts.positive()
 
 
-class Nodes(NamedTuple):
+class NodesAndEdges(NamedTuple):
     """Nodes and edges of one way to see time, before balances are drawn up."""
 
     party: Ints
@@ -76,7 +76,7 @@ def stationary(flows: Flows, opening: Opening, *, paper_sinks: bool = False) -> 
     number = np.cumsum(used) - 1
     party = np.flatnonzero(used)
     nothing = np.zeros(0, dtype=np.int64)
-    nodes = Nodes(
+    nodes = NodesAndEdges(
         party=party,
         snapshot=no_snapshots(len(party)),
         flow_tail=number[tail],
@@ -96,7 +96,7 @@ def no_snapshots(nodes: int) -> Ints:
 
 
 def graph_of(
-    flows: Flows, kept: Bools, nodes: Nodes, notes: tuple[str, ...], *, paper_sinks: bool
+    flows: Flows, kept: Bools, nodes: NodesAndEdges, notes: tuple[str, ...], *, paper_sinks: bool
 ) -> TransactionGraph:
     """Merge flows into edges and draw up balances, sources and sinks."""
     n = len(nodes.party)
@@ -128,7 +128,7 @@ def graph_of(
     flow_edge[kept] = edge[: len(nodes.flow_tail)]
     payment = flows.payment_flow
     return TransactionGraph(
-        names=Names(
+        names=NodeNames(
             parties=flows.names,
             party=nodes.party,
             snapshot=nodes.snapshot,

@@ -14,7 +14,7 @@ import scipy.sparse
 
 from coinhaze.amounts import Bools, Floats, Ints
 from coinhaze.graph.names import NO_SNAPSHOT as NO_SNAPSHOT
-from coinhaze.graph.names import Names as Names
+from coinhaze.graph.names import NodeNames as NodeNames
 from coinhaze.ledger import Amounts, CoinLedger, Ledger
 from coinhaze.ledger.coins import UNKNOWN
 from coinhaze.ledger.frozen import freeze
@@ -44,7 +44,7 @@ class TransactionGraph:
     merged. In a ledger that hides amounts, `amounts`, `opening` and `closing` are None.
     """
 
-    names: Names
+    names: NodeNames
     kinds: Kinds
     tail: Ints
     head: Ints

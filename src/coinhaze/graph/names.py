@@ -22,7 +22,7 @@ LOOKED_AT, COMPARED = 1_000_000, 2_000
 
 
 @dataclass(frozen=True, eq=False)
-class Names:
+class NodeNames:
     """How nodes are called: a party's name, with `:i` for its earlier snapshots."""
 
     parties: PartyNames

@@ -25,7 +25,7 @@ from coinhaze.ledger.text_kernels import number_lengths
 ABSENT = -1
 
 
-class Block(Protocol):
+class NameBlock(Protocol):
     """Names of one kind of party."""
 
     def __len__(self) -> int: ...
@@ -142,7 +142,7 @@ class PartyNames:
     (['c', 'a'], 'b', 2)
     """
 
-    def __init__(self, blocks: Sequence[Block]) -> None:
+    def __init__(self, blocks: Sequence[NameBlock]) -> None:
         self.blocks = tuple(blocks)
         self.starts = np.cumsum([0, *(len(b) for b in self.blocks)])
 

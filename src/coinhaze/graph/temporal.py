@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from coinhaze.amounts import Bools, Ints
 from coinhaze.errors import LedgerError
-from coinhaze.graph.flows import Flows, Nodes, graph_of, moved_amounts, no_snapshots
+from coinhaze.graph.flows import Flows, NodesAndEdges, graph_of, moved_amounts, no_snapshots
 from coinhaze.graph.graph import Kind, TransactionGraph
 from coinhaze.graph.opening import Opening, opening_balances
 from coinhaze.graph.order_kernels import group_rows
@@ -47,7 +47,9 @@ def temporal(flows: Flows, opening: Opening, *, paper_sinks: bool = False) -> Tr
     return graph_of(flows, kept, nodes, notes, paper_sinks=paper_sinks)
 
 
-def _nodes_in_time(flows: Flows, kept: Bools, opening: Opening) -> tuple[Nodes, tuple[str, ...]]:
+def _nodes_in_time(
+    flows: Flows, kept: Bools, opening: Opening
+) -> tuple[NodesAndEdges, tuple[str, ...]]:
     """Replay the ledger twice: for what holders lack, then, their opening known, what they keep."""
     run = _in_order(flows, kept)
     n = len(flows.names)
@@ -106,7 +108,7 @@ def _nodes(
     slots: _Slots,
     money: Amounts,
     carried: tuple[Ints, Ints, Amounts],
-) -> Nodes:
+) -> NodesAndEdges:
     start = slots.start
     places = (start, run.tail, run.head, slots.leaves, slots.meets)
     used, born = _born(flows, run, slots)
@@ -128,7 +130,7 @@ def _nodes(
     party, snapshot = name_nodes(start, flows.holds, number, len(at))
     if len(run.holders) == 0:
         snapshot = no_snapshots(len(at))
-    return Nodes(
+    return NodesAndEdges(
         party=party,
         snapshot=snapshot,
         flow_tail=leaving,

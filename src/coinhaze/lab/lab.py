@@ -67,7 +67,7 @@ class Point(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Sweep:
+class ParameterScan:
     """A technology at several values, against one observer, over the same seeds."""
 
     technology: Technology
@@ -151,7 +151,7 @@ def lab(
     level: float = LEVEL,
     threads: int | None = None,
     progress: Progress = silent,
-) -> Sweep:
+) -> ParameterScan:
     """Turn a technology's parameter: bits gained and costs at each value, over so many seeds.
 
     >>> sweep = lab("rings", values=[1, 4], seeds=2, people=10, payments=20)
@@ -182,10 +182,10 @@ def lab(
         Point(value, Trials(**{c: np.array([t[c] for t in trials]) for c in trials[0]}), level)
         for value, trials in zip(asked, found, strict=True)
     )
-    return Sweep(technology, seen, points, drawn, people, payments, level, tuple(notes))
+    return ParameterScan(technology, seen, points, drawn, people, payments, level, tuple(notes))
 
 
-def lab_all(*, progress: Progress = silent, **settings: Any) -> tuple[Sweep, ...]:
+def lab_all(*, progress: Progress = silent, **settings: Any) -> tuple[ParameterScan, ...]:
     """Run every technology at its usual value, against each of its observers."""
     pairs = [(t, o) for t in TECHNOLOGIES.values() for o in t.observers]
     return tuple(

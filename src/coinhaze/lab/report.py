@@ -11,7 +11,7 @@ import pyarrow as pa
 from coinhaze import __version__
 from coinhaze.errors import InputError
 from coinhaze.lab.figures import COSTS, save_sweep, save_technologies, technology_label
-from coinhaze.lab.lab import Sweep
+from coinhaze.lab.lab import ParameterScan
 from coinhaze.report.drawing import Figure
 from coinhaze.report.files import write_table, write_whole
 from coinhaze.report.grids import Grid
@@ -24,12 +24,12 @@ MEASURED = (
 )
 
 
-def lab_table(sweeps: Sequence[Sweep]) -> pa.Table:
+def lab_table(sweeps: Sequence[ParameterScan]) -> pa.Table:
     """Put all that was found in one table, a row for each technology, observer and value."""
     return pa.concat_tables([sweep.to_arrow() for sweep in sweeps])
 
 
-def lab_grids(sweeps: Sequence[Sweep]) -> tuple[Grid, Grid]:
+def lab_grids(sweeps: Sequence[ParameterScan]) -> tuple[Grid, Grid]:
     """Show bits, then what they cost."""
     found = lab_table(sweeps)
     rows = found.to_pylist()
@@ -59,7 +59,7 @@ def lab_grids(sweeps: Sequence[Sweep]) -> tuple[Grid, Grid]:
     )  # fmt: skip
 
 
-def conditions(sweep: Sweep) -> str:
+def conditions(sweep: ParameterScan) -> str:
     """Say over what means and bands are."""
     n, first, last = len(sweep.seeds), sweep.seeds[0], sweep.seeds[-1]
     seeds = f"seeds {first} to {last}" if n > 1 else f"seed {first}"
@@ -67,7 +67,7 @@ def conditions(sweep: Sweep) -> str:
     return f"{sweep.people} people, {sweep.payments} payments, {seeds}; {band}"
 
 
-def lab_json(sweeps: Sequence[Sweep], provenance: dict[str, object]) -> str:
+def lab_json(sweeps: Sequence[ParameterScan], provenance: dict[str, object]) -> str:
     """Give all that was found as JSON text; null where there is no answer."""
     document = {
         "provenance": provenance,
@@ -77,7 +77,7 @@ def lab_json(sweeps: Sequence[Sweep], provenance: dict[str, object]) -> str:
     return json.dumps(document, indent=1, allow_nan=False) + "\n"
 
 
-def lab_provenance(sweeps: Sequence[Sweep], command: str) -> dict[str, object]:
+def lab_provenance(sweeps: Sequence[ParameterScan], command: str) -> dict[str, object]:
     """Say what made these figures, the same for the same command."""
     return {
         "software": f"coinhaze {__version__}",
@@ -88,7 +88,9 @@ def lab_provenance(sweeps: Sequence[Sweep], command: str) -> dict[str, object]:
     }
 
 
-def write_lab(sweeps: Sequence[Sweep], folder: Path, provenance: dict[str, object]) -> list[Path]:
+def write_lab(
+    sweeps: Sequence[ParameterScan], folder: Path, provenance: dict[str, object]
+) -> list[Path]:
     """Write tables, figures and a page to a folder; says what was written."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -107,7 +109,7 @@ def write_lab(sweeps: Sequence[Sweep], folder: Path, provenance: dict[str, objec
     return written
 
 
-def save_lab(sweeps: Sequence[Sweep], folder: Path, name: str = "lab") -> Figure:
+def save_lab(sweeps: Sequence[ParameterScan], folder: Path, name: str = "lab") -> Figure:
     """Draw a sweep, or all technologies beside each other, as PNG, SVG and PDF."""
     found, first = lab_table(sweeps), sweeps[0]
     words = {"says": f"{MEASURED[0].upper()}{MEASURED[1:]}.", "measured": f"{conditions(first)}."}
@@ -118,7 +120,7 @@ def save_lab(sweeps: Sequence[Sweep], folder: Path, name: str = "lab") -> Figure
     return save_sweep(found, folder, name, title=title, **words)
 
 
-def lab_page(sweeps: Sequence[Sweep], figure: Figure, provenance: dict[str, object]) -> str:
+def lab_page(sweeps: Sequence[ParameterScan], figure: Figure, provenance: dict[str, object]) -> str:
     """Tell it on one page that needs nothing else."""
     first = sweeps[0]
     one = len(sweeps) == 1
@@ -137,7 +139,7 @@ def lab_page(sweeps: Sequence[Sweep], figure: Figure, provenance: dict[str, obje
     return page(title, parts, style=FIGURE_STYLE, pictures=True)
 
 
-def _sees(sweep: Sweep) -> str:
+def _sees(sweep: ParameterScan) -> str:
     return sweep.technology.observers[sweep.observer]
 
 

@@ -11,7 +11,7 @@ from typing import NamedTuple, TypeVar
 import msgspec
 
 from coinhaze.errors import InputError, LedgerError, SourceUnreachable, UsageError
-from coinhaze.nodes.http import AnswerTooLarge
+from coinhaze.nodes.http import ResponseTooLarge
 from coinhaze.nodes.rpc import Call, JsonRpc, RpcError
 
 T = TypeVar("T")
@@ -185,7 +185,7 @@ class BestChain:
         with self.missing(heights):
             try:
                 bodies = self.rpc.batch(calls)
-            except AnswerTooLarge:
+            except ResponseTooLarge:
                 bodies = [self.rpc.call("getblock", name, verbosity) for name in hashes]
         return [RawBlock(*b) for b in zip(heights, hashes, bodies, strict=True)]
 

@@ -52,7 +52,7 @@ class StatusError(SourceUnreachable):
         self.text = text
 
 
-class AnswerTooLarge(SourceUnreachable):
+class ResponseTooLarge(SourceUnreachable):
     """An answer above the limit; where it was to several calls, fewer may do."""
 
 
@@ -61,7 +61,7 @@ class AccessRefused(StatusError):
 
 
 @dataclass(frozen=True)
-class Answer:
+class HttpResponse:
     """What came back: the status of HTTP, and the bytes."""
 
     status: int
@@ -116,7 +116,7 @@ class Connection:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def send(self, body: bytes) -> Answer:
+    def send(self, body: bytes) -> HttpResponse:
         """Post JSON to the URL itself and give whatever comes back."""
         return self._patiently(self._url, body)
 
@@ -124,18 +124,18 @@ class Connection:
         assert path.startswith("/"), path
         return self.node + path
 
-    def _patiently(self, url: str, body: bytes | None) -> Answer:
+    def _patiently(self, url: str, body: bytes | None) -> HttpResponse:
         """Send a request until it is answered, or the tries are used up."""
         for attempt in count():
             sent = self._credentials
             tried = self._once(url, body)
-            if isinstance(tried, Answer) and tried.status == 401 and self._renewed(sent):
+            if isinstance(tried, HttpResponse) and tried.status == 401 and self._renewed(sent):
                 tried = self._once(url, body)
-            if isinstance(tried, Answer) and not _is_busy(tried):
+            if isinstance(tried, HttpResponse) and not _is_busy(tried):
                 return tried
             if attempt >= self.retries:
                 raise NotAnswering(_unanswered(self.node, tried, attempt + 1))
-            asked = tried.pause if isinstance(tried, Answer) else None
+            asked = tried.pause if isinstance(tried, HttpResponse) else None
             time.sleep(pause_after(attempt) if asked is None else min(asked, LONGEST_PAUSE))
         raise AssertionError
 
@@ -150,7 +150,7 @@ class Connection:
                 self._credentials = now
             return True  # or another thread has
 
-    def _once(self, url: str, body: bytes | None) -> Answer | str:
+    def _once(self, url: str, body: bytes | None) -> HttpResponse | str:
         """Send a request; text says why there was no answer."""
         import httpx2
 
@@ -158,7 +158,7 @@ class Connection:
         verb = "GET" if body is None else "POST"
         try:
             with self._client.stream(verb, url, content=body, headers=kind) as response:
-                return Answer(
+                return HttpResponse(
                     response.status_code,
                     self._read(response),
                     _seconds(response.headers.get("retry-after", "")),
@@ -199,15 +199,15 @@ class Connection:
             raise SourceUnreachable(f"{self.node}: a gzip answer that is cut short")
         return plain
 
-    def _too_large(self) -> AnswerTooLarge:
-        return AnswerTooLarge(f"{self.node}: an answer above the limit of {self._largest} bytes")
+    def _too_large(self) -> ResponseTooLarge:
+        return ResponseTooLarge(f"{self.node}: an answer above the limit of {self._largest} bytes")
 
-    def _success(self, reply: Answer) -> bytes:
+    def _success(self, reply: HttpResponse) -> bytes:
         if reply.status == 200:
             return reply.body
         raise self.refusal(reply)
 
-    def refusal(self, reply: Answer) -> SourceUnreachable:
+    def refusal(self, reply: HttpResponse) -> SourceUnreachable:
         """Turn a status that is no success into the error that says so."""
         if reply.status in (401, 403):
             advice = f"set {COOKIE}, or {USER} and {PASSWORD}; see the node's rpcallowip"
@@ -304,11 +304,11 @@ def _is_loopback(host: str) -> bool:
         return host == "localhost"
 
 
-def _is_busy(reply: Answer) -> bool:
+def _is_busy(reply: HttpResponse) -> bool:
     return reply.status in BUSY or (reply.status >= 400 and QUEUE_FULL in reply.body[:400].lower())
 
 
-def _unanswered(node: str, tried: Answer | str, tries: int) -> str:
+def _unanswered(node: str, tried: HttpResponse | str, tries: int) -> str:
     times = f"{tries} {'try' if tries == 1 else 'tries'}"
     if isinstance(tried, str):
         return f"{node}: no answer in {times}: {tried} (is the node running there?)"

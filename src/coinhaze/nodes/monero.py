@@ -19,16 +19,16 @@ from coinhaze.ledger.checks import whole_number
 from coinhaze.nodes.best_chain import BlockMissing, ChainChanged, check_follows
 from coinhaze.nodes.monero_answers import (
     HIGHEST,
-    Answer,
-    Block,
-    Coin,
-    HeaderAnswer,
+    HeaderResponse,
     Info,
+    MoneroBlock,
+    MoneroCoin,
+    MoneroResponse,
     Number,
     Out,
     Outs,
     Spending,
-    Transactions,
+    TransactionsResponse,
     block_row,
     decode,
     hash_of,
@@ -60,7 +60,7 @@ class MoneroNode:
         self.rpc = rpc
         self.lag = lag
         self.at_once = at_once
-        self._known: dict[Number, Coin] = {}
+        self._known: dict[Number, MoneroCoin] = {}
         self._read = 0
         self._reading = Lock()
 
@@ -84,7 +84,7 @@ class MoneroNode:
 
     def _header_row(self, height: int) -> dict[str, object]:
         where = f"block {height}"
-        answer = self._ask("get_block_header_by_height", HeaderAnswer, where, height=height)
+        answer = self._ask("get_block_header_by_height", HeaderResponse, where, height=height)
         return block_row(answer.block_header, height)
 
     def batches(self, first: int, last: int, *, before: str = "") -> Iterator[Batch]:
@@ -110,7 +110,7 @@ class MoneroNode:
                 )
 
     def _add(
-        self, blocks: Sequence[Block], heights: range, before: str, tables: Sequence[Rows]
+        self, blocks: Sequence[MoneroBlock], heights: range, before: str, tables: Sequence[Rows]
     ) -> str:
         """Add blocks to the tables; give the hash of the last."""
         rows = [block_row(b.block_header, h) for b, h in zip(blocks, heights, strict=True)]
@@ -149,15 +149,15 @@ class MoneroNode:
         if now != name:
             raise ChainChanged(f"block {height}", "changed while it was read", value=now)
 
-    def _block(self, height: int) -> Block:
-        return self._ask("get_block", Block, f"block {height}", height=height)
+    def _block(self, height: int) -> MoneroBlock:
+        return self._ask("get_block", MoneroBlock, f"block {height}", height=height)
 
     def _spendings(self, txids: Sequence[str]) -> dict[str, Spending]:
         """Ask for transactions and remember the numbers of the coins they made."""
         found: dict[str, Spending] = {}
         for some in _stretches(list(dict.fromkeys(txids)), TRANSACTIONS_AT_ONCE):
             wanted = {"txs_hashes": some, "decode_as_json": True, "prune": True}
-            answer = self._post("/get_transactions", wanted, Transactions, "transactions")
+            answer = self._post("/get_transactions", wanted, TransactionsResponse, "transactions")
             if answer.missed_tx:
                 raise ChainChanged(
                     "transactions", "the node no longer has", value=answer.missed_tx[0]
@@ -170,10 +170,10 @@ class MoneroNode:
                 raise LedgerError("transactions", "the node left out", value=missing[0])
         for spending in found.values():
             for vout, number in enumerate(spending.made):
-                self._known[number] = Coin(spending.txid, vout)
+                self._known[number] = MoneroCoin(spending.txid, vout)
         return found
 
-    def _coins(self, numbers: Iterable[Number]) -> dict[Number, Coin]:
+    def _coins(self, numbers: Iterable[Number]) -> dict[Number, MoneroCoin]:
         """Tell which coins the numbers stand for."""
         numbers = set(numbers)
         unknown = sorted(numbers - self._known.keys())
@@ -219,7 +219,7 @@ class MoneroNode:
         """Decode an answer, refusing one that failed or that another node gave."""
         with self._reading:
             self._read += len(raw)
-        said = decode(raw, Answer, where)
+        said = decode(raw, MoneroResponse, where)
         if said.untrusted:
             raise UntrustedNode(
                 f"{self.rpc.node}: the node passes on a bootstrap node's answers, which may be"

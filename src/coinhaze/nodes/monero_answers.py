@@ -25,21 +25,21 @@ class Number(NamedTuple):
     place: int
 
 
-class Coin(NamedTuple):
+class MoneroCoin(NamedTuple):
     """How ledgers name coins."""
 
     txid: str
     vout: int
 
 
-class Answer(msgspec.Struct, kw_only=True):
+class MoneroResponse(msgspec.Struct, kw_only=True):
     """What every answer says of itself."""
 
     status: str
     untrusted: bool = False
 
 
-class Header(msgspec.Struct):
+class MoneroHeader(msgspec.Struct):
     """The header of a block."""
 
     height: int
@@ -49,26 +49,26 @@ class Header(msgspec.Struct):
     miner_tx_hash: str
 
 
-class Block(Answer):
+class MoneroBlock(MoneroResponse):
     """A block: its header and the ids of its transactions."""
 
-    block_header: Header
+    block_header: MoneroHeader
     tx_hashes: list[str] = []
 
 
-class HeaderAnswer(Answer):
+class HeaderResponse(MoneroResponse):
     """The header of a block alone."""
 
-    block_header: Header
+    block_header: MoneroHeader
 
 
-class Info(Answer):
+class Info(MoneroResponse):
     """How long the chain is."""
 
     height: int
 
 
-class Entry(msgspec.Struct):
+class TransactionEntry(msgspec.Struct):
     """A transaction among those asked for."""
 
     tx_hash: str
@@ -78,10 +78,10 @@ class Entry(msgspec.Struct):
     output_indices: list[int] = []
 
 
-class Transactions(Answer):
+class TransactionsResponse(MoneroResponse):
     """Transactions asked for by id."""
 
-    txs: list[Entry] = []  # monerod leaves empty lists out
+    txs: list[TransactionEntry] = []  # monerod leaves empty lists out
     missed_tx: list[str] = []
 
 
@@ -92,7 +92,7 @@ class Out(msgspec.Struct):
     txid: str
 
 
-class Outs(Answer):
+class Outs(MoneroResponse):
     """Who made the coins asked for by number."""
 
     outs: list[Out] = []
@@ -132,7 +132,7 @@ class Spending(NamedTuple):
     rings: list[list[Number]]
 
 
-def read_spending(entry: Entry) -> Spending:
+def read_spending(entry: TransactionEntry) -> Spending:
     """Read one transaction of an answer to /get_transactions."""
     txid = hash_of(entry.tx_hash, "transactions")
     where = f"transaction {txid}"
@@ -175,7 +175,7 @@ def _number(amount: int, index: int, where: str) -> Number:
     )
 
 
-def block_row(header: Header, height: int) -> dict[str, object]:
+def block_row(header: MoneroHeader, height: int) -> dict[str, object]:
     """Give the row of a block, which must be the one asked for."""
     where = f"block {height}"
     if header.height != height:

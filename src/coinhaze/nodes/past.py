@@ -20,7 +20,7 @@ from coinhaze.formats.json.bitcoin import satoshi
 from coinhaze.formats.json.records import FAULTS
 from coinhaze.ledger.coins import Input, Output, Transaction
 from coinhaze.nodes.best_chain import ChainNode
-from coinhaze.nodes.http import AnswerTooLarge
+from coinhaze.nodes.http import ResponseTooLarge
 from coinhaze.nodes.rpc import Call, RpcError
 from coinhaze.nodes.transaction_cache import TransactionCache
 
@@ -57,7 +57,7 @@ class _Told(msgspec.Struct):
 _decoder = msgspec.json.Decoder(_Told, float_hook=Decimal)
 
 
-class Past:
+class NodeTransactions:
     """A node's transactions, asked for once and kept."""
 
     def __init__(self, node: ChainNode, cache: TransactionCache) -> None:
@@ -97,7 +97,7 @@ class Past:
         try:
             try:
                 bodies = self.node.rpc.batch(calls)
-            except AnswerTooLarge:
+            except ResponseTooLarge:
                 bodies = [self.node.rpc.call("getrawtransaction", txid, 2) for txid in txids]
         except RpcError as error:
             raise self._refusal(error, txids) from None

@@ -13,7 +13,7 @@ from itertools import count
 import msgspec
 
 from coinhaze.errors import NotAnswering, SourceUnreachable, shorten, without_secrets
-from coinhaze.nodes.http import Answer, Connection, pause_after, start_of
+from coinhaze.nodes.http import Connection, HttpResponse, pause_after, start_of
 
 # Of Bitcoin's family, and of monerod.
 WARMING_UP, CORE_BUSY = -28, -9
@@ -80,7 +80,7 @@ class JsonRpc(Connection):
                 time.sleep(pause_after(attempt))
         raise AssertionError
 
-    def _results(self, reply: Answer, ids: list[int], methods: list[str]) -> list[bytes]:
+    def _results(self, reply: HttpResponse, ids: list[int], methods: list[str]) -> list[bytes]:
         if reply.status in (401, 403) or 300 <= reply.status < 400:
             raise self.refusal(reply)
         found = {a.id: a for a in self._answers(reply) if isinstance(a.id, int)}
@@ -93,7 +93,7 @@ class JsonRpc(Connection):
             results.append(bytes(answer.result))
         return results
 
-    def _answers(self, reply: Answer) -> list[_Result]:
+    def _answers(self, reply: HttpResponse) -> list[_Result]:
         """Decode one answer or a list; refuse what is none, by its status if that is no success."""
         try:
             if reply.body.lstrip()[:1] == b"[":

@@ -38,7 +38,7 @@ AgeShare = Callable[[Floats], Floats]
 
 
 @dataclass(frozen=True)
-class Wallet:
+class DecoySelection:
     """How a wallet draws decoys; the defaults are those of Monero's wallet2."""
 
     shape: float = 19.28
@@ -70,7 +70,7 @@ class Wallet:
         return share
 
 
-MONERO = Wallet()
+MONERO = DecoySelection()
 
 
 def measured_ages(seconds: Sequence[float], counts: Sequence[float]) -> AgeShare:
@@ -117,7 +117,7 @@ def with_decoy_posterior(
     ledger: CoinLedger,
     *,
     real: AgeShare | None = None,
-    wallet: Wallet = MONERO,
+    wallet: DecoySelection = MONERO,
     heights: Mapping[str, int] | None = None,
     unknown: Literal["refuse", "uniform"] = "refuse",
 ) -> CoinLedger:
@@ -141,7 +141,7 @@ def decoy_posterior(
     ledger: CoinLedger,
     *,
     real: AgeShare | None = None,
-    wallet: Wallet = MONERO,
+    wallet: DecoySelection = MONERO,
     heights: Mapping[str, int] | None = None,
     unknown: Literal["refuse", "uniform"] = "refuse",
 ) -> RingPosterior:
@@ -189,7 +189,7 @@ def ring_starts(ledger: CoinLedger) -> Ints:
     return np.append(0, later) if len(tx) else later
 
 
-def _ratio(blocks: Ints, real: AgeShare, wallet: Wallet) -> Floats:
+def _ratio(blocks: Ints, real: AgeShare, wallet: DecoySelection) -> Floats:
     """Give f_real / f_decoy of ages: both as what falls into the block a coin is in."""
     # Members share ages, of which a chain has few.
     ages, number = np.unique(blocks, return_inverse=True)
@@ -200,7 +200,9 @@ def _ratio(blocks: Ints, real: AgeShare, wallet: Wallet) -> Floats:
     return ratio[number]
 
 
-def _blocks_past_lock(ledger: CoinLedger, wallet: Wallet, earlier: Mapping[str, int]) -> Ints:
+def _blocks_past_lock(
+    ledger: CoinLedger, wallet: DecoySelection, earlier: Mapping[str, int]
+) -> Ints:
     """Give for each member how many blocks it could have been spent in before it was."""
     height, time = _numbers(_told(ledger, earlier)), _numbers(ledger.times)
     made = ledger.output_tx[ledger.ring_output]

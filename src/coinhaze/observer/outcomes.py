@@ -7,14 +7,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from coinhaze.amounts import Ints
-from coinhaze.graph.names import Names
+from coinhaze.graph.names import NodeNames
 from coinhaze.ledger.frozen import narrow
 
 
 class SourceNames:
     """The names of sources; reads like an Arrow column of text."""
 
-    def __init__(self, names: Names, nodes: Ints) -> None:
+    def __init__(self, names: NodeNames, nodes: Ints) -> None:
         self.names = names
         self.nodes = narrow(nodes)
 

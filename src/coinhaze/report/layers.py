@@ -15,7 +15,7 @@ SMALLEST = 0.0005  # share of a box that is shown by itself
 
 
 @dataclass(frozen=True)
-class Box:
+class FlowBox:
     """Some nodes of a hop drawn as one: one node, those of one label, or all the others."""
 
     name: str
@@ -34,7 +34,7 @@ class Box:
 
 
 @dataclass(frozen=True)
-class Band:
+class FlowBand:
     """Money that moved from a box of hop `hop + 1` to one of hop `hop`."""
 
     hop: int
@@ -47,8 +47,8 @@ class Band:
 class Layers:
     """Boxes hop by hop, largest first, the bucket last; and the bands between them."""
 
-    boxes: tuple[tuple[Box, ...], ...]
-    bands: tuple[Band, ...]
+    boxes: tuple[tuple[FlowBox, ...], ...]
+    bands: tuple[FlowBand, ...]
     earlier: float  # what comes from before the last hop
 
 
@@ -62,7 +62,7 @@ def fold_hops(hops: Hops, labelled: Labelled, *, most: int = 6) -> Layers:
         pair = here.of_node[hop.at] * width + before.of_node[hop.to]
         total = np.bincount(pair, hop.flow, len(here.boxes) * width)
         for at in np.flatnonzero(total).tolist():
-            bands.append(Band(k, at // width, at % width, float(total[at])))
+            bands.append(FlowBand(k, at // width, at % width, float(total[at])))
     return Layers(tuple(f.boxes for f in folded), tuple(bands), hops.earlier)
 
 
@@ -78,7 +78,7 @@ def short_name(name: str, longest: int = LONGEST) -> str:
 
 @dataclass(frozen=True)
 class _Folded:
-    boxes: tuple[Box, ...]
+    boxes: tuple[FlowBox, ...]
     of_node: Ints  # for each node of the hop its box
 
 
@@ -97,12 +97,12 @@ def _folded(hop: Hop, labelled: Labelled, most: int) -> _Folded:
     nodes = hop.nodes[first[kept]]
     names = labelled.graph.names.parties.take(hop.parties[first[kept]]).to_pylist()
     boxes = [
-        Box(name, int(count[k]), float(share[k]), float(ended[k]), text)
+        FlowBox(name, int(count[k]), float(share[k]), float(ended[k]), text)
         for name, text, k in zip(names, labelled.of(nodes), kept.tolist(), strict=True)
     ]
     if len(rest):
         all_, ends = (float(values[rest].sum()) for values in (share, ended))
-        boxes.append(Box("other", int(count[rest].sum()), all_, ends, other=True))
+        boxes.append(FlowBox("other", int(count[rest].sum()), all_, ends, other=True))
     place = np.full(len(share), len(kept))
     place[kept] = np.arange(len(kept))
     return _Folded(tuple(boxes), place[group])

@@ -16,7 +16,7 @@ from coinhaze.errors import UsageError
 from coinhaze.measures import Origins
 from coinhaze.report.dot import dot
 from coinhaze.report.labels import Labelled
-from coinhaze.report.layers import Box, Layers
+from coinhaze.report.layers import FlowBox, Layers
 from coinhaze.report.page import Html, page, section, table
 from coinhaze.report.sankey import sankey
 from coinhaze.report.tables import origins_report, origins_sentence, way_words
@@ -33,7 +33,7 @@ A_HOP = (
 
 
 @dataclass(frozen=True, eq=False)
-class Told:
+class OriginsReport:
     """Origins, with what a reader needs beside them."""
 
     origins: Origins
@@ -64,7 +64,7 @@ class Told:
         return len(rest), float(rest.sum())
 
 
-def told_text(told: Told) -> Group:
+def told_text(told: OriginsReport) -> Group:
     """Lay origins out for a terminal."""
     report = origins_report(told.origins, most=told.most, labels=told.labels())
     parts: list[RenderableType] = [report]
@@ -82,7 +82,7 @@ def told_text(told: Told) -> Group:
     return Group(*parts)
 
 
-def told_json(told: Told, made_by: Mapping[str, object]) -> str:
+def told_json(told: OriginsReport, made_by: Mapping[str, object]) -> str:
     """Give origins as JSON text with keys that stay."""
     document: dict[str, Any] = told.origins.as_dict(most=told.most)
     for row, label in zip(document["sources"], told.labels(), strict=True):
@@ -102,7 +102,7 @@ def told_json(told: Told, made_by: Mapping[str, object]) -> str:
     return json.dumps(document, indent=1, allow_nan=False) + "\n"
 
 
-def told_dot(told: Told) -> str:
+def told_dot(told: OriginsReport) -> str:
     """Give flow by hop for Graphviz."""
     if told.layers is None:
         raise UsageError(
@@ -112,7 +112,7 @@ def told_dot(told: Told) -> str:
     return dot(told.layers, title=f"origins of {told.origins.name}")
 
 
-def told_page(told: Told, made_by: Mapping[str, object]) -> str:
+def told_page(told: OriginsReport, made_by: Mapping[str, object]) -> str:
     """Give origins as a page with a drawing of the flow by hop."""
     label = told.labelled.of(np.array([told.origins.node]))[0]
     name = told.origins.name if label is None else f"{label}: {told.origins.name}"
@@ -132,7 +132,7 @@ _Rows = tuple[str, tuple[str, ...], list[tuple[str, ...]]]
 _NUMBERS = ("share", "sources", "hop", "reached", "ends here")
 
 
-def _source_rows(told: Told) -> _Rows:
+def _source_rows(told: OriginsReport) -> _Rows:
     rows: list[tuple[str, ...]] = []
     shown = told.origins.sources().slice(0, told.most).to_pylist()
     for rank, (row, label) in enumerate(zip(shown, told.labels(), strict=True)):
@@ -150,13 +150,13 @@ def _source_rows(told: Told) -> _Rows:
     return "Sources", columns, rows
 
 
-def _label_rows(told: Told) -> _Rows:
+def _label_rows(told: OriginsReport) -> _Rows:
     rows: list[tuple[str, ...]]
     rows = [(text, f"{n:,}", f"{p:.2%}") for text, n, p in told.by_label()[: told.most]]
     return "By label", ("label", "sources", "share"), rows
 
 
-def _hop_rows(told: Told) -> _Rows:
+def _hop_rows(told: OriginsReport) -> _Rows:
     rows: list[tuple[str, ...]] = []
     layers = told.layers
     for hop, boxes in enumerate(() if layers is None else layers.boxes):
@@ -168,7 +168,7 @@ def _hop_rows(told: Told) -> _Rows:
     return "By hop", ("hop", "reached", "ends here", "where it was"), rows
 
 
-def _hop(number: int, boxes: tuple[Box, ...]) -> dict[str, object]:
+def _hop(number: int, boxes: tuple[FlowBox, ...]) -> dict[str, object]:
     shown = [box for box in boxes if not box.other]
     rest = [box for box in boxes if box.other]
     return {
@@ -195,7 +195,7 @@ def _legend(layers: Layers) -> str:
     )
 
 
-def _facts(told: Told, made_by: Mapping[str, object]) -> Html:
+def _facts(told: OriginsReport, made_by: Mapping[str, object]) -> Html:
     rows: list[tuple[object, object]] = [("software", made_by.get("software", ""))]
     if made_by.get("command"):
         rows.append(("command", made_by["command"]))

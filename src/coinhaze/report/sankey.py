@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from coinhaze.report.layers import Band, Box, Layers
+from coinhaze.report.layers import FlowBand, FlowBox, Layers
 from coinhaze.report.page import Html, escape
 
 TALL = 320.0  # pixels for all the money
@@ -22,7 +22,7 @@ LEAST = 0.75  # of its size, before a wide drawing is scrolled instead of shrunk
 
 
 @dataclass(frozen=True)
-class Place:
+class BoxPosition:
     """Where a box is drawn: its upper left corner and height."""
 
     x: float
@@ -49,26 +49,26 @@ def sankey(layers: Layers) -> Html:
     )
 
 
-def lay_out(layers: Layers) -> list[list[Place]]:
+def lay_out(layers: Layers) -> list[list[BoxPosition]]:
     """Place boxes: a column a hop, near what they flow into, none on top of another."""
-    columns: list[list[Place]] = []
+    columns: list[list[BoxPosition]] = []
     last = len(layers.boxes) - 1
     for hop, boxes in enumerate(layers.boxes):
         wanted = _wanted(layers, hop, columns[-1] if columns else [])
         x = MARGIN + STEP * (last - hop)
-        placed: list[Place | None] = [None] * len(boxes)
+        placed: list[BoxPosition | None] = [None] * len(boxes)
         y = HEAD
         # The bucket comes last, whatever it flows into.
         order = sorted(range(len(boxes)), key=lambda k: (boxes[k].other, wanted[k], k))
         for k in order:
             tall = boxes[k].share * TALL
-            placed[k] = Place(x, y, max(tall, 1.0))
+            placed[k] = BoxPosition(x, y, max(tall, 1.0))
             y += max(tall, LINE) + GAP
         columns.append([p for p in placed if p is not None])
     return columns
 
 
-def _wanted(layers: Layers, hop: int, newer: Sequence[Place]) -> list[float]:
+def _wanted(layers: Layers, hop: int, newer: Sequence[BoxPosition]) -> list[float]:
     """Give for each box of a hop the mean height of what it flows into."""
     n = len(layers.boxes[hop])
     into = [b for b in layers.bands if b.hop == hop - 1]
@@ -85,13 +85,13 @@ def _wanted(layers: Layers, hop: int, newer: Sequence[Place]) -> list[float]:
 _Ends = tuple[float, float, float, float, float]
 
 
-def _band_ends(layers: Layers, places: Sequence[Sequence[Place]]) -> list[_Ends]:
+def _band_ends(layers: Layers, places: Sequence[Sequence[BoxPosition]]) -> list[_Ends]:
     """Stack the bands on both sides of the boxes: x, y at the left, x, y at the right, height."""
     ends = []
     used_left = [[p.y for p in column] for column in places]
     used_right = [[p.y for p in column] for column in places]
 
-    def height_of(band: Band) -> tuple[int, float, float]:
+    def height_of(band: FlowBand) -> tuple[int, float, float]:
         return band.hop, places[band.hop][band.box].y, places[band.hop + 1][band.before].y
 
     for band in sorted(layers.bands, key=height_of):
@@ -112,7 +112,7 @@ def _band(x: float, y: float, x_to: float, y_to: float, tall: float) -> str:
     return f'<path d="{line}" style="fill:var(--flow);fill-opacity:.28"/>\n'
 
 
-def _box(box: Box, place: Place) -> str:
+def _box(box: FlowBox, place: BoxPosition) -> str:
     colour = "var(--other)" if box.other else "var(--flow)"
     ended = place.height * (box.ended / box.share if box.share else 0.0)
     full = box.name if box.label is None else f"{box.label}: {box.name}"
@@ -135,7 +135,7 @@ def _bar(x: float, y: float, height: float, colour: str) -> str:
     return f'<rect {box} style="fill:{colour}"/>'
 
 
-def _heads(places: Sequence[Sequence[Place]]) -> str:
+def _heads(places: Sequence[Sequence[BoxPosition]]) -> str:
     names = ["the node"] + [f"{hop} back" for hop in range(1, len(places))]
     return "".join(
         f'<text x="{column[0].x:.1f}" y="14" style="fill:var(--soft)">{name}</text>\n'

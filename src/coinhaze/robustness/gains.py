@@ -26,7 +26,7 @@ AT_ONCE = 64  # solves whose results are held dense
 
 
 @dataclass(frozen=True)
-class Move:
+class RowChange:
     """A link as a change of one row: the share that goes to the origin instead of the sender."""
 
     receiver: int
@@ -75,7 +75,7 @@ class Gains:
 def bits_gained(
     chain: AbsorbingChain,
     coins: Ints,
-    moves: Sequence[Move],
+    moves: Sequence[RowChange],
     *,
     most: int,
     chance: np.random.Generator,

@@ -23,7 +23,7 @@ from coinhaze.ledger import CoinLedger
 from coinhaze.ledger.links import Link, Links
 from coinhaze.observer import AbsorbingChain, absorbing_chain
 from coinhaze.observer.links import linked_node
-from coinhaze.robustness.gains import Move, bits_gained
+from coinhaze.robustness.gains import RowChange, bits_gained
 from coinhaze.solve import score_or_reached
 from coinhaze.solve.progress import Progress, silent
 from coinhaze.solve.source import CHAIN_SETTINGS, Source, graph_of
@@ -176,7 +176,7 @@ class _Study:
             return np.array([self.graph.names.node(self.coin)])
         return np.flatnonzero(self.graph.sinks)
 
-    def moves(self, links: Links) -> list[Move]:
+    def moves(self, links: Links) -> list[RowChange]:
         """Say what links would change, on the graph as no link has changed it."""
         graph, found = self.graph, []
         for payment, name in zip(graph.ledger.payment_rows(list(links)), links, strict=True):
@@ -189,7 +189,7 @@ class _Study:
                 share *= graph.payment_amount[int(payment)] / graph.amounts[edge]
             link = Link.of(name, links[name])
             origin = linked_node(graph, next(iter(link.origins)), receiver)
-            found.append(Move(receiver, sender, origin, share * link.confidence))
+            found.append(RowChange(receiver, sender, origin, share * link.confidence))
         return found
 
     @cached_property

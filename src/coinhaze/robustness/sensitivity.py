@@ -24,7 +24,7 @@ DUST = (0.01, 0.1, 0.5)  # of sinks, the smallest so many are left out
 
 
 @dataclass(frozen=True)
-class Choice:
+class Variation:
     """One thing done otherwise: settings, a shorter window, or coins left out of the table."""
 
     group: str
@@ -35,10 +35,10 @@ class Choice:
 
 
 @dataclass(frozen=True)
-class Varied:
+class VariedRow:
     """What the table's row becomes under a choice; why not, where there is no row."""
 
-    choice: Choice
+    choice: Variation
     summary: Summary | None
     refused: str = ""
 
@@ -49,9 +49,9 @@ class Sensitivity:
 
     base: Summary
     settings: Mapping[str, Any]
-    varied: tuple[Varied, ...]
+    varied: tuple[VariedRow, ...]
 
-    def moved(self, one: Varied, figure: str = "bits_mean") -> float:
+    def moved(self, one: VariedRow, figure: str = "bits_mean") -> float:
         """Say by how much a choice moves a figure of the table."""
         if one.summary is None:
             return float("nan")
@@ -72,7 +72,7 @@ class Sensitivity:
 def sensitivity(
     ledger: Ledger,
     *,
-    choices: Sequence[Choice] | None = None,
+    choices: Sequence[Variation] | None = None,
     progress: Progress = silent,
     seconds: float | None = None,
     **settings: Any,
@@ -96,49 +96,53 @@ def sensitivity(
     return Sensitivity(base.summary(), settings, tuple(varied))
 
 
-def choices_for(ledger: Ledger, settings: Mapping[str, Any]) -> list[Choice]:
+def choices_for(ledger: Ledger, settings: Mapping[str, Any]) -> list[Variation]:
     """Give the choices that mean something for a ledger, but for what is chosen already."""
     all_ = [
-        *(Choice("window", f"last {share:.0%}", window=share) for share in WINDOWS),
+        *(Variation("window", f"last {share:.0%}", window=share) for share in WINDOWS),
         *_views(ledger),
         *_openings(ledger, settings),
-        Choice("policy", "uniform", {"policy": "uniform"}),
-        *(Choice("policy", p, {"policy": p}) for p in ORDERS if settings.get("view") != "address"),
-        *(Choice("dust", f"{share:.0%} smallest left out", dust=share) for share in DUST),
-        Choice("method", "series, published rule", {"method": "published"}),
-        Choice("method", "the paper's conventions", {"preset": "paper"}),
-        Choice("method", "preview", {"accuracy": "preview"}),
+        Variation("policy", "uniform", {"policy": "uniform"}),
+        *(
+            Variation("policy", p, {"policy": p})
+            for p in ORDERS
+            if settings.get("view") != "address"
+        ),
+        *(Variation("dust", f"{share:.0%} smallest left out", dust=share) for share in DUST),
+        Variation("method", "series, published rule", {"method": "published"}),
+        Variation("method", "the paper's conventions", {"preset": "paper"}),
+        Variation("method", "preview", {"accuracy": "preview"}),
     ]
     if isinstance(ledger, CoinLedger) and ledger.has_rings:
         all_ = [c for c in all_ if c.group in ("window", "method") and "preset" not in c.settings]
     elif isinstance(ledger, CoinLedger) and len(ledger.flow_tx):
-        all_.append(Choice("pools", "merged", {"pools": "merged"}))
+        all_.append(Variation("pools", "merged", {"pools": "merged"}))
     return [c for c in all_ if not c.settings or not c.settings.items() <= settings.items()]
 
 
-def _views(ledger: Ledger) -> Iterator[Choice]:
+def _views(ledger: Ledger) -> Iterator[Variation]:
     if isinstance(ledger, AccountLedger):
-        yield Choice("view", "stationary", {"time": "stationary"})
-        yield Choice("view", "temporal", {"time": "temporal"})
+        yield Variation("view", "stationary", {"time": "stationary"})
+        yield Variation("view", "temporal", {"time": "temporal"})
         return
-    yield Choice("view", "coin", {"view": "coin"})
-    yield Choice("view", "address, stationary", {"view": "address", "time": "stationary"})
-    yield Choice("view", "address, temporal", {"view": "address", "time": "temporal"})
+    yield Variation("view", "coin", {"view": "coin"})
+    yield Variation("view", "address, stationary", {"view": "address", "time": "stationary"})
+    yield Variation("view", "address, temporal", {"view": "address", "time": "temporal"})
 
 
-def _openings(ledger: Ledger, settings: Mapping[str, Any]) -> Iterator[Choice]:
+def _openings(ledger: Ledger, settings: Mapping[str, Any]) -> Iterator[Variation]:
     """Give what may be said of the money there before; in the coin view each coin is a source."""
     if isinstance(ledger, CoinLedger) and settings.get("view") == "address":
-        yield Choice("opening", "observed", {"opening": "observed"})
+        yield Variation("opening", "observed", {"opening": "observed"})
     if isinstance(ledger, AccountLedger) and bool(ledger.is_zero_address().any()):
-        yield Choice("opening", "one mint", {"mint": "one"})
+        yield Variation("opening", "one mint", {"mint": "one"})
 
 
 def _varied(
-    ledger: Ledger, base: Scores, choice: Choice, settings: dict[str, Any], seconds: float | None
-) -> Varied:
+    ledger: Ledger, base: Scores, choice: Variation, settings: dict[str, Any], seconds: float | None
+) -> VariedRow:
     if choice.dust:
-        return Varied(choice, _without_dust(base, choice.dust))
+        return VariedRow(choice, _without_dust(base, choice.dust))
     settings |= choice.settings
     if settings.get("view") == "coin":
         settings.pop("time", None)
@@ -146,8 +150,8 @@ def _varied(
         part = last_part(ledger, choice.window)
         found = score_or_reached(part, progress=_within(seconds), **settings)
     except (UsageError, ResourceError, AccuracyError) as error:
-        return Varied(choice, None, str(error))
-    return Varied(choice, found.summary())
+        return VariedRow(choice, None, str(error))
+    return VariedRow(choice, found.summary())
 
 
 def _within(seconds: float | None) -> Progress:

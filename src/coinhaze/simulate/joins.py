@@ -11,7 +11,7 @@ import scipy.sparse
 
 from coinhaze.graph import TransactionGraph
 from coinhaze.observer.policies import proportional
-from coinhaze.simulate.purses import NOBODY, Coin, Pay, Purses
+from coinhaze.simulate.wallets import NOBODY, Pay, SimulatedCoin, SimulatedWallets
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class Seat:
     """
 
     person: int
-    spent: tuple[Coin, ...]
+    spent: tuple[SimulatedCoin, ...]
     mixed: tuple[int, ...]
     change: int = 0
     payee: int | None = None  # who gets the mixed sums, if not the person
@@ -40,7 +40,7 @@ class Seat:
 
 
 @dataclass(frozen=True, eq=False)
-class Told:
+class KnownOwners:
     """Coins whose owner an observer was told, up to who got which of several equal ones.
 
     Given as a policy: the rows of those coins go to the coins their possible owners brought.
@@ -74,11 +74,11 @@ class Told:
 
 
 def join(
-    purses: Purses,
+    wallets: SimulatedWallets,
     time: float,
     seats: Sequence[Seat],
     dice: np.random.Generator,
-    told: Told,
+    told: KnownOwners,
     *,
     ready: int = 1,
     coordinator: int = 0,
@@ -101,12 +101,12 @@ def join(
     paid = [paid[k] for k in dice.permutation(len(paid))]
     paid.sort(key=lambda p: -p[2].value)
     spent = sorted((c for seat in seats for c in seat.spent), key=lambda c: (-c.value, c.name))
-    made = purses.add(time, spent, [p[2] for p in paid], joint=True)
+    made = wallets.add(time, spent, [p[2] for p in paid], joint=True)
     told.rows.extend(_told(seats, [(s, m, c) for (s, m, _), c in zip(paid, made, strict=True)]))
 
 
 def _told(
-    seats: Sequence[Seat], made: Sequence[tuple[Seat | None, bool, Coin]]
+    seats: Sequence[Seat], made: Sequence[tuple[Seat | None, bool, SimulatedCoin]]
 ) -> Iterable[tuple[list[str], dict[str, float]]]:
     """Say where each coin can come from, unless amounts say it.
 
@@ -132,6 +132,6 @@ def _told(
         yield coins, origins
 
 
-def _shares(spent: Sequence[Coin]) -> dict[str, float]:
+def _shares(spent: Sequence[SimulatedCoin]) -> dict[str, float]:
     total = sum(coin.value for coin in spent)
     return {coin.name: coin.value / total for coin in spent}

@@ -10,9 +10,9 @@ import numpy as np
 
 from coinhaze.amounts import Bools
 from coinhaze.simulate.intents import Intents
-from coinhaze.simulate.joins import Told
-from coinhaze.simulate.purses import Coin, Purses
+from coinhaze.simulate.joins import KnownOwners
 from coinhaze.simulate.technology import Realised
+from coinhaze.simulate.wallets import SimulatedCoin, SimulatedWallets
 
 # Who mixes keeps this part of his reserve for the fees of payments.
 KEPT = 4
@@ -22,28 +22,32 @@ OBSERVERS = {
     "told": "is told who brought and who got each coin of joint transactions, but for equal ones",
 }
 
-# Makes the joint transactions of one moment: purses, hours, who mixes, dice, what is told.
-Round = Callable[[Purses, float, list[int], np.random.Generator, Told], None]
-Payment = Callable[[Purses, int, Bools, np.random.Generator, Told], None]
+# Makes the joint transactions of one moment: wallets, hours, who mixes, dice, what is told.
+Round = Callable[[SimulatedWallets, float, list[int], np.random.Generator, KnownOwners], None]
+Payment = Callable[[SimulatedWallets, int, Bools, np.random.Generator, KnownOwners], None]
 
 
-def spare(purses: Purses, who: int) -> int:
+def spare(wallets: SimulatedWallets, who: int) -> int:
     """Give what a person can spend on mixing without ever missing it for a payment."""
-    reserve = int(purses.intents.reserve[who])
-    return reserve - purses.fees[who] - reserve // KEPT
+    reserve = int(wallets.intents.reserve[who])
+    return reserve - wallets.fees[who] - reserve // KEPT
 
 
-def mixed_coins(purses: Purses, i: int, adopters: Bools, *, ready: int = 1) -> list[Coin]:
+def mixed_coins(
+    wallets: SimulatedWallets, i: int, adopters: Bools, *, ready: int = 1
+) -> list[SimulatedCoin]:
     """Give what the payer of a payment holds in coins mixed so many rounds, if he mixes at all."""
-    payer = int(purses.intents.payer[i])
-    return [coin for coin in purses.coins[payer] if coin.rounds >= ready] if adopters[payer] else []
+    payer = int(wallets.intents.payer[i])
+    return (
+        [coin for coin in wallets.coins[payer] if coin.rounds >= ready] if adopters[payer] else []
+    )
 
 
 def pay_mixed_first(
-    purses: Purses, i: int, adopters: Bools, dice: np.random.Generator, told: Told
+    wallets: SimulatedWallets, i: int, adopters: Bools, dice: np.random.Generator, told: KnownOwners
 ) -> None:
     """Make a payment with mixed coins alone if those are enough."""
-    purses.pay(i, wanted=mixed_coins(purses, i, adopters))
+    wallets.pay(i, wanted=mixed_coins(wallets, i, adopters))
 
 
 def realise_mixing(
@@ -60,7 +64,7 @@ def realise_mixing(
 
     Payments never wait: what is not yet mixed is paid as it is. Waiting is told of money instead.
     """
-    purses, told, dice = Purses.open(intents), Told(), intents.dice(name)
+    wallets, told, dice = SimulatedWallets.open(intents), KnownOwners(), intents.dice(name)
     who = np.flatnonzero(adopters).tolist()
     moments = deque[float]()
     if make_round is not None and interval is not None:
@@ -68,8 +72,8 @@ def realise_mixing(
     for i in range(len(intents) + 1):
         until = intents.time[i] if i < len(intents) else intents.hours
         while make_round is not None and moments and moments[0] <= until:
-            make_round(purses, moments.popleft(), who, dice, told)
+            make_round(wallets, moments.popleft(), who, dice, told)
         if i < len(intents):
-            pay(purses, i, adopters, dice, told)
+            pay(wallets, i, adopters, dice, told)
     settings: dict[str, Any] = {"policy": told} if observer == "told" else {}
-    return purses.realised(adopters=adopters, settings=settings)
+    return wallets.realised(adopters=adopters, settings=settings)

@@ -10,7 +10,7 @@ import pyarrow as pa
 from coinhaze.amounts import DIGIT_BITS, Bools, Floats, Ints
 from coinhaze.ledger import AccountLedger, Amounts
 from coinhaze.ledger.accounts import ZERO_ADDRESSES
-from coinhaze.simulate.names import hex_names
+from coinhaze.simulate.weeks.names import hex_names
 
 START = 1_612_137_600  # 1 February 2021, the first day of the paper's week
 WEEK = 7 * 24 * 3600.0
@@ -19,7 +19,7 @@ ZERO = 0  # the number of the zero address in every book
 
 
 @dataclass
-class Book:
+class PaymentRecord:
     """Payments so far; accounts are numbers, and opened as they are needed."""
 
     accounts: int = 1

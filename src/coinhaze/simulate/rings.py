@@ -10,7 +10,7 @@ import numpy as np
 from coinhaze.amounts import Ints
 from coinhaze.errors import UsageError
 from coinhaze.ledger import CoinLedger
-from coinhaze.observer.decoys import MONERO, Wallet
+from coinhaze.observer.decoys import MONERO, DecoySelection
 
 FIRST_HEIGHT = 3_000_000
 
@@ -36,7 +36,7 @@ def ring_economy(
     ring: int = 16,
     hops: int = 0,
     wait: int = 20,
-    wallet: Wallet = MONERO,
+    wallet: DecoySelection = MONERO,
     spend_age: SpendAge | None = None,
     seed: int = 1,
 ) -> RingEconomy:
@@ -84,7 +84,7 @@ def ring_economy(
 class _Draws:
     """Coins drawn by age; blocks before the window made as many coins as those in it."""
 
-    def __init__(self, wallet: Wallet, rng: np.random.Generator, per_block: int) -> None:
+    def __init__(self, wallet: DecoySelection, rng: np.random.Generator, per_block: int) -> None:
         self.wallet = wallet
         self.rng = rng
         self.per_block = per_block

@@ -18,7 +18,7 @@ from coinhaze.solve import score_or_reached
 from coinhaze.solve.source import chain_of
 
 
-class Holding(NamedTuple):
+class FinalHolding(NamedTuple):
     """Money a person holds at the end, and the node it lies in, which others may share.
 
     No node: it never moved, so no ledger tells of it, and its origin is certain.
@@ -37,7 +37,7 @@ class Realised:
     """
 
     ledger: Ledger
-    holdings: tuple[Holding, ...]
+    holdings: tuple[FinalHolding, ...]
     adopters: Bools
     fees: Ints  # what each person paid for moving money, less what others paid him for it
     transactions: int

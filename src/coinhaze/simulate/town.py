@@ -18,10 +18,10 @@ MIX = 10_000_000
 class _Town:
     rng: np.random.Generator
     transactions: list[dict[str, Any]] = field(default_factory=list)
-    purse: dict[str, list[tuple[str, int, int]]] = field(default_factory=dict)
+    wallet: dict[str, list[tuple[str, int, int]]] = field(default_factory=dict)
 
     def receive(self, who: str, txid: str, vout: int, value: int) -> None:
-        self.purse.setdefault(who, []).append((txid, vout, value))
+        self.wallet.setdefault(who, []).append((txid, vout, value))
 
     def add(
         self, spent: list[tuple[str, tuple[str, int, int]]], paid: list[tuple[str, int]]
@@ -40,7 +40,7 @@ class _Town:
             self.receive(who, txid, vout, value)
 
     def take(self, who: str, amount: int) -> tuple[list[tuple[str, tuple[str, int, int]]], int]:
-        coins = self.purse.get(who, [])
+        coins = self.wallet.get(who, [])
         taken: list[tuple[str, tuple[str, int, int]]] = []
         total = 0
         while coins and total < amount:

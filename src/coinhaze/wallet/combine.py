@@ -18,7 +18,7 @@ from coinhaze.measures.mixture import Mixture, blend
 from coinhaze.observer import AbsorbingChain
 from coinhaze.observer.chain import ELSEWHERE
 from coinhaze.solve.local.mixing import mix, mix_weights
-from coinhaze.wallet.holdings import Coin
+from coinhaze.wallet.holdings import WalletCoin
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +60,7 @@ class Combination:
         return not self.taints(limit)
 
 
-class Purse:
+class CoinSet:
     """A wallet's coins on one chain, each row found once, to be put together in any way.
 
     >>> import coinhaze
@@ -69,15 +69,15 @@ class Purse:
     ...     {"txid": "a", "outputs": [{"value": 5}]}, {"txid": "b", "outputs": [{"value": 5}]},
     ... ])
     >>> chain = coinhaze.absorbing_chain(coinhaze.transaction_graph(ledger))
-    >>> purse = Purse(chain, [find_coin(chain.graph, name) for name in ("a:0", "b:0")])
-    >>> [(pair.coins, pair.after.bits, pair.is_safe()) for pair in purse.pairs()]
+    >>> coin_set = CoinSet(chain, [find_coin(chain.graph, name) for name in ("a:0", "b:0")])
+    >>> [(pair.coins, pair.after.bits, pair.is_safe()) for pair in coin_set.pairs()]
     [(('a:0', 'b:0'), 1.0, True)]
     """
 
     def __init__(
         self,
         chain: AbsorbingChain,
-        coins: Sequence[Coin],
+        coins: Sequence[WalletCoin],
         *,
         exposed: AbsorbingChain | None = None,
         most_origins: int | None = None,
@@ -100,7 +100,7 @@ class Purse:
         """Put some of the coins together."""
         unknown = [name for name in names if name not in self.coins]
         if unknown or len(set(names)) < len(names) or not names:
-            raise UsageError(f"name coins of this purse, each once, not {list(names)[:5]}")
+            raise UsageError(f"name coins of this coin_set, each once, not {list(names)[:5]}")
         shares, after = _blended(self.chain, self._rows, self.coins, names)
         exposure = None
         if self.exposed is not None:
@@ -137,7 +137,7 @@ class Purse:
 def _blended(
     chain: AbsorbingChain,
     rows: dict[str, Mixture],
-    coins: dict[str, Coin],
+    coins: dict[str, WalletCoin],
     names: Sequence[str],
 ) -> tuple[tuple[float, ...], Mixture]:
     weights = mix_weights(chain, np.array([coins[name].node for name in names]))

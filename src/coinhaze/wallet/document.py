@@ -11,7 +11,7 @@ from coinhaze.wallet.combine import Combination
 from coinhaze.wallet.proposal import Proposal
 from coinhaze.wallet.report import WalletReport
 from coinhaze.wallet.suggestion import Suggestion
-from coinhaze.wallet.wallet import Holding, Wallet
+from coinhaze.wallet.wallet import HeldCoin, Wallet
 from coinhaze.wallet.words import IS_NOT, how_sure, would_change
 
 
@@ -29,7 +29,7 @@ def wallet_document(report: WalletReport) -> dict[str, object]:
         **reading_of(wallet.chain.settings),
         "total_value": wallet.total,
         "assumed_value": 0,  # coins are worth what the ledger says
-        "exposure_limit": None if wallet.purse.exposed is None else wallet.limit,
+        "exposure_limit": None if wallet.coin_set.exposed is None else wallet.limit,
         "coins": [_holding(wallet, holding) for holding in wallet.holdings],
         "groups": [{"group": kind} | _combination(wallet, c) for kind, c in wallet.groups],
         "pairs": pairs,
@@ -41,7 +41,7 @@ def wallet_document(report: WalletReport) -> dict[str, object]:
     }
 
 
-def _holding(wallet: Wallet, holding: Holding) -> dict[str, object]:
+def _holding(wallet: Wallet, holding: HeldCoin) -> dict[str, object]:
     coin, row = holding.coin, holding.row
     origins = [{"source": o.source, "words": o.words, "share": o.share} for o in holding.origins]
     return {
@@ -58,7 +58,7 @@ def _holding(wallet: Wallet, holding: Holding) -> dict[str, object]:
         "steps": row.steps,
         "exposure": holding.exposure,
         "exposure_high": holding.exposure_high,
-        "exposed": wallet.is_exposed(holding) if wallet.purse.exposed is not None else None,
+        "exposed": wallet.is_exposed(holding) if wallet.coin_set.exposed is not None else None,
         "origins": origins,
     }
 

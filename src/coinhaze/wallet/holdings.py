@@ -20,7 +20,7 @@ class UnknownCoin(UnknownName):
 
 
 @dataclass(frozen=True)
-class Coin:
+class WalletCoin:
     """An unspent coin; `node` is its place in the graph, None if the ledger does not know it."""
 
     name: str
@@ -30,13 +30,13 @@ class Coin:
     label: str | None = None
 
 
-def find_coins(graph: TransactionGraph, listed: Iterable[Listed]) -> list[Coin]:
+def find_coins(graph: TransactionGraph, listed: Iterable[Listed]) -> list[WalletCoin]:
     """Find the unspent coins a list names, each once, in its order.
 
     An address stands for all its unspent coins. What is unknown, spent, or of another network is
     an error that says where it stands in the list.
     """
-    found: dict[str, Coin] = {}
+    found: dict[str, WalletCoin] = {}
     for entry in listed:
         try:
             coins = _coins_of(graph, entry)
@@ -48,7 +48,7 @@ def find_coins(graph: TransactionGraph, listed: Iterable[Listed]) -> list[Coin]:
     return list(found.values())
 
 
-def find_coin(graph: TransactionGraph, name: str, *, label: str | None = None) -> Coin:
+def find_coin(graph: TransactionGraph, name: str, *, label: str | None = None) -> WalletCoin:
     """Find an unspent coin by `txid:vout`."""
     ledger = coin_ledger(graph)
     output = graph.names.parties.find(name)
@@ -67,7 +67,7 @@ def coin_ledger(graph: TransactionGraph) -> CoinLedger:
     return graph.ledger
 
 
-def _coins_of(graph: TransactionGraph, entry: Listed) -> list[Coin]:
+def _coins_of(graph: TransactionGraph, entry: Listed) -> list[WalletCoin]:
     ledger = coin_ledger(graph)
     if entry.coin is not None:
         coin = find_coin(graph, entry.coin, label=entry.label)
@@ -87,7 +87,9 @@ def _coins_of(graph: TransactionGraph, entry: Listed) -> list[Coin]:
     return [_coin(graph, ledger, int(output), entry.label) for output in unspent]
 
 
-def _coin(graph: TransactionGraph, ledger: CoinLedger, output: int, label: str | None) -> Coin:
+def _coin(
+    graph: TransactionGraph, ledger: CoinLedger, output: int, label: str | None
+) -> WalletCoin:
     name = str(ledger.output_names(np.array([output]))[0].as_py())
     spends: Ints = np.flatnonzero(ledger.input_output == output)
     if len(spends):
@@ -99,7 +101,7 @@ def _coin(graph: TransactionGraph, ledger: CoinLedger, output: int, label: str |
     if node < 0:
         raise InputError(f"coin {name} is worth nothing")
     value = None if ledger.output_value is None else ledger.output_value[output]
-    return Coin(name, node, value, address_of(ledger, output), label)
+    return WalletCoin(name, node, value, address_of(ledger, output), label)
 
 
 def address_of(ledger: CoinLedger, output: int) -> str | None:

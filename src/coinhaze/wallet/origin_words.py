@@ -17,7 +17,7 @@ NO_LABELS: Mapping[str, str] = {}
 
 
 @dataclass(frozen=True)
-class Origin:
+class NamedOrigin:
     """A source of a coin's money: its name in the graph, what it is, and its share."""
 
     source: str

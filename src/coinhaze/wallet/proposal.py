@@ -41,7 +41,7 @@ def named_coins(text: str) -> list[str]:
 
 def propose(wallet: Wallet, proposed: Transaction | Sequence[str], *, what: str) -> Proposal:
     """Weigh a proposed payment against a wallet; a coin the ledger does not know is refused."""
-    answer = what_if(wallet.chain, proposed, exposed=wallet.purse.exposed)
+    answer = what_if(wallet.chain, proposed, exposed=wallet.coin_set.exposed)
     warnings = [
         *_ties(wallet, answer),
         *_losses(answer),

@@ -10,7 +10,7 @@ from coinhaze.report.sections import LEFT, RIGHT, Section
 from coinhaze.wallet.combine import Combination
 from coinhaze.wallet.proposal import Proposal
 from coinhaze.wallet.suggestion import Suggestion
-from coinhaze.wallet.wallet import MOST_PAIRED, Holding, Wallet
+from coinhaze.wallet.wallet import MOST_PAIRED, HeldCoin, Wallet
 from coinhaze.wallet.words import (
     EXACT,
     IS_NOT,
@@ -57,7 +57,7 @@ class WalletReport:
     def _short(self) -> Section:
         wallet = self.wallet
         lines = [what_bits_are()]
-        if wallet.purse.exposed is not None:
+        if wallet.coin_set.exposed is not None:
             exposed = [h for h in wallet.holdings if wallet.is_exposed(h)]
             lines.append(exposure_words(wallet.limit))
             lines.append(
@@ -71,7 +71,7 @@ class WalletReport:
         return Section("In short", tuple(lines))
 
 
-def _worth(wallet: Wallet, holdings: Sequence[Holding]) -> str:
+def _worth(wallet: Wallet, holdings: Sequence[HeldCoin]) -> str:
     count = f"{len(holdings):,} coin{'' if len(holdings) == 1 else 's'}"
     if wallet.total is None:
         return f"{count} of hidden value"
@@ -93,7 +93,7 @@ def _numbers(wallet: Wallet, names: Sequence[str]) -> str:
 
 
 def _coins(wallet: Wallet) -> Section:
-    exposed = wallet.purse.exposed is not None
+    exposed = wallet.coin_set.exposed is not None
     columns = [
         ("", RIGHT), ("coin", LEFT), ("value", RIGHT), ("bits", RIGHT), ("proven", RIGHT),
         ("as among", RIGHT), ("steps", RIGHT),
@@ -119,7 +119,7 @@ def _coins(wallet: Wallet) -> Section:
 
 def _reading(wallet: Wallet) -> str:
     """Say how all figures are read; a coin's value is the ledger's own, nothing is assumed."""
-    what = "Bits" if wallet.purse.exposed is None else "Bits and exposure"
+    what = "Bits" if wallet.coin_set.exposed is None else "Bits and exposure"
     return (
         f"{what}: {reading_words(wallet.chain.settings)}, payments in the order of time. Values "
         "are those of the coins; none of them is assumed."
@@ -131,7 +131,7 @@ def _exposed_through(wallet: Wallet) -> list[str]:
     lines: list[str] = []
     for place, holding in enumerate(wallet.holdings, 1):
         if wallet.is_exposed(holding) and len(lines) < MOST_ROWS:
-            found = wallet.purse.exposed_through(holding.coin.name)
+            found = wallet.coin_set.exposed_through(holding.coin.name)
             if not found:
                 lines.append(f"Coin {place} may be exposed: not all of its past was followed.")
                 continue
@@ -141,13 +141,13 @@ def _exposed_through(wallet: Wallet) -> list[str]:
     return lines
 
 
-def _proven(holding: Holding) -> str:
+def _proven(holding: HeldCoin) -> str:
     low, high = holding.interval
     half = (high - low) / 2
     return f"±{half:.0e}" if half <= EXACT else f"{low:.4f} to {high:.4f}"
 
 
-def _exposure(holding: Holding) -> str:
+def _exposure(holding: HeldCoin) -> str:
     low, high = holding.exposure or 0.0, holding.exposure_high or 0.0
     return _percent(low) if low == high else f"{_percent(low)} to {_percent(high)}"
 
@@ -179,7 +179,7 @@ def _origins(wallet: Wallet) -> Section:
 
 
 def _groups(wallet: Wallet) -> list[Section]:
-    exposed = wallet.purse.exposed is not None
+    exposed = wallet.coin_set.exposed is not None
     lines = [
         "Bits before are each coin's, after are those of a payment made of them together."
         + (" Safe: no coin that is not exposed becomes so." if exposed else ""),
@@ -297,7 +297,7 @@ def _suggestion(wallet: Wallet, told: Suggestion) -> Section:
         for k, s in enumerate(some)
     ]
     columns = [("", LEFT), ("coins", LEFT), ("bits before", RIGHT), ("after", RIGHT)]
-    if wallet.purse.exposed is not None:
+    if wallet.coin_set.exposed is not None:
         columns += [("exposure before", RIGHT), ("after", RIGHT), ("verdict", LEFT)]
     title = f"To pay {told.amount:,}"
     return Section(title, tuple(lines), (), tuple(columns) if rows else (), tuple(rows))

@@ -17,7 +17,7 @@ from math import comb
 
 from coinhaze.errors import UsageError
 from coinhaze.wallet.combine import Combination
-from coinhaze.wallet.wallet import ALL, EXPOSED, NOT_EXPOSED, Holding, Wallet
+from coinhaze.wallet.wallet import ALL, EXPOSED, NOT_EXPOSED, HeldCoin, Wallet
 
 # Sets looked at, and those of them weighed: beyond, the best of these is told as just that.
 MOST_SETS, MOST_WEIGHED = 200_000, 2_000
@@ -61,25 +61,25 @@ def suggest_coins(wallet: Wallet, amount: int, *, show: int = 2) -> Suggestion:
     return _none(wallet, amount)
 
 
-def _groups(wallet: Wallet) -> list[tuple[str, list[Holding]]]:
-    if wallet.purse.exposed is None:
+def _groups(wallet: Wallet) -> list[tuple[str, list[HeldCoin]]]:
+    if wallet.coin_set.exposed is None:
         return [(ALL, list(wallet.holdings))]
     exposed = [h for h in wallet.holdings if wallet.is_exposed(h)]
     others = [h for h in wallet.holdings if not wallet.is_exposed(h)]
     return [(NOT_EXPOSED, others), (EXPOSED, exposed)]
 
 
-def _worth(holdings: Sequence[Holding]) -> int:
+def _worth(holdings: Sequence[HeldCoin]) -> int:
     return sum(h.coin.value or 0 for h in holdings)
 
 
 def _best(
-    wallet: Wallet, kind: str, group: Sequence[Holding], amount: int, show: int
+    wallet: Wallet, kind: str, group: Sequence[HeldCoin], amount: int, show: int
 ) -> Suggestion:
     by_value = sorted(group, key=lambda h: -(h.coin.value or 0))
     size = next(k for k in range(1, len(group) + 1) if _worth(by_value[:k]) >= amount)
     weighed = {
-        names: wallet.purse.together(names)
+        names: wallet.coin_set.together(names)
         for names in islice(_candidates(wallet, group, by_value, size, amount), MOST_WEIGHED)
     }
     sets = comb(len(group), size)
@@ -104,13 +104,13 @@ def _best(
 
 
 def _candidates(
-    wallet: Wallet, group: Sequence[Holding], by_value: Sequence[Holding], size: int, amount: int
+    wallet: Wallet, group: Sequence[HeldCoin], by_value: Sequence[HeldCoin], size: int, amount: int
 ) -> Iterator[tuple[str, ...]]:
     """Give sets worth the amount, in the wallet's order inside; those of most bits come early."""
     place = {h.coin.name: k for k, h in enumerate(wallet.holdings)}
     by_bits = sorted(group, key=lambda h: -h.row.bits)
 
-    def names(some: Sequence[Holding]) -> tuple[str, ...]:
+    def names(some: Sequence[HeldCoin]) -> tuple[str, ...]:
         return tuple(sorted((h.coin.name for h in some), key=place.__getitem__))
 
     richest = names(by_value[:size])

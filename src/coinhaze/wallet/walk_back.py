@@ -24,7 +24,7 @@ WIDTH, MOST = 0.1, 2_000  # bits asked for, and transactions fetched at most, un
 FIRST = 50  # transactions of a round at least; rounds grow with what is known
 
 
-class Transactions(Protocol):
+class TransactionSource(Protocol):
     """Where transactions come from."""
 
     def transactions(self, txids: Sequence[str]) -> list[Transaction]:
@@ -38,7 +38,7 @@ class Transactions(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class Walked:
+class WalkedChain:
     """The part of a chain that was fetched, and what is proven of each coin over all of it."""
 
     ledger: CoinLedger
@@ -53,13 +53,13 @@ class Walked:
 
 
 def walk_back(
-    past: Transactions,
+    past: TransactionSource,
     listed: Sequence[Listed],
     *,
     width: float = WIDTH,
     most: int = MOST,
     **beliefs: Any,
-) -> Walked:
+) -> WalkedChain:
     """Fetch the past of listed coins until every interval is `width` bits or narrower.
 
     It ends earlier where `most` transactions are fetched: the intervals are then wider, but hold.
@@ -76,7 +76,7 @@ def walk_back(
         wanted = _heaviest(beyond, width)
         room = min(max(FIRST, len(known) // 4), most - len(known))
         if not wanted or room <= 0:
-            return Walked(ledger, blocks, beyond, width)
+            return WalkedChain(ledger, blocks, beyond, width)
         known |= {t.txid: t for t in past.transactions(wanted[:room])}
 
 
@@ -89,7 +89,9 @@ def _check_name(entry: Listed) -> str:
     return entry.coin
 
 
-def _first(past: Transactions, listed: Sequence[Listed], coins: Sequence[str]) -> list[Transaction]:
+def _first(
+    past: TransactionSource, listed: Sequence[Listed], coins: Sequence[str]
+) -> list[Transaction]:
     """Fetch the transactions that made the coins, and see that the coins are there."""
     found: dict[str, Transaction] = {}
     for entry, name in zip(listed, coins, strict=True):

@@ -15,22 +15,22 @@ from coinhaze.errors import UsageError
 from coinhaze.measures.beyond import Beyond, bits_beyond
 from coinhaze.measures.mixture import Mixture
 from coinhaze.observer import AbsorbingChain
-from coinhaze.wallet.combine import Combination, Purse
-from coinhaze.wallet.holdings import Coin, coin_ledger
-from coinhaze.wallet.origin_words import NO_LABELS, Origin, origin_words
+from coinhaze.wallet.combine import CoinSet, Combination
+from coinhaze.wallet.holdings import WalletCoin, coin_ledger
+from coinhaze.wallet.origin_words import NO_LABELS, NamedOrigin, origin_words
 
 MOST_PAIRED = 40  # coins, all of whose pairs are looked at
 NOT_EXPOSED, EXPOSED, ALL = "not exposed", "exposed", "all coins"
 
 
 @dataclass(frozen=True, eq=False)
-class Holding:
+class HeldCoin:
     """One coin of a wallet as an observer sees it."""
 
-    coin: Coin
+    coin: WalletCoin
     row: Mixture
     exposure: float | None  # None where nothing is listed
-    origins: tuple[Origin, ...]  # the largest, largest first
+    origins: tuple[NamedOrigin, ...]  # the largest, largest first
     beyond: Beyond | None = None  # over a whole chain, where the ledger is but a part of it
 
     @property
@@ -60,8 +60,8 @@ class Holding:
 class Wallet:
     """Coins in the order of their list, what they are together, and every pair of them."""
 
-    purse: Purse
-    holdings: tuple[Holding, ...]
+    coin_set: CoinSet
+    holdings: tuple[HeldCoin, ...]
     limit: float
     groups: tuple[tuple[str, Combination], ...]  # what a group is, and its coins in one payment
     pairs: tuple[Combination, ...] | None  # None: too many to look at
@@ -69,7 +69,7 @@ class Wallet:
     @property
     def chain(self) -> AbsorbingChain:
         """What the observer believes."""
-        return self.purse.chain
+        return self.coin_set.chain
 
     @property
     def total(self) -> int | None:
@@ -82,18 +82,18 @@ class Wallet:
         """The largest share of a coin's money that was not followed to its origin."""
         return max(0.0 if h.beyond is None else h.beyond.open for h in self.holdings)
 
-    def is_exposed(self, holding: Holding) -> bool:
+    def is_exposed(self, holding: HeldCoin) -> bool:
         """Tell whether a coin's exposure is, or for all that is known may be, above the limit."""
         return holding.may_pass(self.limit)
 
-    def named(self, name: str) -> Holding | None:
+    def named(self, name: str) -> HeldCoin | None:
         """Find a coin of the wallet."""
         return next((h for h in self.holdings if h.coin.name == name), None)
 
 
 def weigh_wallet(
     chain: AbsorbingChain,
-    coins: Sequence[Coin],
+    coins: Sequence[WalletCoin],
     *,
     exposed: AbsorbingChain | None = None,
     limit: float = 0.0,
@@ -120,30 +120,34 @@ def weigh_wallet(
     coin_ledger(chain.graph)
     if not 0 <= limit < 1:
         raise UsageError(f"a limit of exposure is from 0 to below 1, not {limit}")
-    purse = Purse(chain, coins, exposed=exposed, most_origins=most_origins)
+    coin_set = CoinSet(chain, coins, exposed=exposed, most_origins=most_origins)
     holdings = tuple(
-        _holding(purse, coin, labels, top, most_origins) for coin in purse.coins.values()
+        _holding(coin_set, coin, labels, top, most_origins) for coin in coin_set.coins.values()
     )
-    pairs = tuple(purse.pairs()) if len(holdings) <= MOST_PAIRED else None
-    return Wallet(purse, holdings, limit, _groups(purse, holdings, limit), pairs)
+    pairs = tuple(coin_set.pairs()) if len(holdings) <= MOST_PAIRED else None
+    return Wallet(coin_set, holdings, limit, _groups(coin_set, holdings, limit), pairs)
 
 
 def _holding(
-    purse: Purse, coin: Coin, labels: Mapping[str, str], top: int, most_origins: int | None
-) -> Holding:
-    alone = purse.together([coin.name])
-    graph = purse.chain.graph
+    coin_set: CoinSet,
+    coin: WalletCoin,
+    labels: Mapping[str, str],
+    top: int,
+    most_origins: int | None,
+) -> HeldCoin:
+    alone = coin_set.together([coin.name])
+    graph = coin_set.chain.graph
     origins = tuple(
-        Origin(row["source"], origin_words(graph, row["source"], labels), row["probability"])
+        NamedOrigin(row["source"], origin_words(graph, row["source"], labels), row["probability"])
         for row in alone.after.sources(top).to_pylist()
     )
     assert not math.isnan(alone.after.bits)  # the walks of a coin view always end
     beyond = None if most_origins is None else bits_beyond(alone.after, most_origins)
-    return Holding(coin, alone.after, alone.exposure, origins, beyond)
+    return HeldCoin(coin, alone.after, alone.exposure, origins, beyond)
 
 
 def _groups(
-    purse: Purse, holdings: Sequence[Holding], limit: float
+    coin_set: CoinSet, holdings: Sequence[HeldCoin], limit: float
 ) -> tuple[tuple[str, Combination], ...]:
     """Put together what may go together, and all there is."""
     groups: dict[str, list[str]] = {NOT_EXPOSED: [], EXPOSED: []}
@@ -152,4 +156,4 @@ def _groups(
             kind = EXPOSED if holding.may_pass(limit) else NOT_EXPOSED
             groups[kind].append(holding.coin.name)
     groups[ALL] = [holding.coin.name for holding in holdings]
-    return tuple((kind, purse.together(some)) for kind, some in groups.items() if some)
+    return tuple((kind, coin_set.together(some)) for kind, some in groups.items() if some)

@@ -15,14 +15,14 @@ from coinhaze.ledger.coins import Input, Output, Transaction
 from coinhaze.measures.mixture import Mixture
 from coinhaze.observer import AbsorbingChain
 from coinhaze.solve.local.mixing import listed_names, mix
-from coinhaze.wallet.holdings import Coin, UnknownCoin, coin_ledger, find_coin
+from coinhaze.wallet.holdings import UnknownCoin, WalletCoin, coin_ledger, find_coin
 
 # A payment is two steps from the coins that made it: to its transaction, and to them.
 TO_COINS = 2.0
 
 
 @dataclass(frozen=True, eq=False)
-class Spent:
+class SpentCoin:
     """A coin as it is, before it is spent; NaN where there is no answer."""
 
     name: str
@@ -37,7 +37,7 @@ class Spent:
 class WhatIf:
     """A proposed transaction: its coins as they are, and what its payments would be made of."""
 
-    coins: tuple[Spent, ...]
+    coins: tuple[SpentCoin, ...]
     outputs: tuple[Output, ...]
     after: Mixture
     exposure: float | None
@@ -101,7 +101,7 @@ def _inputs(names: Sequence[str]) -> tuple[Input, ...]:
     return tuple(Input(txid, int(vout)) for txid, _, vout in parts)
 
 
-def _find(chain: AbsorbingChain, given: Input, unknown: str) -> Coin:
+def _find(chain: AbsorbingChain, given: Input, unknown: str) -> WalletCoin:
     name = f"{given.txid}:{given.vout}"
     try:
         coin = find_coin(chain.graph, name)
@@ -113,7 +113,7 @@ def _find(chain: AbsorbingChain, given: Input, unknown: str) -> Coin:
                 f"coin {name} is not in the ledger: as a source it needs a value, and a ledger "
                 "that does not claim to be complete"
             ) from None
-        return Coin(name, None, given.value, given.address)
+        return WalletCoin(name, None, given.value, given.address)
     if given.value is not None and coin.value is not None and given.value != coin.value:
         raise LedgerError(
             f"coin {name}",
@@ -123,7 +123,7 @@ def _find(chain: AbsorbingChain, given: Input, unknown: str) -> Coin:
     return coin
 
 
-def _fee(coins: Sequence[Coin], outputs: Sequence[Output]) -> int | None:
+def _fee(coins: Sequence[WalletCoin], outputs: Sequence[Output]) -> int | None:
     values = [coin.value for coin in coins]
     paid = [output.value for output in outputs]
     if not outputs or None in values or None in paid:
@@ -134,13 +134,13 @@ def _fee(coins: Sequence[Coin], outputs: Sequence[Output]) -> int | None:
     return fee
 
 
-def _before(chain: AbsorbingChain, exposed: AbsorbingChain | None, coin: Coin) -> Spent:
+def _before(chain: AbsorbingChain, exposed: AbsorbingChain | None, coin: WalletCoin) -> SpentCoin:
     now = _together(chain, [coin])
     exposure = None if exposed is None else _together(exposed, [coin]).exposure
-    return Spent(coin.name, coin.value, now.bits, now.bits_low, now.bits_high, exposure)
+    return SpentCoin(coin.name, coin.value, now.bits, now.bits_low, now.bits_high, exposure)
 
 
-def _together(chain: AbsorbingChain, coins: Sequence[Coin]) -> Mixture:
+def _together(chain: AbsorbingChain, coins: Sequence[WalletCoin]) -> Mixture:
     """Mix coins, unknown ones under the name a list may have for them."""
     known = [coin.node for coin in coins if coin.node is not None]
     values = [coin.value or 0 for coin in coins if coin.node is not None]

@@ -75,14 +75,14 @@ def would_change(wallet: Wallet) -> list[str]:
         "The window. Money from before it is one origin a coin; an earlier start can raise the "
         "bits or lower them.",
     ]
-    if wallet.purse.exposed is None:
+    if wallet.coin_set.exposed is None:
         lines.append("Exposure is not told: no exposed addresses are named.")
     else:
         lines.append(
-            f"The list of exposed addresses ({wallet.purse.exposed.settings['listed']} found in "
+            f"The list of exposed addresses ({wallet.coin_set.exposed.settings['listed']} found in "
             "the ledger): another list, other exposure. Bits do not depend on it."
         )
-        lines += [f"{note}." for note in wallet.purse.exposed.notes if note.startswith("list: ")]
+        lines += [f"{note}." for note in wallet.coin_set.exposed.notes if note.startswith("list: ")]
     lines.append(f"What the ledger lacks ({wallet.chain.graph.ledger.completeness.line()}).")
     lines.append(
         "What is suggested depends on the amount, and where exposure is told on its limit."

@@ -17,7 +17,7 @@ from coinhaze.nodes.best_chain import ChainChanged
 from coinhaze.nodes.ethereum.fields import (
     HIGHEST,
     ZERO_ADDRESS,
-    Header,
+    EthereumHeader,
     address,
     decode,
     decode_block,
@@ -50,7 +50,7 @@ class _Transaction(msgspec.Struct, rename="camel"):
     gas_price: str | None = None
 
 
-class Block(Header, rename="camel"):
+class EthereumBlock(EthereumHeader, rename="camel"):
     """A block with its transactions."""
 
     miner: str
@@ -79,12 +79,12 @@ class _Uncle(msgspec.Struct):
     number: str
 
 
-block_decoder = msgspec.json.Decoder(Block)
+block_decoder = msgspec.json.Decoder(EthereumBlock)
 _receipts = msgspec.json.Decoder(list[_Receipt])
 _uncle = msgspec.json.Decoder(_Uncle)
 
 
-class Answers(NamedTuple):
+class BlockResponses(NamedTuple):
     """What a node said of one block, in raw JSON.
 
     `flat` answers trace_block, `nested` debug_traceBlockByNumber; with neither, what contracts
@@ -99,7 +99,13 @@ class Answers(NamedTuple):
 
 
 def add_block(
-    answers: Answers, height: int, blocks: Rows, transfers: Rows, *, chain: int, rewards: bool
+    answers: BlockResponses,
+    height: int,
+    blocks: Rows,
+    transfers: Rows,
+    *,
+    chain: int,
+    rewards: bool,
 ) -> None:
     """Add a block and what it moved to rows of the two tables."""
     where = f"block {height}"
@@ -154,7 +160,7 @@ def _paired(
 
 
 def _traces(
-    answers: Answers, block_hash: str, txids: list[str], where: str
+    answers: BlockResponses, block_hash: str, txids: list[str], where: str
 ) -> tuple[list[list[Frame]] | None, list[Movement]]:
     if answers.flat:
         return read_flat(answers.flat, block_hash, txids, where)
@@ -162,7 +168,7 @@ def _traces(
 
 
 def _moved(
-    t: _Transaction, receipt: _Receipt, frames: list[Frame] | None, block: Block, where: str
+    t: _Transaction, receipt: _Receipt, frames: list[Frame] | None, block: EthereumBlock, where: str
 ) -> list[Movement]:
     """Tell what a transaction moved, without its fee."""
     sender = address(t.from_, where, field="from")
@@ -201,7 +207,9 @@ def _failed(receipt: _Receipt, frames: list[Frame] | None, where: str) -> bool:
     return False
 
 
-def _fees(t: _Transaction, receipt: _Receipt, block: Block, where: str) -> Iterator[Movement]:
+def _fees(
+    t: _Transaction, receipt: _Receipt, block: EthereumBlock, where: str
+) -> Iterator[Movement]:
     if receipt.l1_fee is not None:
         fix = "only chains with mainnet's fees can be read; tokens of this one can"
         raise LedgerError(where, "a fee for another chain", value=receipt.l1_fee, fix=fix)
@@ -224,14 +232,16 @@ def _fees(t: _Transaction, receipt: _Receipt, block: Block, where: str) -> Itera
         yield Movement(payer, recipient, fee, "fee")
 
 
-def _withdrawn(block: Block, where: str) -> Iterator[Movement]:
+def _withdrawn(block: EthereumBlock, where: str) -> Iterator[Movement]:
     for withdrawal in block.withdrawals or ():
         to = address(withdrawal.address, where, field="address of a withdrawal")
         gwei = quantity(withdrawal.amount, where, field="a withdrawal in GWEI", most=2**64 - 1)
         yield Movement(ZERO_ADDRESS, to, gwei * GWEI, "withdrawal")
 
 
-def _mined(block: Block, height: int, answers: Answers, chain: int) -> list[Movement]:
+def _mined(
+    block: EthereumBlock, height: int, answers: BlockResponses, chain: int
+) -> list[Movement]:
     """Tell the rewards of proof of work, which only trace_block tells, by mainnet's rule."""
     where = f"block {height}"
     if height == 0 or not quantity(block.difficulty or "0x0", where, field="difficulty"):

@@ -26,7 +26,7 @@ _ADDRESS = re.compile("0x[0-9a-fA-F]{40}")
 _WORD = re.compile("0x[0-9a-fA-F]{64}")
 
 
-class Header(msgspec.Struct, rename="camel"):
+class EthereumHeader(msgspec.Struct, rename="camel"):
     """What every block tells, asked for with transactions or without."""
 
     number: str
@@ -80,7 +80,7 @@ def decode_block(decoder: msgspec.json.Decoder[T], raw: bytes, height: int) -> T
     return decode(decoder, raw, f"block {height}")
 
 
-def header_row(header: Header, height: int) -> dict[str, object]:
+def header_row(header: EthereumHeader, height: int) -> dict[str, object]:
     """Make the row of `blocks`, refusing a header of another height."""
     where = f"block {height}"
     found = quantity(header.number, where, field="number", most=HIGHEST)

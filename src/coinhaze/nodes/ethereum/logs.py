@@ -15,7 +15,7 @@ from coinhaze.ledger.batches import Batch, Rows, gather
 from coinhaze.nodes.best_chain import ChainChanged, check_follows
 from coinhaze.nodes.ethereum.fields import (
     HIGHEST,
-    Header,
+    EthereumHeader,
     address,
     block_places,
     decode,
@@ -49,7 +49,7 @@ class _Log(msgspec.Struct, rename="camel"):
 
 
 _logs = msgspec.json.Decoder(list[_Log])
-_header = msgspec.json.Decoder(Header)
+_header = msgspec.json.Decoder(EthereumHeader)
 
 
 def check_token(token: str) -> str:

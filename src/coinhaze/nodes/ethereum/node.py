@@ -19,15 +19,15 @@ from coinhaze.ledger.batches import Batch, Rows, gather
 from coinhaze.nodes.best_chain import ChainChanged, check_follows
 from coinhaze.nodes.ethereum.blocks import (
     MAINNET,
-    Answers,
-    Block,
+    BlockResponses,
+    EthereumBlock,
     NotOffered,
     add_block,
     block_decoder,
 )
 from coinhaze.nodes.ethereum.fields import (
     HIGHEST,
-    Header,
+    EthereumHeader,
     block_places,
     decode,
     decode_block,
@@ -44,7 +44,7 @@ NO_SUCH_METHOD = -32601
 ROWS_AT_ONCE, BLOCKS_AT_ONCE = 20_000, 1_000
 FLAT, NESTED = "trace_block", "debug_traceBlockByNumber"
 
-_header = msgspec.json.Decoder(Header)
+_header = msgspec.json.Decoder(EthereumHeader)
 _text = msgspec.json.Decoder(str)
 
 
@@ -110,7 +110,7 @@ class EthereumNode:
         chain = quantity(
             decode(_text, self.rpc.call("eth_chainId"), "the chain"), "the chain", field="its id"
         )
-        asker = _Asker(self.rpc, mainnet_rewards=rewards and chain == MAINNET)
+        asker = _BlockReader(self.rpc, mainnet_rewards=rewards and chain == MAINNET)
         asker.find_methods(max(first, 1), last, internal)
         blocks, transfers, read = Rows("blocks"), Rows("transfers"), 0
         for height, answers in _ahead(asker.ask, range(first, last + 1), self.at_once):
@@ -123,7 +123,7 @@ class EthereumNode:
                 blocks, transfers = Rows("blocks"), Rows("transfers")
 
 
-class _Asker:
+class _BlockReader:
     """Asks for all of one block, by the methods the node has."""
 
     def __init__(self, rpc: JsonRpc, *, mainnet_rewards: bool) -> None:
@@ -161,7 +161,7 @@ class _Asker:
             f" node that traces, or leave it out (internal=False): {'; '.join(refusals)}"
         )
 
-    def ask(self, height: int) -> Answers:
+    def ask(self, height: int) -> BlockResponses:
         """Ask for a block, its receipts, its trace and its uncles."""
         calls: list[Call] = [("eth_getBlockByNumber", [hex(height), True])]
         if self.all_receipts:
@@ -181,7 +181,7 @@ class _Asker:
         # Some nodes write null for the receipts of a block without transactions.
         if receipts == b"null" and not block.transactions:
             receipts = b"[]"
-        return Answers(
+        return BlockResponses(
             answers[0],
             receipts,
             flat=trace if self.tracer == FLAT else b"",
@@ -189,17 +189,17 @@ class _Asker:
             uncles=self._uncles(block) if self.mainnet_rewards else (),
         )
 
-    def _check_still_there(self, height: int, block: Block) -> None:
+    def _check_still_there(self, height: int, block: EthereumBlock) -> None:
         raw = self.rpc.call("eth_getBlockByNumber", hex(height), False)
         now = decode_block(_header, raw, height).hash
         if now.lower() != block.hash.lower():
             raise ChainChanged(f"block {height}", "changed while it was read", value=now)
 
-    def _receipts_one_by_one(self, block: Block) -> bytes:
+    def _receipts_one_by_one(self, block: EthereumBlock) -> bytes:
         calls: list[Call] = [("eth_getTransactionReceipt", [t.hash]) for t in block.transactions]
         return b"[" + b",".join(self.rpc.batch(calls)) + b"]"
 
-    def _uncles(self, block: Block) -> list[bytes]:
+    def _uncles(self, block: EthereumBlock) -> list[bytes]:
         method, count = "eth_getUncleByBlockHashAndIndex", len(block.uncles or ())
         return self.rpc.batch([(method, [block.hash, hex(k)]) for k in range(count)])
 
@@ -209,10 +209,10 @@ def _trace_params(method: str, height: int) -> list[object]:
 
 
 def _ahead(
-    ask: Callable[[int], Answers], heights: Iterable[int], at_once: int
-) -> Iterator[tuple[int, Answers]]:
+    ask: Callable[[int], BlockResponses], heights: Iterable[int], at_once: int
+) -> Iterator[tuple[int, BlockResponses]]:
     """Ask for some blocks before they are needed."""
-    waiting: deque[tuple[int, Future[Answers]]] = deque()
+    waiting: deque[tuple[int, Future[BlockResponses]]] = deque()
     pool = ThreadPoolExecutor(at_once)
     try:
         for height in heights:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from coinhaze.simulate.account_purses import AccountPurses
+from coinhaze.simulate.accounts import SimulatedAccounts
 from coinhaze.simulate.intents import Intents
 from coinhaze.simulate.technology import Realised, Technology
 
 
 def make_accounts(intents: Intents, value: float, observer: str) -> Realised:
     """Make every payment from one main account to another."""
-    purses = AccountPurses.open(intents)
+    wallets = SimulatedAccounts.open(intents)
     for i in range(len(intents)):
-        purses.pay(i)
-    return purses.realised(adopters=intents.adopters(1.0))
+        wallets.pay(i)
+    return wallets.realised(adopters=intents.adopters(1.0))
 
 
 ACCOUNTS = Technology(

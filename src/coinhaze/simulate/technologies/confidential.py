@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from coinhaze.simulate.intents import Intents
-from coinhaze.simulate.purses import Purses, Tariff
 from coinhaze.simulate.technology import Realised, Technology
+from coinhaze.simulate.wallets import SimulatedWallets, Tariff
 
 # An output carries a commitment in place of its amount, and a proof that it is not negative: 16
 # points and 5 numbers for 64 bits (Bünz et al., "Bulletproofs", IEEE S&P 2018, section 4.2), some
@@ -19,11 +19,11 @@ def make_confidential(intents: Intents, hidden: float, observer: str) -> Realise
     """Make every payment by an ordinary wallet, and hide all amounts or none."""
     usual = Tariff()
     larger = replace(usual, an_output=usual.an_output + COMMITMENT + PROOF)
-    purses = Purses.open(intents, tariff=larger if hidden else usual)
+    wallets = SimulatedWallets.open(intents, tariff=larger if hidden else usual)
     for i in range(len(intents)):
-        purses.pay(i)
+        wallets.pay(i)
     note = "amounts are hidden: a coin counts as one, and no balance is known"
-    return purses.realised(
+    return wallets.realised(
         adopters=intents.adopters(1.0),
         settings={"policy": "uniform"} if hidden else {},
         notes=(note,) if hidden else (),

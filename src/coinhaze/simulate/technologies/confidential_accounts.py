@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from coinhaze.simulate.account_purses import TRANSFER_GAS, AccountPurses, gas_fee
+from coinhaze.simulate.accounts import TRANSFER_GAS, SimulatedAccounts, gas_fee
 from coinhaze.simulate.intents import Intents
 from coinhaze.simulate.technologies.deposit_pool import WITHDRAW_GAS
 from coinhaze.simulate.technology import Realised, Technology
@@ -12,11 +12,11 @@ def make_confidential_accounts(intents: Intents, hidden: float, observer: str) -
     """Make every payment from one main account to another, amounts hidden if `hidden` is 1."""
     # One proof is checked a transfer, as where money is taken out of a pool; so the gas is too.
     gas = WITHDRAW_GAS if hidden else TRANSFER_GAS
-    purses = AccountPurses.open(intents, transfer_fee=gas_fee(gas))
+    wallets = SimulatedAccounts.open(intents, transfer_fee=gas_fee(gas))
     for i in range(len(intents)):
-        purses.pay(i)
+        wallets.pay(i)
     # The ledger here has amounts, since somebody must know them: the observer does not use them.
-    return purses.realised(
+    return wallets.realised(
         adopters=intents.adopters(1.0), settings={"policy": "uniform"} if hidden else {}
     )
 

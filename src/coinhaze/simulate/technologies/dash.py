@@ -6,10 +6,10 @@ import numpy as np
 
 from coinhaze.amounts import Bools
 from coinhaze.simulate.intents import COIN, Intents
-from coinhaze.simulate.joins import Seat, Told, join
+from coinhaze.simulate.joins import KnownOwners, Seat, join
 from coinhaze.simulate.mixing import OBSERVERS, mixed_coins, realise_mixing, spare
-from coinhaze.simulate.purses import Coin, Pay, Purses, change_of
 from coinhaze.simulate.technology import Realised, Technology
+from coinhaze.simulate.wallets import Pay, SimulatedCoin, SimulatedWallets, change_of
 
 SHARE = 0.25  # of people who mix; what is turned is the number of rounds
 # Each denomination brings a little for fees: 10.0001, 1.00001, 0.100001, 0.0100001, 0.00100001
@@ -29,21 +29,31 @@ def make_dash(intents: Intents, rounds: float, observer: str) -> Realised:
     ready = int(rounds)
 
     def mix(
-        purses: Purses, time: float, people: list[int], dice: np.random.Generator, told: Told
+        wallets: SimulatedWallets,
+        time: float,
+        people: list[int],
+        dice: np.random.Generator,
+        told: KnownOwners,
     ) -> None:
         for who in people:
-            _split(purses, time, who)
-        waiting: dict[int, dict[int, list[Coin]]] = {v: {} for v in DENOMINATIONS}
+            _split(wallets, time, who)
+        waiting: dict[int, dict[int, list[SimulatedCoin]]] = {v: {} for v in DENOMINATIONS}
         for who in people:
-            for coin in purses.coins[who]:
+            for coin in wallets.coins[who]:
                 if coin.rounds < ready and coin.value in waiting:
                     waiting[coin.value].setdefault(who, []).append(coin)
         for coins in waiting.values():
-            _sessions(purses, time, coins, ready, dice, told)
+            _sessions(wallets, time, coins, ready, dice, told)
 
-    def pay(purses: Purses, i: int, adopters: Bools, dice: np.random.Generator, told: Told) -> None:
-        mixed = mixed_coins(purses, i, adopters, ready=ready) if ready else []
-        _pay_without_change(purses, i, mixed)
+    def pay(
+        wallets: SimulatedWallets,
+        i: int,
+        adopters: Bools,
+        dice: np.random.Generator,
+        told: KnownOwners,
+    ) -> None:
+        mixed = mixed_coins(wallets, i, adopters, ready=ready) if ready else []
+        _pay_without_change(wallets, i, mixed)
 
     return realise_mixing(
         intents,
@@ -56,34 +66,34 @@ def make_dash(intents: Intents, rounds: float, observer: str) -> Realised:
     )
 
 
-def _split(purses: Purses, time: float, who: int) -> None:
+def _split(wallets: SimulatedWallets, time: float, who: int) -> None:
     """Turn what is not denominated into denominations, the largest first."""
-    coins = [c for c in purses.coins[who] if c.value not in DENOMINATIONS]
-    left = sum(c.value for c in coins) - purses.tariff.fee(len(coins), 1)
-    each = purses.tariff.share(0, 1)
+    coins = [c for c in wallets.coins[who] if c.value not in DENOMINATIONS]
+    left = sum(c.value for c in coins) - wallets.tariff.fee(len(coins), 1)
+    each = wallets.tariff.share(0, 1)
     parts: list[int] = []
     for denomination in DENOMINATIONS:
         count = min(MOST_EACH, max(0, left - COLLATERAL) // (denomination + each))
         parts += [denomination] * count
         left -= count * (denomination + each)
-    fee = purses.tariff.fee(len(coins), len(parts) + 1)
+    fee = wallets.tariff.fee(len(coins), len(parts) + 1)
     # What is left over is not split by itself again and again: it waits for more to come.
-    if max(parts, default=0) <= DENOMINATIONS[-1] or fee > spare(purses, who):
+    if max(parts, default=0) <= DENOMINATIONS[-1] or fee > spare(wallets, who):
         return
     total = sum(c.value for c in coins)
     waited = sum(c.value * (time - c.made) for c in coins) / total
     change = change_of(left)
     paid = [Pay(who, v, waited=waited) for v in parts] + [Pay(who, change)] * bool(change)
-    purses.add(time, coins, paid)
+    wallets.add(time, coins, paid)
 
 
 def _sessions(
-    purses: Purses,
+    wallets: SimulatedWallets,
     time: float,
-    waiting: dict[int, list[Coin]],
+    waiting: dict[int, list[SimulatedCoin]],
     ready: int,
     dice: np.random.Generator,
-    told: Told,
+    told: KnownOwners,
 ) -> None:
     """Hold sessions of one denomination: each person brings up to nine coins and gets as many."""
     people = list(waiting)
@@ -98,39 +108,41 @@ def _sessions(
         for who in group:
             coins = tuple(waiting[who][:MOST_INPUTS])
             seats.append(Seat(who, coins, tuple(coin.value for coin in coins)))
-        join(purses, time, seats, dice, told, ready=ready)
+        join(wallets, time, seats, dice, told, ready=ready)
         for who in group:
             if dice.random() < CHARGED:
-                _charge(purses, time, who)
+                _charge(wallets, time, who)
 
 
-def _charge(purses: Purses, time: float, who: int) -> None:
+def _charge(wallets: SimulatedWallets, time: float, who: int) -> None:
     """Take the collateral of a session, out of a coin that is not mixed."""
-    loose = [c for c in purses.coins[who] if c.value not in DENOMINATIONS and c.value > COLLATERAL]
-    if not loose or spare(purses, who) < COLLATERAL:
+    loose = [c for c in wallets.coins[who] if c.value not in DENOMINATIONS and c.value > COLLATERAL]
+    if not loose or spare(wallets, who) < COLLATERAL:
         return
     coin = min(loose, key=lambda c: (c.value, c.name))
     change = change_of(coin.value - COLLATERAL)
     if change:
-        purses.add(time, [coin], [Pay(who, change)])
+        wallets.add(time, [coin], [Pay(who, change)])
 
 
-def _pay_without_change(purses: Purses, i: int, mixed: list[Coin]) -> None:
+def _pay_without_change(wallets: SimulatedWallets, i: int, mixed: list[SimulatedCoin]) -> None:
     """Pay with mixed denominations alone, what is over going to the miners; else as any wallet."""
-    payer, payee, amount = purses.intents.payment(i)
-    chosen = _exactly(purses, mixed, amount)
-    if not chosen or sum(c.value for c in chosen) - amount > spare(purses, payer):
-        purses.pay(i, wanted=mixed)
+    payer, payee, amount = wallets.intents.payment(i)
+    chosen = _exactly(wallets, mixed, amount)
+    if not chosen or sum(c.value for c in chosen) - amount > spare(wallets, payer):
+        wallets.pay(i, wanted=mixed)
         return
-    purses.add(float(purses.intents.time[i]), chosen, [Pay(payee, amount)])
-    purses.settle(i, chosen)
+    wallets.add(float(wallets.intents.time[i]), chosen, [Pay(payee, amount)])
+    wallets.settle(i, chosen)
 
 
-def _exactly(purses: Purses, mixed: list[Coin], amount: int) -> list[Coin]:
+def _exactly(
+    wallets: SimulatedWallets, mixed: list[SimulatedCoin], amount: int
+) -> list[SimulatedCoin]:
     """Choose coins that pay an amount and its fee with less than the least denomination over."""
-    chosen: list[Coin] = []
-    missing = amount + purses.tariff.fee(0, 1)
-    each = purses.tariff.share(1, 0)
+    chosen: list[SimulatedCoin] = []
+    missing = amount + wallets.tariff.fee(0, 1)
+    each = wallets.tariff.share(1, 0)
     for coin in sorted(mixed, key=lambda c: (-c.value, -c.rounds, c.name)):
         if missing > 0 and (coin.value - each <= missing or coin.value == DENOMINATIONS[-1]):
             chosen.append(coin)

@@ -6,7 +6,7 @@ import heapq
 from dataclasses import dataclass, field
 
 from coinhaze.ledger.pool_names import POOL, RELAYERS
-from coinhaze.simulate.account_purses import NOBODY, Account, AccountPurses, gas_fee
+from coinhaze.simulate.accounts import NOBODY, Account, SimulatedAccounts, gas_fee
 from coinhaze.simulate.intents import COIN, Intents
 from coinhaze.simulate.technology import Realised, Technology
 
@@ -35,29 +35,31 @@ class _Note:
 class _Pools:
     """The pools, and the notes that people hold on them."""
 
-    def __init__(self, purses: AccountPurses, wait: float) -> None:
-        self.purses = purses
+    def __init__(self, wallets: SimulatedAccounts, wait: float) -> None:
+        self.wallets = wallets
         self.wait = wait
         # Dice of everybody's own: whoever adopts waits as long whether more or fewer do so.
-        self.dice = [purses.intents.dice(f"waits of {who}") for who in range(purses.intents.people)]
+        self.dice = [
+            wallets.intents.dice(f"waits of {who}") for who in range(wallets.intents.people)
+        ]
         self.pools = [Account(f"{POOL}{d / COIN:g}", NOBODY) for d in DENOMINATIONS]
         self.relayers = Account(f"{RELAYERS}all", NOBODY)
         self.notes: list[_Note] = []
         self.count = 0
         # Fees of pools may take half of what is kept for fees: payments need the rest.
-        self.budget = (purses.intents.reserve // 2).tolist()
+        self.budget = (wallets.intents.reserve // 2).tolist()
 
     def deposit(self, who: int, time: float) -> None:
         """Pay a person's main account into pools, the largest that fit first."""
-        main = self.purses.main(who)
-        kept = int(self.purses.intents.reserve[who])
+        main = self.wallets.main(who)
+        kept = int(self.wallets.intents.reserve[who])
         fee = gas_fee(DEPOSIT_GAS)
         for pool, amount in reversed(list(zip(self.pools, DENOMINATIONS, strict=True))):
             cost = fee + _relayer_fee(amount)
             while main.balance - kept >= amount + cost and self.budget[who] >= cost:
                 self.budget[who] -= cost
-                self.purses.transfer(main, pool, amount, fee=fee)
-                self.purses.transactions += 1
+                self.wallets.transfer(main, pool, amount, fee=fee)
+                self.wallets.transactions += 1
                 due = time + float(self.dice[who].exponential(self.wait))
                 heapq.heappush(self.notes, _Note(due, self.count, who, pool, amount, time))
                 self.count += 1
@@ -69,8 +71,8 @@ class _Pools:
 
     def withdraw_for(self, i: int) -> None:
         """Take a payer's oldest notes out before their time if else he could not pay."""
-        payer, _, amount = self.purses.intents.payment(i)
-        time = float(self.purses.intents.time[i])
+        payer, _, amount = self.wallets.intents.payment(i)
+        time = float(self.wallets.intents.time[i])
         for note in sorted((n for n in self.notes if n.owner == payer), key=lambda n: n.number):
             if self._ready(payer) >= amount:
                 return
@@ -80,27 +82,27 @@ class _Pools:
 
     def _ready(self, who: int) -> int:
         """Give what a person can pay at once beside what is kept for fees."""
-        fee = self.purses.transfer_fee
-        main, *fresh = self.purses.accounts[who]
-        kept = int(self.purses.intents.reserve[who])
+        fee = self.wallets.transfer_fee
+        main, *fresh = self.wallets.accounts[who]
+        kept = int(self.wallets.intents.reserve[who])
         return max(0, main.balance - kept) + sum(max(0, a.balance - fee) for a in fresh)
 
     def _withdraw(self, note: _Note, time: float | None) -> None:
-        fresh = self.purses.fresh(note.owner)
+        fresh = self.wallets.fresh(note.owner)
         fresh.waited = (note.due if time is None else time) - note.made
         fee = _relayer_fee(note.amount)
-        self.purses.transfer(note.pool, fresh, note.amount - fee)
-        self.purses.transfer(note.pool, self.relayers, fee)
-        self.purses.fees[note.owner] += fee
-        self.purses.transactions += 1
+        self.wallets.transfer(note.pool, fresh, note.amount - fee)
+        self.wallets.transfer(note.pool, self.relayers, fee)
+        self.wallets.fees[note.owner] += fee
+        self.wallets.transactions += 1
 
 
 def make_deposit_pool(
     intents: Intents, share: float, observer: str, *, wait: float = WAIT
 ) -> Realised:
     """Let adopters pay what they hold and get into pools, and pay out of fresh accounts."""
-    purses = AccountPurses.open(intents)
-    pools = _Pools(purses, wait)
+    wallets = SimulatedAccounts.open(intents)
+    pools = _Pools(wallets, wait)
     adopters = intents.adopters(share)
     begin = intents.dice("first deposits").random(intents.people) * min(FIRST_HOURS, intents.hours)
     starts = [(float(begin[who]), "first", who) for who in adopters.nonzero()[0].tolist()]
@@ -111,12 +113,12 @@ def make_deposit_pool(
             pools.deposit(i, time)
             continue
         pools.withdraw_for(i)
-        purses.pay(i)
+        wallets.pay(i)
         _, payee, _ = intents.payment(i)
         if adopters[payee] and begin[payee] <= time:
             pools.deposit(payee, time)
     pools.withdraw_due(float("inf"))
-    return purses.realised(adopters=adopters)
+    return wallets.realised(adopters=adopters)
 
 
 def _relayer_fee(amount: int) -> int:

@@ -8,10 +8,10 @@ import numpy as np
 
 from coinhaze.amounts import Bools
 from coinhaze.simulate.intents import Intents
-from coinhaze.simulate.joins import Seat, Told, join
+from coinhaze.simulate.joins import KnownOwners, Seat, join
 from coinhaze.simulate.mixing import OBSERVERS, realise_mixing, spare
-from coinhaze.simulate.purses import Purses, change_of
 from coinhaze.simulate.technology import Realised, Technology
+from coinhaze.simulate.wallets import SimulatedWallets, change_of
 
 # What a maker asks for: 0.002 % of the amount, as JoinMarket's yield generators do by default.
 FEE_PART, FEE_WHOLE = 2, 100_000
@@ -26,31 +26,31 @@ def make_joinmarket(intents: Intents, share: float, observer: str) -> Realised:
 
 
 def _pay_together(
-    purses: Purses, i: int, adopters: Bools, dice: np.random.Generator, told: Told
+    wallets: SimulatedWallets, i: int, adopters: Bools, dice: np.random.Generator, told: KnownOwners
 ) -> None:
     """Pay with makers, if enough of them hold that much; otherwise as an ordinary wallet."""
-    payer, payee, amount = purses.intents.payment(i)
+    payer, payee, amount = wallets.intents.payment(i)
     wanted = int(dice.integers(LEAST_MAKERS, MOST_MAKERS + 1))
     order = dice.permutation(len(adopters)).tolist()
     makers = []
     if adopters[payer]:
         able = (w for w in order if adopters[w] and w not in (payer, payee))
-        found = ((who, purses.choose(purses.coins[who], amount)) for who in able)
+        found = ((who, wallets.choose(wallets.coins[who], amount)) for who in able)
         makers = list(islice(((who, coins) for who, coins in found if coins), wanted))
     earned = amount * FEE_PART // FEE_WHOLE
     inputs = sum(len(coins) for _, coins in makers)
-    fee = earned * len(makers) + purses.tariff.share(inputs, 2 * len(makers))
-    chosen = purses.choose(purses.coins[payer], amount + fee)
-    if len(makers) < LEAST_MAKERS or chosen is None or fee > spare(purses, payer):
-        purses.pay(i)
+    fee = earned * len(makers) + wallets.tariff.share(inputs, 2 * len(makers))
+    chosen = wallets.choose(wallets.coins[payer], amount + fee)
+    if len(makers) < LEAST_MAKERS or chosen is None or fee > spare(wallets, payer):
+        wallets.pay(i)
         return
-    rest = sum(c.value for c in chosen) - amount - fee - purses.tariff.fee(len(chosen), 2)
+    rest = sum(c.value for c in chosen) - amount - fee - wallets.tariff.fee(len(chosen), 2)
     seats = [Seat(payer, tuple(chosen), (amount,), change_of(rest), payee)]
     for who, coins in makers:
         change = sum(c.value for c in coins) - amount + earned
         seats.append(Seat(who, tuple(coins), (amount,), change))
-    join(purses, float(purses.intents.time[i]), seats, dice, told, ready=0)
-    purses.settle(i, chosen)
+    join(wallets, float(wallets.intents.time[i]), seats, dice, told, ready=0)
+    wallets.settle(i, chosen)
 
 
 JOINMARKET = Technology(

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from coinhaze.simulate.intents import Intents
-from coinhaze.simulate.purses import Purses
 from coinhaze.simulate.technology import Realised, Technology
+from coinhaze.simulate.wallets import SimulatedWallets
 
 BY_ADDRESS = "walks by amounts between addresses as they were at the time, not single coins"
 BY_COIN = "walks by amounts from coin to coin"
@@ -16,12 +16,12 @@ def make_plain(intents: Intents, reuse: float, observer: str) -> Realised:
     """Make every payment by an ordinary wallet; a share of receipts goes to one old address."""
     # One die for each receipt, thrown once: with more reuse, the same receipts and more go there.
     opening = intents.dice("opening").random(len(intents.coin_owner))
-    purses = Purses.open(intents, reuse=opening < reuse)
+    wallets = SimulatedWallets.open(intents, reuse=opening < reuse)
     dice = intents.dice("addresses").random((len(intents), 2))
     for i, (to_payee, to_change) in enumerate((dice < reuse).tolist()):
-        purses.pay(i, reuse=to_payee, reuse_change=to_change)
+        wallets.pay(i, reuse=to_payee, reuse_change=to_change)
     settings: dict[str, Any] = {"view": "address", "time": "temporal"}
-    return purses.realised(
+    return wallets.realised(
         adopters=intents.adopters(1.0), settings=settings if observer == "addresses" else {}
     )
 

@@ -14,8 +14,8 @@ from coinhaze.ledger import CoinLedger
 from coinhaze.ledger.coins import Input, Output, Transaction
 from coinhaze.observer.decoys import MONERO, measured_ages, with_decoy_posterior
 from coinhaze.simulate.intents import Intents
-from coinhaze.simulate.purses import Purses, Tariff
 from coinhaze.simulate.technology import Realised, Technology
+from coinhaze.simulate.wallets import SimulatedWallets, Tariff
 
 BLOCKS_AN_HOUR = 3600 // MONERO.block_seconds
 FIRST_HEIGHT = 3_000_000  # of the window; opening coins were made below it
@@ -40,11 +40,11 @@ def make_rings(intents: Intents, ring: float, observer: str) -> Realised:
             f"rings of {size} need as many coins to begin with, and there are "
             f"{len(intents.coin_owner)}: ask for more people or smaller rings"
         )
-    purses = Purses.open(intents, tariff=ring_tariff(size))
+    wallets = SimulatedWallets.open(intents, tariff=ring_tariff(size))
     for i in range(len(intents)):
-        purses.pay(i)
-    realised = purses.realised(adopters=intents.adopters(1.0), settings={})
-    hidden = _Hidden(intents, purses.transactions)
+        wallets.pay(i)
+    realised = wallets.realised(adopters=intents.adopters(1.0), settings={})
+    hidden = _Hidden(intents, wallets.transactions)
     return replace(
         realised,
         ledger=hidden.weighed(size) if observer == "ages" else hidden.ledger(size),

@@ -8,8 +8,8 @@ import numpy as np
 
 from coinhaze.amounts import Bools
 from coinhaze.simulate.intents import Intents
-from coinhaze.simulate.purses import Coin, Pay, Purses, change_of
-from coinhaze.simulate.technology import Holding, Realised, Technology
+from coinhaze.simulate.technology import FinalHolding, Realised, Technology
+from coinhaze.simulate.wallets import Pay, SimulatedCoin, SimulatedWallets, change_of
 
 POOL = "orchard"
 # ZIP 317 charges an action of the pool like an input or output beside it, and for two at least.
@@ -19,7 +19,7 @@ FIRST = 24.0  # hours in which people who adopt shield what they have; chosen
 
 def make_shielded(intents: Intents, share: float, observer: str) -> Realised:
     """Keep the money of people who adopt in the pool; they pay each other inside it."""
-    pool = _Pool(Purses.open(intents), intents.adopters(share))
+    pool = _Pool(SimulatedWallets.open(intents), intents.adopters(share))
     entries = pool.entries()
     for i in range(len(intents)):
         while entries and entries[0][0] <= intents.time[i]:
@@ -27,18 +27,18 @@ def make_shielded(intents: Intents, share: float, observer: str) -> Realised:
         pool.pay(i)
     for moment, who in entries:
         pool.shield(moment, who)
-    realised = pool.purses.realised(adopters=pool.adopters, settings={})
+    realised = pool.wallets.realised(adopters=pool.adopters, settings={})
     inside = tuple(
-        Holding(f"pool:{POOL}", who, value) for who, value in enumerate(pool.inside) if value
+        FinalHolding(f"pool:{POOL}", who, value) for who, value in enumerate(pool.inside) if value
     )
     return replace(realised, holdings=realised.holdings + inside)
 
 
 @dataclass
 class _Pool:
-    """Purses, and what people hold in the pool beside them."""
+    """Wallets, and what people hold in the pool beside them."""
 
-    purses: Purses
+    wallets: SimulatedWallets
     adopters: Bools
     inside: list[int] = field(init=False)
 
@@ -47,56 +47,61 @@ class _Pool:
 
     def entries(self) -> list[tuple[float, int]]:
         """Say when each person who adopts shields what he begins with."""
-        moments = self.purses.intents.dice("shielded").random(len(self.adopters)) * FIRST
+        moments = self.wallets.intents.dice("shielded").random(len(self.adopters)) * FIRST
         who = np.flatnonzero(self.adopters).tolist()
         return sorted((float(moments[w]), w) for w in who)
 
     def fee(self, inputs: int, outputs: int) -> int:
         """Give the fee of a transaction that touches the pool."""
-        return self.purses.tariff.fee(inputs + ACTIONS, outputs + ACTIONS)
+        return self.wallets.tariff.fee(inputs + ACTIONS, outputs + ACTIONS)
 
     def shield(self, time: float, who: int) -> None:
         """Bring all coins of a person into the pool."""
-        coins = list(self.purses.coins[who])
+        coins = list(self.wallets.coins[who])
         worth = sum(coin.value for coin in coins) - self.fee(len(coins), 0)
         if worth > 0:
             self._move(time, coins, [], {who: worth}, worth)
 
     def pay(self, i: int) -> None:
         """Make a payment out of the pool or into it, inside or beside it."""
-        payer, payee, amount = self.purses.intents.payment(i)
-        time = float(self.purses.intents.time[i])
+        payer, payee, amount = self.wallets.intents.payment(i)
+        time = float(self.wallets.intents.time[i])
         into = {payee: amount} if self.adopters[payee] else {}
         if self.adopters[payer]:
-            if self.purses.coins[payer]:  # nothing is left outside when he first pays
+            if self.wallets.coins[payer]:  # nothing is left outside when he first pays
                 self.shield(time, payer)
             paid = [] if into else [Pay(payee, amount)]
             fee = self.fee(0, len(paid))
             if self.inside[payer] < amount + fee:
-                raise self.purses.cannot_pay(i)
+                raise self.wallets.cannot_pay(i)
             leaves = fee if into else amount + fee
             self._move(time, [], paid, {payer: -amount - fee, **into}, -leaves)
-            self.purses.settle(i, [])
+            self.wallets.settle(i, [])
         elif into:
-            extra = self.fee(0, 0) - self.purses.tariff.fee(0, 0)
-            coins = self.purses.choose(self.purses.coins[payer], amount + extra, outputs=1)
+            extra = self.fee(0, 0) - self.wallets.tariff.fee(0, 0)
+            coins = self.wallets.choose(self.wallets.coins[payer], amount + extra, outputs=1)
             if coins is None:
-                raise self.purses.cannot_pay(i)
+                raise self.wallets.cannot_pay(i)
             rest = sum(c.value for c in coins) - amount - self.fee(len(coins), 1)
             change = change_of(rest)
             self._move(time, coins, [Pay(payer, change)] * bool(change), into, amount)
-            self.purses.settle(i, coins)
+            self.wallets.settle(i, coins)
         else:
-            self.purses.pay(i)
+            self.wallets.pay(i)
 
     def _move(
-        self, time: float, spent: list[Coin], paid: list[Pay], notes: dict[int, int], flow: int
+        self,
+        time: float,
+        spent: list[SimulatedCoin],
+        paid: list[Pay],
+        notes: dict[int, int],
+        flow: int,
     ) -> None:
         """Note a transaction that moves `flow` into the pool and changes what people hold there."""
-        self.purses.add(time, spent, paid, pools={POOL: flow})
+        self.wallets.add(time, spent, paid, pools={POOL: flow})
         for who, value in notes.items():
             self.inside[who] += value
-            self.purses.fees[who] -= value
+            self.wallets.fees[who] -= value
 
 
 SHIELDED = Technology(

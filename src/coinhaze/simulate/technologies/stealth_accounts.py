@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from coinhaze.simulate.account_purses import AccountPurses, gas_fee
+from coinhaze.simulate.accounts import SimulatedAccounts, gas_fee
 from coinhaze.simulate.intents import Intents
 from coinhaze.simulate.technology import Realised, Technology
 
@@ -13,15 +13,15 @@ ANNOUNCE_GAS = 30_000
 
 def make_stealth_accounts(intents: Intents, share: float, observer: str) -> Realised:
     """Pay adopters into fresh accounts, which their owners spend from, as few as will do."""
-    purses = AccountPurses.open(intents)
+    wallets = SimulatedAccounts.open(intents)
     adopters = intents.adopters(share)
     for i in range(len(intents)):
         _, payee, _ = intents.payment(i)
         if adopters[payee]:
-            purses.pay(i, to=purses.fresh(payee), more_fee=gas_fee(ANNOUNCE_GAS))
+            wallets.pay(i, to=wallets.fresh(payee), more_fee=gas_fee(ANNOUNCE_GAS))
         else:
-            purses.pay(i)
-    return purses.realised(adopters=adopters)
+            wallets.pay(i)
+    return wallets.realised(adopters=adopters)
 
 
 STEALTH_ACCOUNTS = Technology(

@@ -10,10 +10,10 @@ import numpy as np
 
 from coinhaze.graph.clusters.coinjoins import split_amounts
 from coinhaze.simulate.intents import COIN, Intents
-from coinhaze.simulate.joins import Seat, Told, join
+from coinhaze.simulate.joins import KnownOwners, Seat, join
 from coinhaze.simulate.mixing import OBSERVERS, realise_mixing, spare
-from coinhaze.simulate.purses import Coin, Purses
 from coinhaze.simulate.technology import Realised, Technology
+from coinhaze.simulate.wallets import SimulatedCoin, SimulatedWallets
 
 HOURS = 6.0  # chosen: a town has too few people for the hourly rounds of the real one
 # What coordinators set: 0.3 % of coins above 0.01, no output below 5000, as in the rounds recorded
@@ -41,22 +41,26 @@ def make_wabisabi(intents: Intents, share: float, observer: str) -> Realised:
 
 
 def mix(
-    purses: Purses, time: float, people: list[int], dice: np.random.Generator, told: Told
+    wallets: SimulatedWallets,
+    time: float,
+    people: list[int],
+    dice: np.random.Generator,
+    told: KnownOwners,
 ) -> None:
     """Hold one round of everybody who has coins to mix and can pay for it."""
-    brought: dict[int, list[Coin]] = {}
+    brought: dict[int, list[SimulatedCoin]] = {}
     left: dict[int, int] = {}  # after all fees but those of outputs
     for who in people:
-        coins = [coin for coin in purses.coins[who] if coin.rounds == 0]
+        coins = [coin for coin in wallets.coins[who] if coin.rounds == 0]
         coins = sorted(coins, key=lambda c: (-c.value, c.number))[:MOST_INPUTS]
         total, service = sum(c.value for c in coins), sum(_service_fee(c) for c in coins)
-        fee = service + purses.tariff.share(len(coins), 0)
-        most = fee + purses.tariff.share(0, MOST_OUTPUTS + 1) + LEAST_OUTPUT
-        if total >= WORTH and most <= spare(purses, who):
+        fee = service + wallets.tariff.share(len(coins), 0)
+        most = fee + wallets.tariff.share(0, MOST_OUTPUTS + 1) + LEAST_OUTPUT
+        if total >= WORTH and most <= spare(wallets, who):
             brought[who], left[who] = coins, total - fee
     if len(brought) < LEAST_PEOPLE:
         return
-    each = purses.tariff.share(0, 1)
+    each = wallets.tariff.share(0, 1)
     first = [_split(sum_, _amounts(), each)[0] for sum_ in left.values()]
     wanted = Counter(v for parts in first for v in set(parts))
     common = [v for v in _amounts() if wanted[v] > 1]
@@ -66,10 +70,10 @@ def mix(
         change = rest - each if rest - each >= LEAST_OUTPUT else 0
         seats.append(Seat(who, tuple(coins), tuple(parts), change))
     taken = sum(_service_fee(coin) for coins in brought.values() for coin in coins)
-    join(purses, time, seats, dice, told, coordinator=taken)
+    join(wallets, time, seats, dice, told, coordinator=taken)
 
 
-def _service_fee(coin: Coin) -> int:
+def _service_fee(coin: SimulatedCoin) -> int:
     free = coin.value <= NO_FEE or coin.hops <= NO_FEE_HOPS
     return 0 if free else coin.value * FEE_PART // FEE_WHOLE
 

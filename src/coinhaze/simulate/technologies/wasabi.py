@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from coinhaze.simulate.intents import COIN, Intents
-from coinhaze.simulate.joins import Seat, Told, join
+from coinhaze.simulate.joins import KnownOwners, Seat, join
 from coinhaze.simulate.mixing import OBSERVERS, realise_mixing, spare
-from coinhaze.simulate.purses import Coin, Purses, change_of
 from coinhaze.simulate.technology import Realised, Technology
+from coinhaze.simulate.wallets import SimulatedCoin, SimulatedWallets, change_of
 
 BASE = COIN // 10
 LEVELS = tuple(BASE << k for k in range(8))
@@ -35,22 +35,26 @@ def make_wasabi(intents: Intents, share: float, observer: str) -> Realised:
 
 
 def mix(
-    purses: Purses, time: float, people: list[int], dice: np.random.Generator, told: Told
+    wallets: SimulatedWallets,
+    time: float,
+    people: list[int],
+    dice: np.random.Generator,
+    told: KnownOwners,
 ) -> None:
     """Hold the rounds of one moment: everybody who has enough to mix, 100 people at a time."""
-    brought = {who: _to_mix(purses, who) for who in people}
+    brought = {who: _to_mix(wallets, who) for who in people}
     ready = [who for who in people if sum(c.value for c in brought[who]) >= NEEDED]
     ready = [ready[k] for k in dice.permutation(len(ready))]
     for first in range(0, len(ready), MOST_PEOPLE):
         group = ready[first : first + MOST_PEOPLE]
         if len(group) >= LEAST_PEOPLE:
-            _hold(purses, time, {who: brought[who] for who in group}, dice, told)
+            _hold(wallets, time, {who: brought[who] for who in group}, dice, told)
 
 
-def _to_mix(purses: Purses, who: int) -> list[Coin]:
+def _to_mix(wallets: SimulatedWallets, who: int) -> list[SimulatedCoin]:
     """Choose what a person brings: the largest of his coins that were not mixed, until enough."""
-    fresh = [coin for coin in purses.coins[who] if coin.rounds == 0]
-    chosen: list[Coin] = []
+    fresh = [coin for coin in wallets.coins[who] if coin.rounds == 0]
+    chosen: list[SimulatedCoin] = []
     for coin in sorted(fresh, key=lambda c: (-c.value, c.number))[:MOST_INPUTS]:
         if sum(c.value for c in chosen) < NEEDED:
             chosen.append(coin)
@@ -58,11 +62,11 @@ def _to_mix(purses: Purses, who: int) -> list[Coin]:
 
 
 def _hold(
-    purses: Purses,
+    wallets: SimulatedWallets,
     time: float,
-    brought: dict[int, list[Coin]],
+    brought: dict[int, list[SimulatedCoin]],
     dice: np.random.Generator,
-    told: Told,
+    told: KnownOwners,
 ) -> None:
     """Hold one round. A level counts if two people can pay it, and the first always does."""
     worth = {who: sum(c.value for c in coins) for who, coins in brought.items()}
@@ -80,14 +84,14 @@ def _hold(
     seats, taken = [], 0
     for who, coins in brought.items():
         service = sum(v * count[v] * FEE_PART // FEE_WHOLE for v in levels[who])
-        fee = service + purses.tariff.share(len(coins), len(levels[who]) + 1)
-        if fee > spare(purses, who):
+        fee = service + wallets.tariff.share(len(coins), len(levels[who]) + 1)
+        if fee > spare(wallets, who):
             continue
         change = change_of(left[who] - fee)
         seats.append(Seat(who, tuple(coins), tuple(levels[who]), change))
         taken += service
     if len(seats) >= LEAST_PEOPLE:
-        join(purses, time, seats, dice, told, coordinator=taken)
+        join(wallets, time, seats, dice, told, coordinator=taken)
 
 
 WASABI = Technology(

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from coinhaze.simulate.intents import COIN, Intents
-from coinhaze.simulate.joins import Seat, Told, join
+from coinhaze.simulate.joins import KnownOwners, Seat, join
 from coinhaze.simulate.mixing import OBSERVERS, realise_mixing, spare
-from coinhaze.simulate.purses import NOBODY, Coin, Pay, Purses, change_of
 from coinhaze.simulate.technology import Realised, Technology
+from coinhaze.simulate.wallets import NOBODY, Pay, SimulatedCoin, SimulatedWallets, change_of
 
 POOL = COIN // 20
 # Figures are those of March 2024, by the lists of Dumplings. A flat fee to enter, whatever the sum
@@ -39,43 +39,49 @@ def make_whirlpool(intents: Intents, share: float, observer: str) -> Realised:
 
 
 def mix(
-    purses: Purses, time: float, people: list[int], dice: np.random.Generator, told: Told
+    wallets: SimulatedWallets,
+    time: float,
+    people: list[int],
+    dice: np.random.Generator,
+    told: KnownOwners,
 ) -> None:
     """Split what is new, then hold mixes as long as there are people and new coins for them."""
     for who in people:
-        _split(purses, time, who)
-    new = {who: [c for c in purses.coins[who] if _is_premix(c)] for who in people}
-    old = {who: [c for c in purses.coins[who] if c.rounds] for who in people}
+        _split(wallets, time, who)
+    new = {who: [c for c in wallets.coins[who] if _is_premix(c)] for who in people}
+    old = {who: [c for c in wallets.coins[who] if c.rounds] for who in people}
     while True:
         seats = _seats(new, old, dice)
         if not seats:
             return
-        join(purses, time, seats, dice, told)
+        join(wallets, time, seats, dice, told)
 
 
-def _is_premix(coin: Coin) -> bool:
+def _is_premix(coin: SimulatedCoin) -> bool:
     return coin.value == PREMIX and coin.rounds == 0
 
 
-def _split(purses: Purses, time: float, who: int) -> None:
+def _split(wallets: SimulatedWallets, time: float, who: int) -> None:
     """Make the splitting transaction of one person, if he has enough and can pay for it."""
-    coins = [c for c in purses.coins[who] if c.rounds == 0 and not _is_premix(c)]
+    coins = [c for c in wallets.coins[who] if c.rounds == 0 and not _is_premix(c)]
     total = sum(c.value for c in coins)
-    tariff = purses.tariff
+    tariff = wallets.tariff
     each = PREMIX + tariff.share(0, 1)
     # Beside the parts: the coordinator's coin, the data it is told by, and change.
     around = ENTRY + tariff.fee(len(coins), 3)
     parts = min(MOST_PARTS, (total - around) // each)
-    if parts < 1 or around + parts * (EXTRA + tariff.share(0, 1)) > spare(purses, who):
+    if parts < 1 or around + parts * (EXTRA + tariff.share(0, 1)) > spare(wallets, who):
         return
     waited = sum(c.value * (time - c.made) for c in coins) / total
     change = change_of(total - around - parts * each)
     paid = [Pay(who, PREMIX, waited=waited)] * parts + [Pay(NOBODY, ENTRY)]
-    purses.add(time, coins, paid + [Pay(who, change)] * bool(change), data=True)
+    wallets.add(time, coins, paid + [Pay(who, change)] * bool(change), data=True)
 
 
 def _seats(
-    new: dict[int, list[Coin]], old: dict[int, list[Coin]], dice: np.random.Generator
+    new: dict[int, list[SimulatedCoin]],
+    old: dict[int, list[SimulatedCoin]],
+    dice: np.random.Generator,
 ) -> list[Seat]:
     """Choose who mixes next, each person once: two with new coins, others with mixed ones."""
     fresh, again = (_shuffled([w for w, c in coins.items() if c], dice) for coins in (new, old))

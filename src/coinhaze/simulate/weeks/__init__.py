@@ -10,9 +10,9 @@ from coinhaze.ledger import Ledger
 # Imported when first asked for: some weeks compile their loops.
 WEEKS = {
     "bitcoin-week": ("bitcoin", "bitcoin_week"),
-    "dai-week": ("account_weeks", "dai_week"),
-    "ethereum-week": ("account_weeks", "ethereum_week"),
-    "usdc-week": ("account_weeks", "usdc_week"),
+    "dai-week": ("accounts", "dai_week"),
+    "ethereum-week": ("accounts", "ethereum_week"),
+    "usdc-week": ("accounts", "usdc_week"),
     "zcash-week": ("zcash", "zcash_week"),
 }
 LARGEST = 10.0
@@ -26,7 +26,7 @@ def simulate_week(name: str, *, size: float = 1.0, seed: int = 1) -> Ledger:
     """
     check_week(name, size, seed)
     module, function = WEEKS[name]
-    make = getattr(import_module(f"coinhaze.simulate.{module}"), function)
+    make = getattr(import_module(f"coinhaze.simulate.weeks.{module}"), function)
     ledger: Ledger = make(size=size, seed=seed)
     return ledger
 

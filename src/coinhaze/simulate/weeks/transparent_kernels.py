@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from coinhaze.simulate.coin_kernels import (
+from coinhaze.simulate.weeks.coin_kernels import (
     DUST,
     NONE,
     address,

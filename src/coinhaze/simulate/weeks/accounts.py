@@ -6,7 +6,7 @@ Where each number comes from, and how near the weeks come to the paper's: docs/s
 from __future__ import annotations
 
 from coinhaze.ledger import AccountLedger
-from coinhaze.simulate.economy import Economy, Ways, simulate_economy
+from coinhaze.simulate.weeks.economy import Economy, Ways, simulate_economy
 
 ETHEREUM = Economy(
     unit=10**9,  # reckoned in gwei

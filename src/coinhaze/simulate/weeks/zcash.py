@@ -7,7 +7,7 @@ from dataclasses import astuple, dataclass
 import numpy as np
 
 from coinhaze.ledger import CoinLedger
-from coinhaze.simulate.coin_columns import (
+from coinhaze.simulate.weeks.coin_columns import (
     block_times,
     empty_book,
     exchanges_and_others,
@@ -17,8 +17,8 @@ from coinhaze.simulate.coin_columns import (
     share_table,
     zipf_table,
 )
-from coinhaze.simulate.coin_kernels import NONE, Book
-from coinhaze.simulate.zcash_kernels import Mining, run_week
+from coinhaze.simulate.weeks.coin_kernels import NONE, CoinColumns
+from coinhaze.simulate.weeks.zcash_kernels import ZcashMining, run_week
 
 TRANSACTIONS = 65_000
 BLOCKS = 8_029
@@ -71,7 +71,7 @@ class ZcashWeek:
     recent: float = 0.6
     sweep_recent: float = 0.6
     data_share: float = 0.0
-    purse: int = 1_100 * COIN
+    wallet: int = 1_100 * COIN
     from_pool: float = 0.02
     from_sprout: float = 0.1
     # How many inputs and outputs: Pareto, cut.
@@ -144,18 +144,18 @@ def zcash_history(
     return history
 
 
-def _mining(week: ZcashWeek, book: Book, blocks: int) -> Mining:
+def _mining(week: ZcashWeek, book: CoinColumns, blocks: int) -> ZcashMining:
     """Set up the mining pools, whose miners are as many as they are busy, and the funds."""
     busy = np.cumsum(1 / np.arange(1, week.pools + 1))
     first = np.concatenate([[0], np.rint(busy / busy[-1] * week.miners)]).astype(np.int64)
     pools = np.arange(week.pools)
-    return Mining(
+    return ZcashMining(
         pick=zipf_table(week.pools),
         reward_owner=new_owners(book, week.pools) + pools,
         payout_owner=new_owners(book, week.pools) + pools,
         fund_owner=new_owners(book, 3) + np.arange(3),
         ripe=np.full(week.pools, NONE, dtype=np.int64),
-        purse=np.full(week.pools, NONE, dtype=np.int64),
+        wallet=np.full(week.pools, NONE, dtype=np.int64),
         first=first,
         miner_owner=new_owners(book, week.miners) + np.arange(week.miners),
         miner_coin=np.full(week.miners, NONE, dtype=np.int64),

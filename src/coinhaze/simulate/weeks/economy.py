@@ -18,7 +18,7 @@ import numpy as np
 
 from coinhaze.amounts import Bools, Floats, Ints
 from coinhaze.ledger import AccountLedger
-from coinhaze.simulate.payments import WEEK, ZERO, Book
+from coinhaze.simulate.payments import WEEK, ZERO, PaymentRecord
 
 BATCH = 600.0  # seconds between an exchange's batches of withdrawals
 SWEEP = 1800.0  # mean seconds until an exchange sweeps a deposit
@@ -80,7 +80,7 @@ class Town:
 
     def __init__(self, economy: Economy, size: float, rng: np.random.Generator) -> None:
         self.economy, self.size, self.rng = economy, size, rng
-        self.book = book = Book()
+        self.book = book = PaymentRecord()
         e = economy
         self.exchanges, self.pools, self.routers, self.bots, self.payers = (
             book.open(max(2, round(n * size**0.5)) if n else 0)

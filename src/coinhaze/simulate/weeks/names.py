@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from coinhaze.simulate.names_kernels import write_names
+from coinhaze.simulate.weeks.names_kernels import write_names
 
 _DIGITS = np.frombuffer(b"0123456789abcdef", dtype=np.uint8)
 

@@ -1,4 +1,4 @@
-"""Purses of accounts: who holds how much in which account while intents become transfers."""
+"""Wallets of accounts: who holds how much in which account while intents become transfers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from coinhaze.amounts import Bools
 from coinhaze.errors import UsageError
 from coinhaze.ledger import AccountLedger
 from coinhaze.simulate.intents import COIN, Intents
-from coinhaze.simulate.technology import Holding, Realised
+from coinhaze.simulate.technology import FinalHolding, Realised
 
 NOBODY = -1  # owns what pools hold and relayers take
 TRANSFER_GAS = 21_000  # of a plain transfer (Ethereum yellow paper, appendix G)
@@ -34,7 +34,7 @@ class Account:
 
 
 @dataclass
-class AccountPurses:
+class SimulatedAccounts:
     """Everybody's accounts, the first of each his main one, and the transfers so far."""
 
     intents: Intents
@@ -46,12 +46,14 @@ class AccountPurses:
     transactions: int = 0
 
     @classmethod
-    def open(cls, intents: Intents, *, transfer_fee: int = gas_fee(TRANSFER_GAS)) -> AccountPurses:
+    def open(
+        cls, intents: Intents, *, transfer_fee: int = gas_fee(TRANSFER_GAS)
+    ) -> SimulatedAccounts:
         """Give everybody a main account with all he begins with."""
-        purses = cls(intents, transfer_fee, fees=[0] * intents.people)
+        wallets = cls(intents, transfer_fee, fees=[0] * intents.people)
         for who, value in enumerate(intents.opening.tolist()):
-            purses.accounts.append([Account(f"person{who}", who, value)])
-        return purses
+            wallets.accounts.append([Account(f"person{who}", who, value)])
+        return wallets
 
     def main(self, who: int) -> Account:
         """Give the account a person began with."""
@@ -107,7 +109,7 @@ class AccountPurses:
         settings: Mapping[str, Any] | None = None,
         notes: tuple[str, ...] = (),
     ) -> Realised:
-        """Close the purses: the ledger, in its order, and what everybody holds."""
+        """Close the wallets: the ledger, in its order, and what everybody holds."""
         senders, receivers, amounts, fees = (
             zip(*self.moves, strict=True) if self.moves else ((),) * 4
         )
@@ -118,7 +120,7 @@ class AccountPurses:
         return Realised(
             ledger=AccountLedger.from_columns(senders, receivers, amounts, fees=fees),
             holdings=tuple(
-                Holding(account.name if account.name in told else None, who, account.balance)
+                FinalHolding(account.name if account.name in told else None, who, account.balance)
                 for who, own in enumerate(self.accounts)
                 for account in own
                 if account.balance

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from coinhaze.simulate.coin_kernels import (
+from coinhaze.simulate.weeks.coin_kernels import (
     FEES,
     NONE,
     OUTPUT,
@@ -29,7 +29,7 @@ from coinhaze.simulate.coin_kernels import (
     spend,
     uniform,
 )
-from coinhaze.simulate.transparent_kernels import (
+from coinhaze.simulate.weeks.transparent_kernels import (
     keep,
     pay,
     pay_somebody,
@@ -42,7 +42,7 @@ SPROUT, SAPLING = 0, 1  # places in POOLS
 PAYMENT, WITHDRAWAL, SWEEP, PAYOUT, GATHER, PROTECT, SHIELD, UNSHIELD, SHIELDED, MIGRATE = range(10)
 
 
-class Mining(NamedTuple):
+class ZcashMining(NamedTuple):
     """Mining pools and the miners they pay, each at one address."""
 
     pick: np.ndarray  # table to draw a mining pool from, by size
@@ -50,7 +50,7 @@ class Mining(NamedTuple):
     payout_owner: np.ndarray  # ... and where it pays from
     fund_owner: np.ndarray  # who else a coinbase pays
     ripe: np.ndarray  # topmost coinbase coin of each mining pool that may be spent
-    purse: np.ndarray  # topmost coin it can pay out
+    wallet: np.ndarray  # topmost coin it can pay out
     first: np.ndarray  # where the miners of each mining pool begin
     miner_owner: np.ndarray
     miner_coin: np.ndarray  # topmost coin of each miner
@@ -59,7 +59,7 @@ class Mining(NamedTuple):
 
 
 @kernel
-def _fill_purse(book, mining, p, k, height, wanted):
+def _fill_wallet(book, mining, p, k, height, wanted):
     """Give a mining pool money for some payouts: of its own from before, or out of the pool."""
     if uniform(book) < p.from_pool:
         begin(book, height, False)
@@ -68,7 +68,7 @@ def _fill_purse(book, mining, p, k, height, wanted):
         coin = make(book, wanted, mining.payout_owner[k])
     else:
         coin = earlier_coin(book, wanted, mining.payout_owner[k])
-    push(mining.purse, k, book.after, coin)
+    push(mining.wallet, k, book.after, coin)
 
 
 @kernel
@@ -78,12 +78,12 @@ def _payout(book, mining, p, height):
     first, last = mining.first[k], mining.first[k + 1]
     outputs = min(last - first, many(book, p.payout_least, p.payout_most, p.payout_exponent))
     needed = 2 * outputs * int(p.payout_mean) + 1000 * int(p.fee_rate)
-    coin = pop(mining.purse, k, book.after)
+    coin = pop(mining.wallet, k, book.after)
     if coin == NONE or book.output_value[coin] < needed:
         if coin != NONE:
-            push(mining.purse, k, book.after, coin)
-        _fill_purse(book, mining, p, k, height, needed + p.purse)
-        coin = pop(mining.purse, k, book.after)
+            push(mining.wallet, k, book.after, coin)
+        _fill_wallet(book, mining, p, k, height, needed + p.wallet)
+        coin = pop(mining.wallet, k, book.after)
     begin(book, height, False)
     total = spend(book, coin)
     rest = total - fee_of(book, total, 1, outputs + 1, p.fee_rate)
@@ -97,7 +97,7 @@ def _payout(book, mining, p, height):
             )
             rest -= amount
     if rest > 0:
-        push(mining.purse, k, book.after, make(book, rest, mining.payout_owner[k]))
+        push(mining.wallet, k, book.after, make(book, rest, mining.payout_owner[k]))
 
 
 @kernel

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from coinhaze.simulate.coin_kernels import (
+from coinhaze.simulate.weeks.coin_kernels import (
     DUST,
     FEES,
     NONE,
@@ -29,12 +29,12 @@ from coinhaze.simulate.coin_kernels import (
     spend,
     uniform,
 )
-from coinhaze.simulate.transparent_kernels import keep, pay, pay_somebody, sweep, withdraw
+from coinhaze.simulate.weeks.transparent_kernels import keep, pay, pay_somebody, sweep, withdraw
 
 PAYMENT, WITHDRAWAL, BATCH, SWEEP, PEEL, PAYOUT, JOIN = range(7)
 
 
-class Mining(NamedTuple):
+class BitcoinMining(NamedTuple):
     """Mining pools, and peel chains."""
 
     pick: np.ndarray  # table to draw a mining pool from, by size

@@ -1,4 +1,4 @@
-"""Purses: who holds which coins while a technology turns intents into transactions."""
+"""Wallets: who holds which coins while a technology turns intents into transactions."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from coinhaze.errors import UsageError
 from coinhaze.ledger.coins import Transaction
 from coinhaze.simulate.coin_record import CoinRecord
 from coinhaze.simulate.intents import Intents
-from coinhaze.simulate.technology import Holding, Realised
+from coinhaze.simulate.technology import FinalHolding, Realised
 
 NOBODY = -1  # owns what a coordinator takes
 FAR = 1_000_000  # more transactions than anybody counts
@@ -45,7 +45,7 @@ USUAL = Tariff()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Coin:
+class SimulatedCoin:
     """A coin and what its owner remembers of it."""
 
     number: int
@@ -71,12 +71,12 @@ class Pay:
 
 
 @dataclass
-class Purses:
+class SimulatedWallets:
     """Everybody's coins, and the transactions so far."""
 
     intents: Intents
     tariff: Tariff = USUAL
-    coins: list[list[Coin]] = field(default_factory=list)
+    coins: list[list[SimulatedCoin]] = field(default_factory=list)
     record: CoinRecord = field(default_factory=CoinRecord)
     fees: list[int] = field(default_factory=list)
     waits: list[float] = field(default_factory=list)
@@ -85,21 +85,21 @@ class Purses:
     @classmethod
     def open(
         cls, intents: Intents, *, tariff: Tariff = USUAL, reuse: Bools | None = None
-    ) -> Purses:
+    ) -> SimulatedWallets:
         """Hand out the opening coins, each out of a transaction of its own before the window.
 
         `reuse` says which of them lie at their owner's one address that is used again.
         """
         n = intents.people
-        purses = cls(intents, tariff, [[] for _ in range(n)], fees=[0] * n, addresses=[0] * n)
+        wallets = cls(intents, tariff, [[] for _ in range(n)], fees=[0] * n, addresses=[0] * n)
         again = np.zeros(len(intents.coin_owner), dtype=np.bool_) if reuse is None else reuse
         columns = (intents.coin_owner.tolist(), intents.coin_value.tolist(), again.tolist())
         for owner, value, same in zip(*columns, strict=True):
-            address = purses.address(owner, reuse=same)
-            number = purses.record.add_earlier(value, address)
-            name = purses.record.name(number)
-            purses.coins[owner].append(Coin(number, name, value, address, owner, 0.0))
-        return purses
+            address = wallets.address(owner, reuse=same)
+            number = wallets.record.add_earlier(value, address)
+            name = wallets.record.name(number)
+            wallets.coins[owner].append(SimulatedCoin(number, name, value, address, owner, 0.0))
+        return wallets
 
     @property
     def transactions(self) -> list[Transaction]:
@@ -122,13 +122,13 @@ class Purses:
     def add(
         self,
         time: float,
-        spent: Sequence[Coin],
+        spent: Sequence[SimulatedCoin],
         paid: Sequence[Pay],
         *,
         pools: Mapping[str, int] | None = None,
         data: bool = False,
         joint: bool = False,
-    ) -> list[Coin]:
+    ) -> list[SimulatedCoin]:
         """Note a transaction, and give the coins it made.
 
         All that a person brings beyond what he gets counts as a fee: see `settle` for payments.
@@ -144,7 +144,9 @@ class Purses:
             address = self.address(p.owner, reuse=p.reuse)
             number = record.add_output(vout, p.value, address)
             name = f"{txid}:{vout}"
-            coin = Coin(number, name, p.value, address, p.owner, time, p.rounds, p.waited, hops)
+            coin = SimulatedCoin(
+                number, name, p.value, address, p.owner, time, p.rounds, p.waited, hops
+            )
             made.append(coin)
         if data:
             record.add_data(len(paid))
@@ -159,7 +161,7 @@ class Purses:
                 self.fees[coin.owner] -= coin.value
         return made
 
-    def pay(self, i: int, *, wanted: Sequence[Coin] | None = None, **how: Any) -> None:
+    def pay(self, i: int, *, wanted: Sequence[SimulatedCoin] | None = None, **how: Any) -> None:
         """Make payment i as an ordinary wallet does: a few coins in, the payee and change out.
 
         `wanted` are the coins to pay with if they are enough, else any. `how`: `reuse` of the
@@ -178,7 +180,7 @@ class Purses:
         self.add(float(self.intents.time[i]), chosen, paid)
         self.settle(i, chosen)
 
-    def settle(self, i: int, spent: Iterable[Coin]) -> None:
+    def settle(self, i: int, spent: Iterable[SimulatedCoin]) -> None:
         """Take a payment off the fees of its payer, and note how long its money was waiting."""
         payer, payee, amount = self.intents.payment(i)
         self.fees[payer] -= amount
@@ -187,7 +189,9 @@ class Purses:
         total = sum(coin.value for coin in own)
         self.waits.append(sum(c.value * c.waited for c in own) / total if total else 0.0)
 
-    def choose(self, coins: Sequence[Coin], amount: int, *, outputs: int = 2) -> list[Coin] | None:
+    def choose(
+        self, coins: Sequence[SimulatedCoin], amount: int, *, outputs: int = 2
+    ) -> list[SimulatedCoin] | None:
         """Choose coins to pay an amount and its fee: the smallest that is enough, or the largest.
 
         Many wallets look for one coin that fits and add large ones otherwise; no dice, so that
@@ -198,7 +202,7 @@ class Purses:
         for coin in by_value:
             if coin.value >= amount + one:
                 return [coin]
-        chosen: list[Coin] = []
+        chosen: list[SimulatedCoin] = []
         total = 0
         for coin in reversed(by_value):
             chosen.append(coin)
@@ -223,14 +227,14 @@ class Purses:
         notes: tuple[str, ...] = (),
         hidden: bool = False,
     ) -> Realised:
-        """Close the purses: the ledger, checked, and what everybody holds.
+        """Close the wallets: the ledger, checked, and what everybody holds.
 
         Money lies in coins, or with `settings` of the address view at addresses.
         """
         ledger = self.record.ledger(hidden=hidden)
         known = set(ledger.owners.to_pylist()) if settings.get("view") == "address" else None
         holdings = [
-            Holding(self._node(coin, known), who, coin.value)
+            FinalHolding(self._node(coin, known), who, coin.value)
             for who, coins in enumerate(self.coins)
             for coin in coins
         ]
@@ -246,7 +250,7 @@ class Purses:
             notes=notes,
         )
 
-    def _node(self, coin: Coin, addresses: set[str] | None) -> str | None:
+    def _node(self, coin: SimulatedCoin, addresses: set[str] | None) -> str | None:
         if addresses is not None:
             return coin.address if coin.address in addresses else None
         return coin.name if coin.number >= self.record.earlier else None

@@ -21,7 +21,7 @@ DUST = 546  # less is not worth spending, and nodes do not pass it on (Bitcoin C
 kernel = njit(cache=True, nogil=True, _nrt=False)
 
 
-class Book(NamedTuple):
+class CoinColumns(NamedTuple):
     """Columns of a ledger in the making, longer than needed; `count` says how far each is filled.
 
     Earlier transactions are numbered -1, -2, ... until the ledger is finished. `after` links the

@@ -12,21 +12,21 @@ import pyarrow.compute as pc
 
 from coinhaze.amounts import Floats, Ints
 from coinhaze.ledger import Amounts, CoinLedger
-from coinhaze.simulate import coin_kernels as kernels
-from coinhaze.simulate.coin_kernels import NONE, Book
-from coinhaze.simulate.names import hex_names
-from coinhaze.simulate.transparent_kernels import Cast
+from coinhaze.simulate.weeks import coin_kernels as kernels
+from coinhaze.simulate.weeks.coin_kernels import NONE, CoinColumns
+from coinhaze.simulate.weeks.names import hex_names
+from coinhaze.simulate.weeks.transparent_kernels import Cast
 
 GOLDEN = (5**0.5 - 1) / 2  # its multiples spread evenly over [0, 1], however many are taken
 MOST_AMOUNTS = 10_000  # more outputs than any transaction has
 
 
-def empty_book(*, transactions: int, coins: int, dice: int, flows: int = 0) -> Book:
+def empty_book(*, transactions: int, coins: int, dice: int, flows: int = 0) -> CoinColumns:
     """Give a book with room for that many transactions, coins and flows.
 
     Room that is never written costs no memory, so it may be ample.
     """
-    return Book(
+    return CoinColumns(
         count=np.zeros(9, dtype=np.int64),
         dice=np.array([dice], dtype=np.uint64),
         tx_height=np.empty(transactions, dtype=np.int64),
@@ -44,7 +44,7 @@ def empty_book(*, transactions: int, coins: int, dice: int, flows: int = 0) -> B
     )
 
 
-def finished_ledger(book: Book, *, block_times: Ints, seed: int, prefix: str) -> CoinLedger:
+def finished_ledger(book: CoinColumns, *, block_times: Ints, seed: int, prefix: str) -> CoinLedger:
     """Name everything in the book and give it as a ledger: earlier transactions first."""
     before, n_tx, n_out, n_in, n_flow = (
         int(book.count[k])
@@ -108,14 +108,16 @@ def zipf_table(n: int) -> Ints:
     return share_table(1 / np.arange(1, n + 1))
 
 
-def new_owners(book: Book, n: int) -> int:
+def new_owners(book: CoinColumns, n: int) -> int:
     """Set n addresses aside and give the first."""
     first = int(book.count[kernels.OWNER])
     book.count[kernels.OWNER] = first + n
     return first
 
 
-def exchanges_and_others(book: Book, exchanges: int, *, to_cold: float, reused: float) -> Cast:
+def exchanges_and_others(
+    book: CoinColumns, exchanges: int, *, to_cold: float, reused: float
+) -> Cast:
     """Set up those who pay in the open; of the reused addresses half are at exchanges.
 
     What exchanges put away differs: powers of numbers spread evenly over [0, 1], with that mean.
@@ -143,7 +145,7 @@ def _after_nulls(before: int, values: Ints) -> pa.Int64Array:
     return pa.concat_arrays([pa.nulls(before, pa.int64()), pa.array(values)])
 
 
-def _data_names(txids: pa.StringArray, book: Book, data: Ints) -> pa.StringArray:
+def _data_names(txids: pa.StringArray, book: CoinColumns, data: Ints) -> pa.StringArray:
     """Name outputs without an address, which own themselves, `txid:vout`."""
     makers = txids.take(pa.array(book.output_tx[data]))
     numbers = pc.cast(pa.array(book.output_vout[data]), pa.string())

@@ -7,8 +7,8 @@ from dataclasses import astuple, dataclass
 import numpy as np
 
 from coinhaze.ledger import CoinLedger
-from coinhaze.simulate.bitcoin_kernels import Mining, run_week
-from coinhaze.simulate.coin_columns import (
+from coinhaze.simulate.weeks.bitcoin_kernels import BitcoinMining, run_week
+from coinhaze.simulate.weeks.coin_columns import (
     block_times,
     empty_book,
     exchanges_and_others,
@@ -18,7 +18,7 @@ from coinhaze.simulate.coin_columns import (
     share_table,
     zipf_table,
 )
-from coinhaze.simulate.coin_kernels import NONE
+from coinhaze.simulate.weeks.coin_kernels import NONE
 
 TRANSACTIONS = 1_900_000
 BLOCKS = 1_066
@@ -115,9 +115,9 @@ def bitcoin_week(
     return finished_ledger(book, block_times=times, seed=seed, prefix="bc1q")
 
 
-def _mining(week: BitcoinWeek, blocks: int, first_owner: int) -> Mining:
+def _mining(week: BitcoinWeek, blocks: int, first_owner: int) -> BitcoinMining:
     """Set the mining pools and the peel chains up."""
-    return Mining(
+    return BitcoinMining(
         pick=zipf_table(week.pools),
         owner=first_owner + np.arange(week.pools),
         ripe=np.full(week.pools, NONE, dtype=np.int64),
