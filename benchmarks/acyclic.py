@@ -27,7 +27,7 @@ from benchmarks.acyclic_kernels import push_back
 from coinhaze import AbsorbingChain, absorbing_chain, transaction_graph
 from coinhaze.amounts import Floats, Ints
 from coinhaze.simulate import simulate_week
-from coinhaze.solve.exact.cost import sweep_cost
+from coinhaze.solve.planner.cost import sweep_cost
 from coinhaze.solve.query import Asked
 from coinhaze.solve.structure.lump import Folded, fold
 from coinhaze.solve.truncated.truncate import Over, Truncation, Try, narrowing, truncated

@@ -12,11 +12,11 @@ from coinhaze.errors import AccuracyError
 from coinhaze.measures.intervals import slack_from_each, slack_from_total, slack_from_walks
 from coinhaze.simulate import simulate_week
 from coinhaze.solve.certify import certified, exposure_interval, intervals
-from coinhaze.solve.exact import factor
 from coinhaze.solve.exact.engines import add_missing
 from coinhaze.solve.exact.factor import ROUNDING
 from coinhaze.solve.exact.rounding import Rounding, summing, terms_of
 from coinhaze.solve.exact.stream import stream_sums
+from coinhaze.solve.planner import thresholds
 from coinhaze.solve.pool.limits import UNLIMITED
 from coinhaze.solve.progress import silent
 from coinhaze.solve.query import Asked
@@ -150,9 +150,9 @@ def test_intervals_hold_where_sweeps_over_a_core_miss_something(
     chain = coinhaze.absorbing_chain(graph)
     rows = np.flatnonzero(graph.sinks)
     truth = coinhaze.score(chain)
-    monkeypatch.setattr(factor, "MOST_CORE", 3)
-    monkeypatch.setattr(factor, "LEAST_CORE", 2)
-    monkeypatch.setattr(factor, "MOST_WORK", 10)
+    monkeypatch.setattr(thresholds, "MAX_DENSE_CORE", 3)
+    monkeypatch.setattr(thresholds, "MIN_CORE", 2)
+    monkeypatch.setattr(thresholds, "MAX_ELIMINATION_WORK", 10)
     folded = fold(Asked.of(chain, rows, missing=missing), np.zeros(0))
     assert folded.asked.factor.sweeps
     assert folded.asked.factor.missing().max() > missing / 1000  # the core was iterated, not solved

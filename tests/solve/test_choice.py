@@ -11,7 +11,7 @@ import coinhaze
 from coinhaze import AbsorbingChain, absorbing_chain, transaction_graph
 from coinhaze.errors import ResourceError, UsageError
 from coinhaze.simulate import simulate_hubs, simulate_week
-from coinhaze.solve.exact import cost as exact_cost
+from coinhaze.solve.planner import thresholds
 from coinhaze.solve.pool.limits import Budget, bytes_of, in_words, memory_now, memory_peak
 from solve.economies import random_transfers
 
@@ -55,8 +55,8 @@ def test_small_probabilities_are_dropped_where_exact_scores_cost_more(
     chain = chain_of(time)
     exact = coinhaze.score(chain)
     assert coinhaze.score(chain, accuracy=0.1).method == exact.method
-    monkeypatch.setattr(exact_cost, "NEAR", (1e6, 1e6))
-    monkeypatch.setattr(exact_cost, "LIST_NS", 1e6)
+    monkeypatch.setattr(thresholds, "TILE_NS_CACHED", (1e6, 1e6))
+    monkeypatch.setattr(thresholds, "LIST_NS", 1e6)
     assert coinhaze.plan(chain, accuracy=0.1).method == "sweep, dropping what is small"
     rough = coinhaze.score(chain, accuracy=0.1)
     assert rough.method.startswith("sweep (dropping below")
@@ -121,8 +121,8 @@ def test_sizes_are_read_and_said() -> None:
 def test_lists_and_tiles_agree_and_the_cheaper_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     chain = absorbing_chain(transaction_graph(random_transfers(400, 3000, 2), time="temporal"))
     tiles = coinhaze.score(chain)
-    monkeypatch.setattr(exact_cost, "SOON", 0.0)
-    monkeypatch.setattr(exact_cost, "LIST_NS", 1e-9)
+    monkeypatch.setattr(thresholds, "MIN_SECONDS_FOR_LISTS", 0.0)
+    monkeypatch.setattr(thresholds, "LIST_NS", 1e-9)
     lists = coinhaze.score(chain)
     np.testing.assert_allclose(tiles.bits, lists.bits, atol=1e-11)
     assert np.array_equal(tiles.sources, lists.sources)

@@ -12,10 +12,11 @@ import coinhaze
 from coinhaze import AbsorbingChain, absorbing_chain, transaction_graph
 from coinhaze.amounts import Floats
 from coinhaze.errors import AccuracyError
-from coinhaze.solve.exact import core, factor
+from coinhaze.solve.exact import core
 from coinhaze.solve.exact.core import multiplied_back
 from coinhaze.solve.exact.core_kernels import heavy_components, invert
 from coinhaze.solve.exact.factor import factorise
+from coinhaze.solve.planner import thresholds
 from coinhaze.solve.query import Asked
 from coinhaze.solve.sketch.sketch import sketch
 from solve.economies import random_transfers
@@ -24,7 +25,7 @@ from solve.economies import random_transfers
 @pytest.fixture
 def sparse_cores(monkeypatch: pytest.MonkeyPatch) -> None:
     """Leave a core of every component, however small."""
-    monkeypatch.setattr(factor, "MOST_CORE", 3)
+    monkeypatch.setattr(thresholds, "MAX_DENSE_CORE", 3)
 
 
 def chain_of(seed: int, accounts: int = 150, transfers: int = 1200) -> AbsorbingChain:
@@ -54,7 +55,7 @@ def test_sweeps_give_the_scores_that_elimination_gives(
     rows = np.flatnonzero(chain.graph.sinks)
     assert Asked.of(chain, rows).factor.sweeps
     swept = coinhaze.score(chain)
-    monkeypatch.setattr(factor, "MOST_CORE", 4000)
+    monkeypatch.setattr(thresholds, "MAX_DENSE_CORE", 4000)
     whole = coinhaze.score(chain)
     np.testing.assert_allclose(swept.bits, whole.bits, rtol=0, atol=1e-9)
     np.testing.assert_allclose(swept.steps, whole.steps, rtol=1e-9)
@@ -94,14 +95,14 @@ def test_a_sketch_over_sweeps_is_the_sketch_over_factors(monkeypatch: pytest.Mon
     chain = lingering(3)
     rows = np.flatnonzero(chain.graph.sinks)
     swept = sketch(chain, rows, draws=64, seed=4)
-    monkeypatch.setattr(factor, "MOST_CORE", 4000)
+    monkeypatch.setattr(thresholds, "MAX_DENSE_CORE", 4000)
     whole = sketch(chain, rows, draws=64, seed=4)
     np.testing.assert_allclose(swept.bits, whole.bits, atol=2e-3)
 
 
 @pytest.mark.usefixtures("sparse_cores")
 def test_a_core_that_does_not_settle_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(core, "MOST_SWEEPS", 3)
+    monkeypatch.setattr(thresholds, "MAX_PASSES", 3)
     with pytest.raises(AccuracyError, match=r"after 3 sweeps .* the worst row still misses"):
         coinhaze.score(chain_of(1))
 

@@ -24,11 +24,11 @@ from coinhaze.errors import AccuracyError
 from coinhaze.ledger import Amounts
 from coinhaze.measures.intervals import slack_from_walks, surprise
 from coinhaze.solve.exact import engines as exact
-from coinhaze.solve.exact import fine
 from coinhaze.solve.exact.engines import rounding_of, score_exactly
 from coinhaze.solve.exact.moves import as_pairs, exact_moves
 from coinhaze.solve.exact.pairs_kernels import add_pairs, divide_pairs, multiply_pairs
 from coinhaze.solve.exact.stream_kernels import add_tile
+from coinhaze.solve.planner import thresholds
 from coinhaze.solve.query import Asked
 from coinhaze.solve.structure.lump import fold
 from coinhaze.solve.sums import Sums
@@ -135,10 +135,10 @@ def careful(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
     """Solve as it is, in units, or with chains of three states that carry what they lose."""
     way = str(request.param)
     if way != "plain":
-        monkeypatch.setattr(exact, "NARROW", -1.0)
+        monkeypatch.setattr(thresholds, "MAX_ROUNDING_WIDTH", -1.0)
     if way == "scaled":
         monkeypatch.setattr(exact, "CARE", (False,))
-    monkeypatch.setattr(fine, "LONG", 3)
+    monkeypatch.setattr(thresholds, "MIN_CARRIED_CHAIN", 3)
     return way
 
 

@@ -8,9 +8,9 @@ import pytest
 import coinhaze
 from coinhaze import AbsorbingChain, absorbing_chain, transaction_graph
 from coinhaze.simulate import simulate_week
-from coinhaze.solve.exact.cost import ExactCost
+from coinhaze.solve.planner.cost import ExactCost
+from coinhaze.solve.planner.mean import score_for_mean
 from coinhaze.solve.query import Asked
-from coinhaze.solve.sketch.mean import score_for_mean
 from coinhaze.solve.structure.lump import fold
 
 

@@ -8,8 +8,8 @@ import pytest
 import coinhaze
 from coinhaze import AbsorbingChain, AccountLedger, absorbing_chain, transaction_graph
 from coinhaze.errors import AccuracyError
-from coinhaze.solve.exact import factor
 from coinhaze.solve.exact.factor import factorise
+from coinhaze.solve.planner import thresholds
 from coinhaze.solve.query import Asked
 from coinhaze.solve.sketch.sketch import sketch
 
@@ -60,7 +60,7 @@ def test_what_cores_in_series_miss_adds_up(monkeypatch: pytest.MonkeyPatch) -> N
         if part:
             rows += [(f"p{part - 1}n{k}", mine[k], 400) for k in range(60)]
     chain = absorbing_chain(transaction_graph(AccountLedger.from_transfers(rows)))
-    monkeypatch.setattr(factor, "MOST_CORE", 3)
+    monkeypatch.setattr(thresholds, "MAX_DENSE_CORE", 3)
     asked = Asked.of(chain, np.flatnonzero(chain.graph.sinks))
     for tolerance in (0.1, 1e-3, 1e-6):
         part_solved = factorise(asked.reduced, missing=tolerance)

@@ -13,8 +13,9 @@ from coinhaze import AbsorbingChain, AccountLedger, absorbing_chain, transaction
 from coinhaze.amounts import Floats, Ints
 from coinhaze.errors import AccuracyError, UsageError
 from coinhaze.simulate import simulate_hubs, simulate_town
-from coinhaze.solve.exact.cost import ExactCost, SweepCost, sweep_cost
 from coinhaze.solve.exact.stream_kernels import surprise
+from coinhaze.solve.planner import thresholds
+from coinhaze.solve.planner.cost import ExactCost, SweepCost, sweep_cost
 from coinhaze.solve.pool.limits import Budget
 from coinhaze.solve.progress import silent
 from coinhaze.solve.query import Asked
@@ -221,7 +222,7 @@ def test_too_little_memory_is_refused_with_what_was_reached(
     first = Truncation.of(folded, over="mean").attempt(first_level(1e-4, "mean"))
     # Enough for the first try (its lists while they grow), too little for the next.
     sums = 2 * Sums.size(len(folded.asked.scored))
-    monkeypatch.setattr(truncate, "MEMORY", int(1.3 * first.swept.memory) + sums)
+    monkeypatch.setattr(thresholds, "LIST_MEMORY", int(1.3 * first.swept.memory) + sums)
     with pytest.raises(
         AccuracyError, match=r"on average, .* for 99 % of the rows, .* at worst; .* more memory"
     ) as caught:

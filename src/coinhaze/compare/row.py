@@ -27,12 +27,10 @@ from coinhaze.solve.exact.engines import EXACT_WIDTH, score_exactly
 from coinhaze.solve.lots.lots import ORDERS, parcels
 from coinhaze.solve.lots.payments import check_order
 from coinhaze.solve.lots.scores import score_in_order
+from coinhaze.solve.planner import thresholds
+from coinhaze.solve.planner.mean import score_for_mean
 from coinhaze.solve.progress import Progress, silent
-from coinhaze.solve.sketch.mean import score_for_mean
 from coinhaze.solve.source import GRAPH_SETTINGS, only
-
-# Graphs of more nodes than this have their walks' bits estimated.
-FEW_NODES = 200_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,7 +117,7 @@ class ComparedRow:
             chain,
             walks=self.asking.walks,
             seed=self.asking.seed,
-            accuracy="exact" if len(chain) <= FEW_NODES else "preview",
+            accuracy="exact" if len(chain) <= thresholds.MAX_EXACT_NODES else "preview",
             threads=self.asking.budget.threads,
             memory=self.asking.budget.memory,
         )

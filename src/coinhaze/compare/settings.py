@@ -13,8 +13,9 @@ from coinhaze.compare.ledgers import WEEK, ComparedLedger, Week
 from coinhaze.errors import CoinhazeError
 from coinhaze.report.provenance import input_digests
 from coinhaze.solve.lots.lots import ORDERS
+from coinhaze.solve.planner import thresholds
+from coinhaze.solve.planner.mean import MEAN_ERROR
 from coinhaze.solve.pool.limits import UNLIMITED, Budget
-from coinhaze.solve.sketch.mean import MEAN_ERROR, SECONDS
 from coinhaze.solve.source import option_files, read_options
 
 WALKS = 10_000
@@ -32,7 +33,7 @@ class ScoringSettings:
     settings: Mapping[str, Any] = field(default_factory=dict)
     listed: Path | None = None
     mean_error: float = MEAN_ERROR
-    seconds: float = SECONDS
+    seconds: float = thresholds.MAX_MEAN_SECONDS
     seed: int = 0
     walks: int = WALKS  # forward from sources, for the appendix's experiment; 0 for none
     budget: Budget = UNLIMITED

@@ -21,10 +21,10 @@ from coinhaze.growth.forward import Forward, Level, levels_of
 from coinhaze.measures import Scores
 from coinhaze.measures.scores import reached
 from coinhaze.observer import AbsorbingChain
-from coinhaze.solve.planner import Accuracy, choose
+from coinhaze.solve.planner.mean import score_for_mean
+from coinhaze.solve.planner.plan import Accuracy, choose
 from coinhaze.solve.pool.limits import Budget, bytes_of
 from coinhaze.solve.progress import Progress, silent
-from coinhaze.solve.sketch.mean import score_for_mean
 from coinhaze.solve.source import Source, chain_of
 
 LENGTH = 30

@@ -12,9 +12,8 @@ from coinhaze.errors import AccuracyError, InputError
 from coinhaze.observer import AbsorbingChain
 from coinhaze.solve import origins
 from coinhaze.solve.local.paths import largest_paths
+from coinhaze.solve.planner import thresholds
 
-# Longer chains are followed along their largest flows only.
-SMALL, NEARLY = 200_000, 0.05
 # Paths through the same accounts at other times are one route: so many are looked at for each.
 LOOKED_AT = 10
 
@@ -44,8 +43,8 @@ def find_routes(chain: AbsorbingChain, nodes: Ints, *, most: int) -> Iterator[Ro
     graph = chain.graph
     for node in nodes.tolist():
         try:
-            large = len(chain) > SMALL
-            found = origins(chain, int(node), accuracy=NEARLY if large else "exact")
+            large = len(chain) > thresholds.MAX_EXACT_NODES
+            found = origins(chain, int(node), accuracy=thresholds.NEARLY if large else "exact")
         except (AccuracyError, InputError):
             continue  # its past never ends, or is too long to look at: there is no path to show
         listed = float(found.probability[found.outcomes != chain.elsewhere].sum())

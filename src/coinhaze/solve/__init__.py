@@ -4,7 +4,7 @@ from coinhaze.solve.exact.eliminate import eliminate
 from coinhaze.solve.local.origins import origins
 from coinhaze.solve.lots.lots import Parcels, parcels
 from coinhaze.solve.lots.taint import taint
-from coinhaze.solve.planner import Plan
+from coinhaze.solve.planner.plan import Plan
 from coinhaze.solve.score import plan, score, score_or_reached
 from coinhaze.solve.series import series
 from coinhaze.solve.truncated.topological import sweep

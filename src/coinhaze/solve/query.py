@@ -11,7 +11,8 @@ from coinhaze.amounts import Bools, Floats, Ints
 from coinhaze.errors import AccuracyError
 from coinhaze.ledger.frozen import narrow
 from coinhaze.observer import AbsorbingChain
-from coinhaze.solve.exact.factor import EXACT_MISSING, Factor, factorise
+from coinhaze.solve.exact.factor import Factor, factorise
+from coinhaze.solve.planner import thresholds
 from coinhaze.solve.structure.moves import Moves
 from coinhaze.solve.structure.reduce import NO_STATE, Reduced, kept_excess, reduce_chain
 
@@ -26,7 +27,7 @@ class Asked:
     answered: Bools  # which rows have an answer
     scored: Ints  # the states that hold those answers ...
     row_of: Ints  # ... and which of them each answered row has
-    missing: float = EXACT_MISSING  # what sweeps over cores may leave out of a row
+    missing: float = thresholds.EXACT_MISSING  # what sweeps over cores may leave out of a row
 
     @classmethod
     def of(
@@ -35,7 +36,7 @@ class Asked:
         rows: Ints,
         *,
         merge: bool = True,
-        missing: float = EXACT_MISSING,
+        missing: float = thresholds.EXACT_MISSING,
     ) -> Asked:
         """Reduce the chain to what the rows need."""
         return cls.by(chain, rows, reduce_chain(chain, rows, merge=merge), missing=missing)

@@ -16,7 +16,15 @@ from coinhaze.measures.scores import reached
 from coinhaze.observer import AbsorbingChain
 from coinhaze.solve.exact.engines import width_of
 from coinhaze.solve.lots.scores import is_ordered, parcels_of, score_in_order
-from coinhaze.solve.planner import Accuracy, Choice, Method, Plan, choose, plan_of, refuse_longer
+from coinhaze.solve.planner.plan import (
+    Accuracy,
+    Choice,
+    Method,
+    Plan,
+    choose,
+    plan_of,
+    refuse_longer,
+)
 from coinhaze.solve.pool.limits import Budget, bytes_of
 from coinhaze.solve.progress import Progress, silent
 from coinhaze.solve.sketch.sketch import DRAWS

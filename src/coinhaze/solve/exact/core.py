@@ -26,12 +26,10 @@ from coinhaze.solve.exact.core_kernels import (
     sweep_vector,
 )
 from coinhaze.solve.exact.dense_kernels import eliminate_core, invert_core, multiply_tile
+from coinhaze.solve.planner import thresholds
 
 # Triples at least this likely hold a cluster together, tried in turn.
 HEAVY = (0.1, 0.07, 0.05)
-LARGEST_CLUSTER = 400
-MOST_GROWTH = 4
-MOST_SWEEPS = 20_000
 ROUNDING = 2.0**-53
 # An inverse is multiplied back by blocks of so many states.
 BACK = 128
@@ -224,12 +222,12 @@ def _cluster(
     n = len(out)
     root = heavy_components(indptr, indices, data, threshold)
     size = np.bincount(root, minlength=n)
-    fits = (size >= 2) & (size <= LARGEST_CLUSTER)
+    fits = (size >= 2) & (size <= thresholds.MAX_CLUSTER)
     members = np.flatnonzero(fits[root])
     members = members[np.argsort(root[members], kind="stable")]
     start = np.concatenate([[0], np.cumsum(size[fits])]).astype(np.int64)
     done, inverses, row, to, value, out = solve_clusters(
-        start, members, indptr, indices, data, out, MOST_GROWTH
+        start, members, indptr, indices, data, out, thresholds.MAX_CLUSTER_GROWTH
     )
     old = np.repeat(np.arange(n), np.diff(indptr))
     replaced = np.zeros(n, dtype=np.bool_)
@@ -259,12 +257,13 @@ def _count_sweeps(
     # Sweeps begin with the right-hand side itself: what it misses is the chance to move on.
     rows = np.repeat(np.arange(len(out)), np.diff(indptr))
     missing = np.asarray(np.bincount(rows, data, minlength=len(out)), dtype=np.float64)
-    for sweeps in range(MOST_SWEEPS):
+    for sweeps in range(thresholds.MAX_PASSES):
         worst = float(missing.max(initial=0.0))
         if worst <= tolerance:
             return sweeps, missing
         sweep_vector(indptr, indices, data, nothing, missing, sweeps % 2 == 0)
     raise AccuracyError(
-        f"after {MOST_SWEEPS} sweeps over a core of {len(out)} states the worst row still misses "
-        f"{worst:.1e} of its mass, above {tolerance:.0e}: use a temporal view or a shorter window"
+        f"after {thresholds.MAX_PASSES} sweeps over a core of {len(out)} states the worst row "
+        f"still misses {worst:.1e} of its mass, above {tolerance:.0e}: use a temporal view or a "
+        "shorter window"
     )

@@ -17,20 +17,17 @@ from coinhaze.solve.exact.fine import Fine, fine, plain_roundings
 from coinhaze.solve.exact.moves import exact_moves
 from coinhaze.solve.exact.rounding import Rounding, foreseen_width
 from coinhaze.solve.exact.stream import stream_sums
+from coinhaze.solve.planner import thresholds
 from coinhaze.solve.pool.limits import UNLIMITED, Budget
 from coinhaze.solve.progress import Progress, silent
 from coinhaze.solve.query import Asked
 from coinhaze.solve.structure.lump import Folded, fold
 from coinhaze.solve.sums import Sums
-from coinhaze.solve.truncated.lists import MEMORY, list_sums
+from coinhaze.solve.truncated.lists import list_sums
 
 LOG = logging.getLogger(__name__)
 EXACT_WIDTH = 1e-9
-# Where rounding alone could make intervals wider than this, more care is taken.
-NARROW = 9e-11
 CARE = (False, True)  # in units; and with long chains that carry along what their sums lose
-# Counting sources may take this many words of bit sets: a minute or so.
-MOST_WORDS = 1e11
 
 
 def width_of(accuracy: object) -> float:
@@ -60,7 +57,7 @@ def score_exactly(
     orders = plain_orders(renyi)
     folded = folded or fold(Asked.of(chain, rows), orders)
     asked, columns = folded.asked, folded.columns
-    counts, counted = folded.sources(most_words=MOST_WORDS)
+    counts, counted = folded.sources(most_words=thresholds.MAX_COUNTED_WORDS)
     lists = folded.cost.lists
     rounding, scaled = rounding_of(folded, counts)
     expected = foreseen_width(rounding, columns, counts, by_fours=lists is None)
@@ -71,7 +68,7 @@ def score_exactly(
             width,
         )
     if lists is not None:
-        memory = budget.room(MEMORY)
+        memory = budget.room(thresholds.LIST_MEMORY)
         sums, weights = list_sums(
             asked,
             columns,
@@ -126,7 +123,10 @@ def rounding_of(folded: Folded, counts: Floats) -> tuple[Rounding, Fine | None]:
     rounding, scaled = Rounding.of_walks(*plain_roundings(asked, columns)), None
 
     def narrow() -> bool:
-        return foreseen_width(rounding, columns, counts, by_fours=True) <= NARROW
+        return (
+            foreseen_width(rounding, columns, counts, by_fours=True)
+            <= thresholds.MAX_ROUNDING_WIDTH
+        )
 
     exact = None if narrow() else exact_moves(asked.chain, asked.reduced)
     for carry in CARE:

@@ -18,7 +18,7 @@ from coinhaze.solve.exact.core import (
     refuse_faint,
     sparse_core,
 )
-from coinhaze.solve.exact.factor_kernels import LEAST_CORE, eliminate_small, thin_block
+from coinhaze.solve.exact.factor_kernels import eliminate_small, thin_block
 from coinhaze.solve.exact.stream_kernels import solve_tile, solve_tile_back
 from coinhaze.solve.exact.triangles_kernels import (
     gather_rows,
@@ -29,19 +29,10 @@ from coinhaze.solve.exact.triangles_kernels import (
     visits_forward,
     visits_of,
 )
+from coinhaze.solve.planner import thresholds
 from coinhaze.solve.structure.reduce import ENTRY_ERROR, Reduced
 
 ROUNDING = 2.0**-53
-# A core of more states than this is solved by sweeps, a smaller one as a dense matrix.
-MOST_CORE = 4_000
-# Beyond this share of possible moves a block is eliminated as a dense matrix.
-DENSE_SHARE = 0.25
-# Ways through states that elimination may take before sweeps are cheaper ...
-MOST_WORK = 200_000_000
-# ... and the ways through a state up to which eliminating it costs nearly nothing.
-THIN = 16
-# What sweeps may leave out of a row where the answer must be exact.
-EXACT_MISSING = 1e-14
 
 
 @dataclass(frozen=True, eq=False)
@@ -212,7 +203,7 @@ class _Block(NamedTuple):
     core: Core | None
 
 
-def factorise(reduced: Reduced, *, missing: float = EXACT_MISSING) -> Factor:
+def factorise(reduced: Reduced, *, missing: float = thresholds.EXACT_MISSING) -> Factor:
     """Eliminate inside every strong component; between components nothing needs to be done.
 
     Components too dense to be eliminated keep a core, of whose rows sweeps may miss `missing`.
@@ -232,7 +223,7 @@ def factorise(reduced: Reduced, *, missing: float = EXACT_MISSING) -> Factor:
     cores: dict[int, Core] = {}
     sizes = np.diff(reduced.block_start)
     looping = np.unique(block[rows[inner]])
-    small = looping[sizes[looping] <= LEAST_CORE]
+    small = looping[sizes[looping] <= thresholds.MIN_CORE]
     few_pivots, few_errors, low, up = eliminate_small(
         small, reduced.block_start, reduced.indptr, reduced.indices, reduced.data,
         reduced.entry_error, outside, outside_error,
@@ -244,7 +235,7 @@ def factorise(reduced: Reduced, *, missing: float = EXACT_MISSING) -> Factor:
     is_small[small] = True
     of_small = is_small[block]
     pivot[of_small], row_error[of_small] = few_pivots[of_small], few_errors[of_small]
-    for b in looping[sizes[looping] > LEAST_CORE].tolist():
+    for b in looping[sizes[looping] > thresholds.MIN_CORE].tolist():
         start, end = int(reduced.block_start[b]), int(reduced.block_start[b + 1])
         done = _eliminate(reduced, rows, inner, start, end, outside, outside_error, missing=missing)
         place[start + done.order] = start + np.arange(end - start)
@@ -299,15 +290,15 @@ def _eliminate(
         reduced.entry_error[part][within],
         outside[start:end],
         outside_error[start:end],
-        DENSE_SHARE,
+        thresholds.DENSE_SHARE,
     )
-    *thin, gave_up = thin_block(*given, 1 << 60, MOST_WORK)
-    if gave_up or len(thin[8]) > MOST_CORE:
-        *thin, gave_up = thin_block(*given, THIN, 1 << 60)
+    *thin, gave_up = thin_block(*given, 1 << 60, thresholds.MAX_ELIMINATION_WORK)
+    if gave_up or len(thin[8]) > thresholds.MAX_DENSE_CORE:
+        *thin, gave_up = thin_block(*given, thresholds.THIN_DEGREE, 1 << 60)
     _, order, pivot, row_error, lower, upper, moves, errors, out, out_error = thin
     refuse_faint(pivot)
     core: Core | None = None
-    if len(out) > MOST_CORE:
+    if len(out) > thresholds.MAX_DENSE_CORE:
         core = sparse_core(moves, errors, out, out_error, tolerance=missing)
     elif len(out):
         core = dense_core(moves, errors, out, out_error)

@@ -13,10 +13,10 @@ import heapq
 import numpy as np
 from numba import njit
 
+from coinhaze.solve.planner.thresholds import MIN_CORE
+
 # Rounding errors of one product and quotient, and of one addition.
 PRODUCT, SUM = 4.0, 1.0
-# So few states are eliminated one by one, however dense they are.
-LEAST_CORE = 48
 # Entries below this have lost digits at the end of the range of floats.
 FAINT = 1e-290
 
@@ -155,7 +155,7 @@ def thin_block(
     work = 0
     faint = 1.0
     while (
-        left > 0 and (left <= LEAST_CORE or inner < dense_share * left * left) and work <= most_work
+        left > 0 and (left <= MIN_CORE or inner < dense_share * left * left) and work <= most_work
     ):
         cost, k = heapq.heappop(queue)
         now = degree[0, k] * degree[1, k]
@@ -269,8 +269,8 @@ def eliminate_small(blocks, block_start, indptr, indices, data, data_error, outs
     row_error = np.zeros(len(outside))
     lower = [(np.int64(0), np.int64(0), 0.0) for _ in range(0)]
     upper = [(np.int64(0), np.int64(0), 0.0) for _ in range(0)]
-    moves = np.zeros((LEAST_CORE, LEAST_CORE))
-    errors = np.zeros((LEAST_CORE, LEAST_CORE))
+    moves = np.zeros((MIN_CORE, MIN_CORE))
+    errors = np.zeros((MIN_CORE, MIN_CORE))
     for b in blocks:
         start, end = block_start[b], block_start[b + 1]
         c = end - start

@@ -19,6 +19,7 @@ from coinhaze.observer.chain import NO_COLUMN
 from coinhaze.solve.exact.factor import factorise
 from coinhaze.solve.exact.fine_kernels import count_roundings, long_chains, main_moves, scale_moves
 from coinhaze.solve.exact.moves import ExactMoves
+from coinhaze.solve.planner import thresholds
 from coinhaze.solve.query import Asked
 from coinhaze.solve.structure.columns import Columns
 from coinhaze.solve.structure.reduce import ENTRY_ERROR, Reduced
@@ -28,8 +29,6 @@ from coinhaze.solve.sums import Sums
 SCALED_ERROR = 1.05
 # The own absorption: its rounding, the unit's and that of their quotient.
 OWN_ERROR = ENTRY_ERROR + 3.0
-# Chains of likeliest moves that are as long as this carry along what their sums lose.
-LONG = 4096
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +65,11 @@ def fine(asked: Asked, columns: Columns, exact: ExactMoves, *, carry: bool) -> F
     main = main_moves(reduced.indptr, value, error, _moved_by(reduced) > 0)
     data, own, unit = scale_moves(reduced.indptr, reduced.indices, value, low, reduced.own, main)
     none = np.full(len(reduced), -1)
-    chains = long_chains(reduced.indptr, reduced.indices, main, LONG) if carry else (none, none)
+    chains = (
+        long_chains(reduced.indptr, reduced.indices, main, thresholds.MIN_CARRIED_CHAIN)
+        if carry
+        else (none, none)
+    )
     expected, most = _roundings(asked, columns, error + SCALED_ERROR, main, chains)
     scaled = replace(asked, reduced=replace(reduced, data=data, own=own))
     factor = factorise(scaled.reduced)

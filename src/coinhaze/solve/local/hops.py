@@ -10,9 +10,8 @@ from coinhaze.graph.graph import NO_SNAPSHOT
 from coinhaze.measures.hops import Hop, Hops
 from coinhaze.observer import AbsorbingChain
 from coinhaze.solve.local.hops_kernels import carry
+from coinhaze.solve.planner import thresholds
 from coinhaze.solve.structure.moves_of import moves_of
-
-DENSE = 16  # nodes of the whole chain for each that money goes to
 
 
 def hops_of(chain: AbsorbingChain, node: str | int, *, most: int = 6) -> Hops:
@@ -62,7 +61,7 @@ def _hop(chain: AbsorbingChain, nodes: Ints, share: Floats) -> tuple[Hop, Ints, 
 
 def _gathered(nodes: Ints, flow: Floats, n: int) -> tuple[Ints, Floats]:
     """Add flow up by node: on a dense array where that is less work than sorting."""
-    if n <= DENSE * len(nodes):
+    if n <= thresholds.DENSE_HOP * len(nodes):
         total = _sums(nodes, flow, n)
         found = np.flatnonzero(total)
         return found, total[found]

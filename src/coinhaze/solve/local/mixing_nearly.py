@@ -16,7 +16,8 @@ from coinhaze.errors import UsageError
 from coinhaze.measures.intervals import from_missing_mass, surprise
 from coinhaze.observer import AbsorbingChain
 from coinhaze.solve.local.mixing import mix_weights
-from coinhaze.solve.local.past import WHOLE, Past, past_of
+from coinhaze.solve.local.past import Past, past_of
+from coinhaze.solve.planner import thresholds
 
 # Sums of so many roundings change bits by less than this.
 ROUNDINGS = 1e-9
@@ -43,7 +44,7 @@ def mix_nearly(
     nodes: Sequence[int],
     *,
     pasts: Sequence[Past] | None = None,
-    whole: int = WHOLE,
+    whole: int = thresholds.MAX_WHOLE_PAST,
 ) -> NearlyMixed:
     """Bound the bits of coins put together, by the weights of `mix`.
 

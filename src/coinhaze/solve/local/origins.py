@@ -14,19 +14,15 @@ from coinhaze.measures import Origins
 from coinhaze.observer import AbsorbingChain
 from coinhaze.observer.chain import NO_COLUMN
 from coinhaze.solve.exact.engines import score_exactly, width_of
-from coinhaze.solve.local.row import MOST_MOVES, LocalSolver, local_row, no_answer
+from coinhaze.solve.local.row import LocalSolver, local_row, no_answer
 from coinhaze.solve.local.trace import trace
 from coinhaze.solve.lots.scores import is_ordered, origins_in_order, parcels_of
+from coinhaze.solve.planner import thresholds
 from coinhaze.solve.query import Asked
 from coinhaze.solve.source import Source, chain_of
 from coinhaze.solve.structure.lump import fold
 from coinhaze.solve.structure.moves_of import moves_of
 from coinhaze.solve.structure.reduce import NO_STATE
-
-# Widths down to this are reached without solving the whole past.
-EXACTLY = 1e-6
-# Chains of up to so many nodes are solved whole where so few moves do not reach the width.
-SMALL, FEW_MOVES = 200_000, 10_000_000
 
 
 def origins(
@@ -57,12 +53,12 @@ def origins(
     if not 0 <= start < len(chain):
         raise UnknownName(f"no node {start}: the graph has {len(chain)}")
     width = width_of(accuracy)
-    if width > EXACTLY:
+    if width > thresholds.MIN_LOCAL_WIDTH:
         try:
             return _nearly(chain, start, width)
         except AccuracyError:
             # Loops can hold mass for long; a small chain is then solved whole.
-            if len(chain) > SMALL:
+            if len(chain) > thresholds.MAX_SOLVED_NODES:
                 raise
     return _exactly(chain, start, width)
 
@@ -70,7 +66,12 @@ def origins(
 def _nearly(chain: AbsorbingChain, start: int, width: float) -> Origins:
     """Bound the bits on as little of the past as that takes, and follow the largest flows."""
     row = local_row(
-        chain, start, width=width, moves=FEW_MOVES if len(chain) <= SMALL else MOST_MOVES
+        chain,
+        start,
+        width=width,
+        moves=thresholds.FEW_LOCAL_MOVES
+        if len(chain) <= thresholds.MAX_SOLVED_NODES
+        else thresholds.MAX_LOCAL_MOVES,
     )
     found = trace(chain, start, ordered=LocalSolver.of(chain).condensed.ordered)
     return _origins(

@@ -20,15 +20,9 @@ from coinhaze.observer import AbsorbingChain
 from coinhaze.observer.chain import NO_COLUMN
 from coinhaze.solve.local.past_kernels import NO_SLOT, ancestors, arrive, nearest, visit
 from coinhaze.solve.local.trace_kernels import trace_back
+from coinhaze.solve.planner import thresholds
 from coinhaze.solve.structure.moves_of import moves_of
 from coinhaze.solve.structure.reduce_kernels import is_in_order
-
-# Moves of a past that is taken whole; of a longer one only the largest flows are followed: as in
-# trace.py, to a thousandth after a few moves, and to what was reached after most.
-WHOLE = 30_000
-FINEST, ENOUGH, FEW_MOVES, MOST_TRACED = 1e-12, 1e-3, 20_000, 100_000
-# With loops, sweeps go on until so little is left, or so many moves were made.
-LEAST, MOST_MOVES = 1e-14, 30_000_000
 
 
 class _Ready(NamedTuple):
@@ -84,7 +78,13 @@ class Past:
     @cached_property
     def _walked(self) -> tuple[Floats, float]:
         visits, left = visit(
-            self.first, self.to, self.chance, self.start, self.ordered, LEAST, self._sweeps
+            self.first,
+            self.to,
+            self.chance,
+            self.start,
+            self.ordered,
+            thresholds.MIN_LOOPING_MASS,
+            self._sweeps,
         )
         return visits, float(left)
 
@@ -147,12 +147,21 @@ class Past:
         return None if moves < 0 else moves + 1
 
     def _arrive(self, value: Floats, fixed: Bools) -> Floats:
-        arrive(self.first, self.to, self.chance, value, fixed, self.ordered, LEAST, self._sweeps)
+        arrive(
+            self.first,
+            self.to,
+            self.chance,
+            value,
+            fixed,
+            self.ordered,
+            thresholds.MIN_LOOPING_MASS,
+            self._sweeps,
+        )
         return value
 
     @property
     def _sweeps(self) -> int:
-        return max(10, MOST_MOVES // (len(self.chance) + len(self)))
+        return max(10, thresholds.MAX_LOOPING_MOVES // (len(self.chance) + len(self)))
 
     @classmethod
     def _prepared(cls, chain: AbsorbingChain) -> _Ready:
@@ -164,7 +173,7 @@ class Past:
         return ready
 
 
-def past_of(chain: AbsorbingChain, node: int, *, whole: int = WHOLE) -> Past:
+def past_of(chain: AbsorbingChain, node: int, *, whole: int = thresholds.MAX_WHOLE_PAST) -> Past:
     """Find a node's past: all of it if that takes at most `whole` moves, else its largest flows."""
     ready = Past._prepared(chain)
     q = chain.Q
@@ -174,7 +183,8 @@ def past_of(chain: AbsorbingChain, node: int, *, whole: int = WHOLE) -> Past:
         if not is_whole:
             reached, visits, _ = trace_back(
                 q.indptr, q.indices, q.data, node, ready.ordered,
-                FINEST, ENOUGH, FEW_MOVES, MOST_TRACED, ready.slot,
+                thresholds.MIN_FLOW, thresholds.ENOUGH, thresholds.FEW_TRACED_MOVES,
+                thresholds.MAX_PAST_MOVES, ready.slot,
             )  # fmt: skip
             found = reached[visits > 0]
     nodes = np.sort(found)

@@ -23,10 +23,9 @@ from coinhaze.amounts import Floats, Ints
 from coinhaze.measures import Origins
 from coinhaze.observer import AbsorbingChain
 from coinhaze.observer.chain import NO_COLUMN
+from coinhaze.solve.planner import thresholds
 from coinhaze.solve.structure.moves_of import moves_of
 
-# Beginnings of paths that are looked at before those found so far must do.
-MOST_LOOKS = 50_000
 # Shortest paths need positive lengths: a certain move costs next to nothing.
 SHORTEST = 1e-12
 
@@ -114,7 +113,7 @@ class _Past:
         order = count()
         begin: _Item = (float(self.left[start]), next(order), 0.0, 1.0, False, (start, None))
         heap = [begin]
-        for _ in range(MOST_LOOKS):
+        for _ in range(thresholds.MAX_PATH_BEGINNINGS):
             if not heap:
                 return
             _, _, length, share, done, beginning = heapq.heappop(heap)

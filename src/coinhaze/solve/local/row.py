@@ -47,15 +47,13 @@ from coinhaze.solve.certify import CERTIFICATE
 from coinhaze.solve.exact.factor import ROUNDING
 from coinhaze.solve.local.bounded import Condensed
 from coinhaze.solve.local.row_kernels import BINS, SEEN, clear, push_in_order, push_in_rounds, tally
+from coinhaze.solve.planner import thresholds
 
-# Moves after which a chain with loops is given up; without loops every past ends by itself.
-MOST_MOVES = 100_000_000
-ROUNDS = 40
 # Without loops pieces seldom meet again: on made-up weeks of Bitcoin nine tenths of the truths lie
 # above 0.8 of the interval.
 LIKELY = 0.9
-# What may be left of the asked width by what is not pushed in a round.
-KEPT = 0.7
+# What may remain of the requested width after a round, by what it does not push.
+UNPUSHED_SHARE = 0.7
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,7 +75,7 @@ class LocalRow:
 
 
 def local_row(
-    chain: AbsorbingChain, node: int, *, width: float, moves: int = MOST_MOVES
+    chain: AbsorbingChain, node: int, *, width: float, moves: int = thresholds.MAX_LOCAL_MOVES
 ) -> LocalRow:
     """Bound one node's entropy to a width in bits.
 
@@ -146,7 +144,7 @@ class _Reached(NamedTuple):
 
     def threshold(self, width: float) -> float:
         """Choose what to push next: all but the smallest, which may keep part of the width."""
-        kept = np.cumsum(self.narrows[::-1])[::-1] <= KEPT * width
+        kept = np.cumsum(self.narrows[::-1])[::-1] <= UNPUSHED_SHARE * width
         return float(2.0 ** (-int(np.argmax(kept)) / 4)) if kept.any() else 0.0
 
 
@@ -183,7 +181,7 @@ class LocalSolver:
         """Tell whether a walk back from a node may never end."""
         return self.condensed.lost(node)
 
-    def row(self, node: int, *, width: float, moves: int = MOST_MOVES) -> LocalRow:
+    def row(self, node: int, *, width: float, moves: int = thresholds.MAX_LOCAL_MOVES) -> LocalRow:
         """Answer one question; leave no trace of it."""
         known, state = self.condensed.known(node), self.condensed.state(node)
         reached, made = _Reached(*known, 0.0, 1.0, np.zeros(0)), 0
@@ -216,7 +214,7 @@ class LocalSolver:
         self._work.begin(state)
         moves, error = 0, 0.0
         threshold = width / 4
-        for _ in range(ROUNDS):
+        for _ in range(thresholds.MAX_LOCAL_ROUNDS):
             made, added = self._push(threshold, most - moves)
             moves, error = moves + made, error + added
             reached = self._interval(known, error)

@@ -11,11 +11,7 @@ import numpy.typing as npt
 from coinhaze.amounts import Floats, Ints
 from coinhaze.observer import AbsorbingChain
 from coinhaze.solve.local.trace_kernels import NO_SLOT, trace_back
-
-FINEST = 1e-12
-# After so many moves all but this much is enough; after most the rest is left.
-FEW_MOVES, ENOUGH = 20_000, 1e-3
-MOST_MOVES = 300_000
+from coinhaze.solve.planner import thresholds
 
 
 class Trace(NamedTuple):
@@ -38,7 +34,9 @@ class _Slots:
         return np.full(len(chain), NO_SLOT, dtype=np.int32) if slots is None else slots
 
 
-def trace(chain: AbsorbingChain, node: int, *, ordered: bool, finest: float = FINEST) -> Trace:
+def trace(
+    chain: AbsorbingChain, node: int, *, ordered: bool, finest: float = thresholds.MIN_FLOW
+) -> Trace:
     """Follow money back from a node: shares above 10 %, then above 1 %, and so on, to `finest`.
 
     Ends where every share above `finest` was followed, where a thousandth is left after some
@@ -47,7 +45,16 @@ def trace(chain: AbsorbingChain, node: int, *, ordered: bool, finest: float = FI
     """
     q, slots = chain.Q, _Slots.take(chain)
     nodes, visits, mass = trace_back(
-        q.indptr, q.indices, q.data, node, ordered, finest, ENOUGH, FEW_MOVES, MOST_MOVES, slots
+        q.indptr,
+        q.indices,
+        q.data,
+        node,
+        ordered,
+        finest,
+        thresholds.ENOUGH,
+        thresholds.FEW_TRACED_MOVES,
+        thresholds.MAX_TRACED_MOVES,
+        slots,
     )
     _Slots.ready[chain] = slots
     passed = np.flatnonzero(visits > 0)

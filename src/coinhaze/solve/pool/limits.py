@@ -10,9 +10,8 @@ from pathlib import Path
 
 from coinhaze.errors import ResourceError, UsageError
 from coinhaze.ledger.frozen import release_unused
+from coinhaze.solve.planner import thresholds
 
-# Workspaces of all threads together stay below this where no limit is given.
-MEMORY = 2 << 30
 THREADS = "threads"  # the backend of this process; see backend.py
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
@@ -26,7 +25,7 @@ class Budget:
     seconds: float | None = None
     backend: str = THREADS
 
-    def room(self, usual: int = MEMORY) -> int:
+    def room(self, usual: int = thresholds.WORKSPACE_MEMORY) -> int:
         """Say how many bytes new arrays may take; refuse if none are left."""
         if self.memory is None:
             return usual
@@ -58,7 +57,9 @@ class Budget:
 UNLIMITED = Budget()
 
 
-def workers_for(tasks: int, threads: int | None, *, bytes_each: int = 0, room: int = MEMORY) -> int:
+def workers_for(
+    tasks: int, threads: int | None, *, bytes_each: int = 0, room: int = thresholds.WORKSPACE_MEMORY
+) -> int:
     """Say how many threads to use: as asked, or the cores this process may use."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     fits = room // bytes_each if bytes_each else tasks

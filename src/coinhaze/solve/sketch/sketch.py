@@ -33,6 +33,7 @@ from coinhaze.observer.chain import NO_COLUMN
 from coinhaze.solve.exact.factor import Factor
 from coinhaze.solve.exact.stream import TileRoom, tile_bytes, tile_room
 from coinhaze.solve.exact.stream_kernels import WIDTH
+from coinhaze.solve.planner import thresholds
 from coinhaze.solve.pool import UNLIMITED, Budget, open_workers
 from coinhaze.solve.progress import Progress, silent
 from coinhaze.solve.query import Asked
@@ -46,8 +47,6 @@ DRAWS = 256
 FIRST = 1024
 # Standard deviation of the estimate times sqrt(k), in bits: sqrt(3) nats.
 SPREAD = math.sqrt(3) / math.log(2)
-# What sweeps over cores may leave out of a row: far less than the standard error.
-MISSING = 1e-4
 
 
 def sketch(
@@ -70,7 +69,7 @@ def sketch(
         raise UsageError(f"draws come in tiles: a multiple of {WIDTH}, not {draws}")
     if chain.listed:
         raise UsageError("a list has few outcomes, which are cheap to score exactly")
-    folded = folded or fold(Asked.of(chain, rows, missing=MISSING), np.zeros(0))
+    folded = folded or fold(Asked.of(chain, rows, missing=thresholds.PREVIEW_MISSING), np.zeros(0))
     asked, columns = folded.asked, folded.columns
     taken = _Taken.none(asked, columns)
     _take(taken, draws if mean_error is None else max(draws, FIRST), seed, budget, progress)
@@ -216,7 +215,7 @@ class Draws:
         wanted = np.zeros(len(factor), dtype=np.bool_)
         wanted[scored] = True
         # Rare absorption does not fit single precision.
-        single = float(factor.pivot.min(initial=1.0)) > 1e-30
+        single = float(factor.pivot.min(initial=1.0)) > thresholds.MIN_SINGLE_PIVOT
         return cls(
             factor=factor,
             own=asked.reduced.own[factor.back],

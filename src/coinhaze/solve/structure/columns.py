@@ -19,6 +19,7 @@ from coinhaze.measures.intervals import surprise
 from coinhaze.observer.chain import NO_COLUMN
 from coinhaze.solve.exact.fine_kernels import fold_visits
 from coinhaze.solve.exact.moves import exact_moves
+from coinhaze.solve.planner import thresholds
 from coinhaze.solve.priors import Priors
 from coinhaze.solve.query import Asked
 from coinhaze.solve.structure.columns_kernels import exact_sums, fold_states, number_groups
@@ -26,8 +27,6 @@ from coinhaze.solve.structure.reduce import Reduced
 
 # A source visited less often than this for each visit to its gate stays a column by itself.
 FAINT = 1e-280
-# Where roundings on the way from a gate may add up to more than this, visits are found to 106 bits.
-MOST_ERROR = 200.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +56,7 @@ def columns_of(asked: Asked, orders: Floats, *, fold: bool = True) -> Columns:
         gate, visits, error = fold_states(
             reduced.indptr, reduced.indices, reduced.data, reduced.entry_error, begun, FAINT
         )
-        if error.max(initial=0.0) > MOST_ERROR:
+        if error.max(initial=0.0) > thresholds.MAX_SHARE_ROUNDINGS:
             exact = exact_moves(chain, reduced)
             if exact is not None:
                 moves = reduced.indptr, reduced.indices, exact.value, exact.low

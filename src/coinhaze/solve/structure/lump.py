@@ -14,12 +14,13 @@ import numpy as np
 
 from coinhaze.amounts import Floats
 from coinhaze.ledger.frozen import release_unused
-from coinhaze.solve.exact.cost import ExactCost
+from coinhaze.solve.planner import thresholds
+from coinhaze.solve.planner.cost import ExactCost
 from coinhaze.solve.query import Asked
 from coinhaze.solve.structure.columns import Columns, columns_of
 from coinhaze.solve.structure.lump_kernels import find_pure
 from coinhaze.solve.structure.reduce_kernels import add_moves, renumber
-from coinhaze.solve.structure.sources import FEW_WORDS, possible_sources
+from coinhaze.solve.structure.sources import possible_sources
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +35,7 @@ class Folded:
         """What exact scores take; estimates and solves count it once."""
         return ExactCost(self.asked, self.columns)
 
-    def sources(self, *, most_words: float = FEW_WORDS) -> tuple[Floats, bool]:
+    def sources(self, *, most_words: float = thresholds.FEW_COUNTED_WORDS) -> tuple[Floats, bool]:
         """Count the sources of each scored state, or bound them; see `possible_sources`."""
         return possible_sources(self.asked, self.columns, most_words=most_words)
 

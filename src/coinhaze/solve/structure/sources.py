@@ -6,19 +6,18 @@ import numpy as np
 
 from coinhaze.amounts import Floats, Ints
 from coinhaze.observer.chain import NO_COLUMN
+from coinhaze.solve.planner import thresholds
 from coinhaze.solve.query import Asked
 from coinhaze.solve.structure.columns import Columns
 from coinhaze.solve.structure.components_kernels import count_outcomes
 from coinhaze.solve.structure.reduce import Reduced
 from coinhaze.solve.truncated.lists_kernels import bound_sources
 
-# Counting on the graph reads sets of bits, 64 a word; so many words take a few seconds.
-FEW_WORDS = 4e9
-WORD = 64
+WORD = 64  # bits of a word of the sets that are counted
 
 
 def possible_sources(
-    asked: Asked, columns: Columns, *, most_words: float = FEW_WORDS
+    asked: Asked, columns: Columns, *, most_words: float = thresholds.FEW_COUNTED_WORDS
 ) -> tuple[Floats, bool]:
     """Count the sources each scored state can reach, or bound them if counting takes long.
 

@@ -42,6 +42,7 @@ from coinhaze.ledger.frozen import release_unused
 from coinhaze.measures.intervals import surprise
 from coinhaze.observer.chain import NO_COLUMN
 from coinhaze.solve.exact.stream_kernels import WIDTH
+from coinhaze.solve.planner import thresholds
 from coinhaze.solve.pool import UNLIMITED, Budget, open_workers
 from coinhaze.solve.pool.limits import in_words, workers_for
 from coinhaze.solve.priors import Priors
@@ -52,9 +53,6 @@ from coinhaze.solve.structure.moves import Moves
 from coinhaze.solve.sums import Sums
 from coinhaze.solve.truncated.topological_kernels import sweep_lists
 
-# Bytes an entry of a list takes at most: outcome and probability, twice over while lists grow.
-ENTRY = 24
-MEMORY = 3 << 30
 # Columns that follow one another often go together, so up to this many share a block; then it is
 # the next block's turn. Many turns make blocks equal: early columns are met by more lists.
 TURN, TURNS = 1024, 16
@@ -83,7 +81,7 @@ def list_sums(
     least: float = 0.0,
     blocks: int = 1,
     collapse: bool = True,
-    memory: int = MEMORY,
+    memory: int = thresholds.LIST_MEMORY,
     budget: Budget = UNLIMITED,
     progress: Progress,
 ) -> tuple[Sums, Floats]:
@@ -113,7 +111,7 @@ def sweep_blocks(
     draws: int = 0,
     seed: int = 0,
     weigh: bool = True,
-    memory: int = MEMORY,
+    memory: int = thresholds.LIST_MEMORY,
     entries: float = math.inf,
     budget: Budget = UNLIMITED,
     progress: Progress,
@@ -193,7 +191,7 @@ class Lists:
         draws: int = 0,
         seed: int = 0,
         weigh: bool = False,
-        memory: int = MEMORY,
+        memory: int = thresholds.LIST_MEMORY,
         entries: float = math.inf,
     ) -> Lists:
         """Prepare to sweep blocks; `memory` and `entries` are limits of each."""

@@ -10,14 +10,12 @@ from coinhaze.measures import Scores
 from coinhaze.observer import AbsorbingChain
 from coinhaze.solve.certify import plain_orders
 from coinhaze.solve.exact.engines import EXACT_WIDTH, score_exactly
+from coinhaze.solve.planner import thresholds
 from coinhaze.solve.pool.limits import UNLIMITED, Budget
 from coinhaze.solve.progress import Progress, silent
 from coinhaze.solve.query import Asked
 from coinhaze.solve.structure.lump import Folded, fold
 from coinhaze.solve.truncated.truncate import Over, truncated
-
-# Below this nothing worth dropping may be dropped.
-LEAST_WIDTH = 1e-6
 
 
 def sweep(
@@ -61,4 +59,4 @@ def may_drop(asked: Asked, width: float, renyi: Sequence[float]) -> bool:
     """Tell whether the question lets small probabilities be dropped."""
     chain = asked.chain
     can = asked.reduced.acyclic or not asked.factor.sweeps
-    return width > LEAST_WIDTH and not renyi and not chain.listed and can
+    return width > thresholds.MIN_DROPPING_WIDTH and not renyi and not chain.listed and can

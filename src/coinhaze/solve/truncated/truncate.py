@@ -22,14 +22,15 @@ from coinhaze.measures import Scores
 from coinhaze.measures.intervals import at_least
 from coinhaze.measures.scores import not_reached
 from coinhaze.solve.certify import certified
-from coinhaze.solve.exact.cost import ExactCost
+from coinhaze.solve.planner import thresholds
+from coinhaze.solve.planner.cost import ExactCost
 from coinhaze.solve.pool.limits import UNLIMITED, Budget, workers_for
 from coinhaze.solve.progress import Progress, silent
 from coinhaze.solve.query import Asked
 from coinhaze.solve.structure.columns import Columns
 from coinhaze.solve.structure.lump import Folded
 from coinhaze.solve.sums import Sums
-from coinhaze.solve.truncated.lists import MEMORY, Swept, TooManyEntries, sweep_blocks
+from coinhaze.solve.truncated.lists import Swept, TooManyEntries, sweep_blocks
 from coinhaze.solve.truncated.lists_kernels import count_visits
 
 Over = Literal["worst", "mean"]
@@ -43,13 +44,8 @@ FIRST: dict[Over, float] = {"worst": 0.01, "mean": 0.003}
 ASKED: dict[Over, str] = {"worst": "at worst", "mean": "on average"}
 # No list is worth more than this: what is below it may go, if nobody needs it.
 HIGHEST = 0.5
-# Below this level dropping saves little.
-LOWEST = 1e-12
 # Widths fall at first like this power of the level, and the aim is a little below what is asked.
 SLOPE, AIM = 0.4, 0.9
-# Entries grow like this power of the level as it falls, and each takes so many nanoseconds.
-GROWTH = 0.5
-DROP_NS = 20.0
 # A coarser sweep, by this factor, shows what a finer one costs.
 COARSE = 30.0
 
@@ -157,7 +153,7 @@ class Truncation:
         except TooManyEntries:
             return None
         finer = max(1.0, tried.widths.over(over) / width) ** (1 / SLOPE)
-        grown = finer**GROWTH
+        grown = finer**thresholds.DROP_GROWTH
         entries = tried.swept.entries * grown
         return None if entries > most else Foreseen(entries, tried.swept.memory * grown)
 
@@ -172,7 +168,9 @@ class Truncation:
 
     def _sweep_by(self, at_once: int, least: Floats, budget: Budget, **settings: Any) -> Swept:
         # Sums of all blocks together, and of those that are swept or wait to be added.
-        room = budget.room(MEMORY) - (at_once + 1) * Sums.size(len(self.asked.scored))
+        room = budget.room(thresholds.LIST_MEMORY) - (at_once + 1) * Sums.size(
+            len(self.asked.scored)
+        )
         return sweep_blocks(
             self.asked,
             self.columns,
@@ -221,9 +219,9 @@ def narrowing(
     """
     level, slope = first_level(width, over), SLOPE
     # One try often is enough; what exact scores take by lists is counted only after it.
-    entries = math.inf if exact is None else exact.tiles / (DROP_NS * 1e-9)
+    entries = math.inf if exact is None else exact.tiles / (thresholds.DROP_NS * 1e-9)
     before: Try | None = None
-    while level >= LOWEST:
+    while level >= thresholds.MIN_LEVEL:
         try:
             now = question.attempt(level, entries=entries, **sweeping)
         except TooManyEntries:
@@ -247,9 +245,9 @@ def narrowing(
             slope = min(max(fell / math.log(before.level / level), 0.2), 1.0)
         before = now
         if exact is not None:
-            entries = exact.seconds / (DROP_NS * 1e-9)
+            entries = exact.seconds / (thresholds.DROP_NS * 1e-9)
         step = min(max((AIM * width / reached) ** (1 / slope), 0.01), 0.7)
-        if now.swept.entries / step**GROWTH > entries:
+        if now.swept.entries / step**thresholds.DROP_GROWTH > entries:
             return
         level *= step
 

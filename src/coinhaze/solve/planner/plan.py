@@ -24,15 +24,15 @@ from coinhaze.solve.exact.eliminate import eliminate
 from coinhaze.solve.exact.engines import exact_method, foreseen, width_of
 from coinhaze.solve.exact.stream import time_tiles
 from coinhaze.solve.exact.stream_kernels import WIDTH
+from coinhaze.solve.planner import thresholds
 from coinhaze.solve.pool.limits import Budget, in_words, memory_now, memory_peak, workers_for
 from coinhaze.solve.progress import Progress
 from coinhaze.solve.query import Asked
 from coinhaze.solve.series import series
-from coinhaze.solve.sketch.sketch import DRAWS, MISSING, sketch
+from coinhaze.solve.sketch.sketch import DRAWS, sketch
 from coinhaze.solve.structure.lump import Folded, fold
-from coinhaze.solve.truncated.lists import ENTRY, MEMORY
 from coinhaze.solve.truncated.topological import may_drop, sweep
-from coinhaze.solve.truncated.truncate import AT_ONCE, DROP_NS, Over, Truncation
+from coinhaze.solve.truncated.truncate import AT_ONCE, Over, Truncation
 
 Accuracy = Literal["exact", "preview"] | float
 Method = Literal["auto", "sweep", "eliminate", "series", "published"]
@@ -181,7 +181,7 @@ def choose(
 
 
 def _sketch(chain: AbsorbingChain, rows: Ints, draws: int, budget: Budget) -> Choice:
-    folded = fold(Asked.of(chain, rows, missing=MISSING), np.zeros(0))
+    folded = fold(Asked.of(chain, rows, missing=thresholds.PREVIEW_MISSING), np.zeros(0))
 
     def estimate() -> Estimate:
         begin = time.perf_counter()
@@ -222,7 +222,7 @@ def _exact(folded: Folded, renyi: Sequence[float], budget: Budget) -> Estimate:
     cost = folded.cost.lists
     if cost is not None:
         workers = workers_for(2, budget.threads)
-        memory = min(cost.alive * ENTRY, budget.room(MEMORY))
+        memory = min(cost.alive * thresholds.LIST_ENTRY_BYTES, budget.room(thresholds.LIST_MEMORY))
         return Estimate(cost.seconds / workers, memory, width=foreseen(folded))
     seconds = time_tiles(asked, columns, orders, budget=budget)
     workers = workers_for(-(-len(columns) // WIDTH), budget.threads)
@@ -234,10 +234,10 @@ def _exact(folded: Folded, renyi: Sequence[float], budget: Budget) -> Estimate:
 def _dropping(folded: Folded, width: float, over: Over, budget: Budget) -> Estimate:
     """Foresee what dropping takes; or take exact scores, if cheaper."""
     asked = folded.asked
-    most = folded.cost.seconds / (DROP_NS * 1e-9)
+    most = folded.cost.seconds / (thresholds.DROP_NS * 1e-9)
     coarse = Truncation.of(folded, over=over).foresee(width, over=over, most=most, budget=budget)
     if coarse is None:
         return _exact(folded, (), budget)._replace(method=exact_method(asked))
     workers = workers_for(AT_ONCE, budget.threads)
-    seconds = TRIES * coarse.entries * DROP_NS * 1e-9 / workers
+    seconds = TRIES * coarse.entries * thresholds.DROP_NS * 1e-9 / workers
     return Estimate(seconds, AT_ONCE * coarse.memory, width=width if over == "worst" else math.nan)

@@ -15,22 +15,10 @@ from coinhaze.errors import ResourceError
 from coinhaze.solve.exact.core import SparseCore
 from coinhaze.solve.exact.stream import live_share
 from coinhaze.solve.exact.stream_kernels import WIDTH
+from coinhaze.solve.planner import thresholds
 from coinhaze.solve.query import Asked
 from coinhaze.solve.structure.columns import Columns
-from coinhaze.solve.truncated.lists import ENTRY, MEMORY, Lists, births_of
-
-# Columns of the sample stand together by this many, so that they collapse nearly as they will.
-RUN = 64
-# Columns in the sample: enough for a good guess, few enough for a second or two.
-SAMPLE = 2048
-# Measured nanoseconds: of an entry of a list; of an entry of a tile mixed, and of one scored, while
-# the tile fits a cache, and where it does not; of an entry of a dense core.
-LIST_NS = 12.0
-NEAR, FAR = (0.3, 1.2), (1.6, 7.0)
-CORE_NS = 0.15
-CACHE = 8 << 20
-# Below this many seconds of tiles nothing is gained by looking for something faster.
-SOON = 0.5
+from coinhaze.solve.truncated.lists import Lists, births_of
 
 
 @dataclass(frozen=True)
@@ -43,14 +31,16 @@ class SweepCost:
     @property
     def seconds(self) -> float:
         """Give the seconds of one core."""
-        return self.entries * LIST_NS * 1e-9
+        return self.entries * thresholds.LIST_NS * 1e-9
 
-    def blocks(self, *, memory: int = MEMORY, workers: int = 2) -> int:
+    def blocks(self, *, memory: int = thresholds.LIST_MEMORY, workers: int = 2) -> int:
         """Say how many blocks keep all workers' lists within a memory; at least one a worker.
 
         Blocks are not equal: the largest may hold twice what a typical one does.
         """
-        return max(workers, int(2 * self.alive * ENTRY * workers / memory) + 1)
+        return max(
+            workers, int(2 * self.alive * thresholds.LIST_ENTRY_BYTES * workers / memory) + 1
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,17 +54,21 @@ class ExactCost:
     def tiles(self) -> float:
         """What dense tiles take."""
         full = tile_seconds(self.asked, self.columns)
-        if full < SOON or not self.asked.reduced.acyclic:
+        if full < thresholds.MIN_SECONDS_FOR_LISTS or not self.asked.reduced.acyclic:
             return full
         return full * live_share(self.asked, self.columns)
 
     @cached_property
     def lists(self) -> SweepCost | None:
         """What lists take, if that is less."""
-        if self.tiles < SOON or not self.asked.reduced.acyclic or self.asked.chain.listed:
+        if (
+            self.tiles < thresholds.MIN_SECONDS_FOR_LISTS
+            or not self.asked.reduced.acyclic
+            or self.asked.chain.listed
+        ):
             return None
         try:
-            most = self.tiles / (LIST_NS * 1e-9)
+            most = self.tiles / (thresholds.LIST_NS * 1e-9)
             found = sweep_cost(self.asked, self.columns, most=most)
         except ResourceError:
             return None
@@ -95,7 +89,7 @@ class ExactCost:
         if full * live_share(self.asked, self.columns) <= seconds:
             return True
         try:
-            sweep_cost(self.asked, self.columns, most=seconds / (LIST_NS * 1e-9))
+            sweep_cost(self.asked, self.columns, most=seconds / (thresholds.LIST_NS * 1e-9))
         except ResourceError:
             return False
         return True
@@ -104,20 +98,24 @@ class ExactCost:
 def tile_seconds(asked: Asked, columns: Columns) -> float:
     """Count what tiles take if nothing in them is zero."""
     factor = asked.factor
-    mix, score = NEAR if 8 * WIDTH * factor.inner < CACHE else FAR
+    mix, score = (
+        thresholds.TILE_NS_CACHED
+        if 8 * WIDTH * factor.inner < thresholds.CACHE_BYTES
+        else thresholds.TILE_NS_UNCACHED
+    )
     work = (len(factor.lower_at) + len(factor.upper_at)) * mix + len(asked.scored) * score
     for core in factor.cores.values():
         if isinstance(core, SparseCore):
             work += core.sweeps * len(core.indices) * mix
         else:
-            work += len(core) ** 2 * CORE_NS
+            work += len(core) ** 2 * thresholds.CORE_NS
     return len(columns) * work * 1e-9
 
 
 def sweep_cost(asked: Asked, columns: Columns, *, most: float = np.inf) -> SweepCost:
     """Sweep evenly spaced runs of columns and scale up; give up beyond `most` entries in all."""
-    skip = max(1, len(columns) // SAMPLE)
-    chosen = np.arange(len(columns)) // RUN % skip == skip // 2
+    skip = max(1, len(columns) // thresholds.SAMPLED_COLUMNS)
+    chosen = np.arange(len(columns)) // thresholds.SAMPLED_RUN % skip == skip // 2
     if not np.any(chosen):
         chosen[:] = True
     scale = len(columns) / max(int(chosen.sum()), 1)

@@ -17,17 +17,16 @@ from coinhaze.errors import AccuracyError, ResourceError
 from coinhaze.measures import Scores
 from coinhaze.observer import AbsorbingChain
 from coinhaze.solve.exact.engines import score_exactly
+from coinhaze.solve.planner import thresholds
 from coinhaze.solve.pool.limits import UNLIMITED, Budget
 from coinhaze.solve.progress import Progress, silent
 from coinhaze.solve.query import Asked
-from coinhaze.solve.sketch.sketch import MISSING, sketch
+from coinhaze.solve.sketch.sketch import sketch
 from coinhaze.solve.structure.lump import Folded, fold
 from coinhaze.solve.truncated.topological import may_drop
-from coinhaze.solve.truncated.truncate import DROP_NS, Truncation, Widths, truncated
+from coinhaze.solve.truncated.truncate import Truncation, Widths, truncated
 
 MEAN_ERROR = 0.05
-# Seconds of one core that exact scores, or proven ones, may take.
-SECONDS = 60.0
 
 
 def score_for_mean(
@@ -35,7 +34,7 @@ def score_for_mean(
     rows: Ints,
     *,
     mean_error: float = MEAN_ERROR,
-    seconds: float = SECONDS,
+    seconds: float = thresholds.MAX_MEAN_SECONDS,
     seed: int = 0,
     budget: Budget = UNLIMITED,
     progress: Progress = silent,
@@ -52,7 +51,7 @@ def score_for_mean(
     >>> score_for_mean(chain, np.array([chain.graph.names.node("c")])).bits
     array([1.])
     """
-    folded = fold(Asked.of(chain, rows, missing=MISSING), np.zeros(0))
+    folded = fold(Asked.of(chain, rows, missing=thresholds.PREVIEW_MISSING), np.zeros(0))
     settings: dict[str, Any] = {"budget": budget, "progress": progress}
     if chain.listed or folded.cost.within(seconds):
         # Cores that are swept were swept for draws only.
@@ -81,7 +80,7 @@ def _soon_proven(
     # With a history the score without it is told too, and dropping does not tell that.
     if asked.chain.history or not asked.reduced.acyclic or not may_drop(asked, width, ()):
         return None
-    most = seconds / (DROP_NS * 1e-9)
+    most = seconds / (thresholds.DROP_NS * 1e-9)
     try:
         question = Truncation.of(folded, over="mean")
         if question.foresee(width, over="mean", most=most, budget=budget) is None:

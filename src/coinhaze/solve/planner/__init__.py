@@ -1,0 +1,1 @@
+"""Which method answers a question: every threshold, the costs behind them, and the choice."""
