@@ -81,8 +81,8 @@ def coin_page(path: Path) -> str:
     import httpx2
 
     from coinhaze.web.app import make_app
-    from coinhaze.web.hosts import Hosts
     from coinhaze.web.registry import LedgerRegistry
+    from coinhaze.web.security.hosts import Hosts
 
     token = "t" * 43
     app = make_app(LedgerRegistry((str(path),)), token=token, hosts=Hosts())

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from coinhaze.web.app import make_app
-from coinhaze.web.guard import Guard
 from coinhaze.web.registry import LedgerRegistry
+from coinhaze.web.security.guard import Guard
 from web.asking import TOKEN, ask
 
 COIN = f"{8:064x}:0"

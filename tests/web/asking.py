@@ -10,10 +10,10 @@ import httpx2
 
 from coinhaze.web.answers import Answers
 from coinhaze.web.app import guarded
-from coinhaze.web.guard import Guard
-from coinhaze.web.hosts import Hosts
 from coinhaze.web.jobs import Jobs
-from coinhaze.web.limits import Limits
+from coinhaze.web.security.guard import Guard
+from coinhaze.web.security.hosts import Hosts
+from coinhaze.web.security.limits import Limits
 from web.made import MadeRegistry
 
 TOKEN = "t0ken-of-43-letters-as-the-server-makes-them-"

@@ -22,9 +22,8 @@ from coinhaze.web.answers import Answers
 from coinhaze.web.app import guarded
 from coinhaze.web.client import Client
 from coinhaze.web.jobs import Jobs
-from coinhaze.web.limits import Limits
-from coinhaze.web.ports import LedgerRegistry as AnyRegistry
 from coinhaze.web.registry import LedgerRegistry
+from coinhaze.web.security.limits import Limits
 from coinhaze.web.server import address_of, listen, new_token, server_of
 from web.browsing import Browsing
 from web.drawn import DrawnExplorer
@@ -45,7 +44,7 @@ class Site:
 
 
 @contextmanager
-def running(registry: AnyRegistry, *, patience: float = 5.0) -> Iterator[Site]:
+def running(registry: LedgerRegistry, *, patience: float = 5.0) -> Iterator[Site]:
     """Serve ledgers from a thread until the end of the block."""
     token = new_token()
     app = guarded(Answers(registry, jobs=Jobs(patience=patience)), token=token, limits=QUICK)

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from coinhaze.cli import serve
 from coinhaze.web import server
-from coinhaze.web.guard import Guard
+from coinhaze.web.security.guard import Guard
 
 
 def main() -> None:

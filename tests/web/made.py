@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pyarrow as pa
@@ -44,6 +44,7 @@ from coinhaze.explore.models import (
 from coinhaze.explore.progress import progress
 from coinhaze.solve.progress import Progress
 from coinhaze.web.asks import CoinAsk, Settings, TableAsk, WalletAsk, WhatIfAsk
+from coinhaze.web.registry import LedgerRegistry
 
 HOSTILE = "<img src=x onerror=alert(1)>"
 FORMULA = "=cmd|' /C calc'!A0"
@@ -194,14 +195,14 @@ CARDS = {
 }  # fmt: skip
 
 
-class MadeRegistry:
+class MadeRegistry(LedgerRegistry):
     """Ledgers in every state."""
 
     def __init__(self, explorer: MadeExplorer | None = None) -> None:
         self.made = explorer or MadeExplorer()
         self.prepared = 0
 
-    def cards(self) -> Sequence[LedgerCard]:
+    def cards(self) -> list[LedgerCard]:
         return list(CARDS.values())
 
     def card(self, ledger: str) -> LedgerCard:
@@ -209,16 +210,16 @@ class MadeRegistry:
             raise UnknownName(f"no ledger {ledger!r}")
         return CARDS[ledger]
 
-    def lists(self) -> Sequence[ListCard]:
+    def lists(self) -> list[ListCard]:
         return [ListCard(id="bad@71be", name="bad", entries=2, digest="71be")]
 
-    def names_of(self, listed: str) -> Sequence[str]:
-        return ["m"]
+    def names_of(self, listed: str) -> tuple[str, ...]:
+        return ("m",)
 
     def labels(self) -> Mapping[str, str]:
         return {"m": HOSTILE}
 
-    def explorer(self, ledger: str) -> MadeExplorer | None:
+    def explorer(self, ledger: str) -> Any:
         return self.made if CARDS[ledger].state == "ready" else None
 
     def prepare(self, ledger: str, settings: Settings, progress: Progress) -> None:

@@ -13,8 +13,8 @@ from coinhaze.explore.models import CoinAnswer
 from coinhaze.web.answers import Answers
 from coinhaze.web.app import make_inner
 from coinhaze.web.asks import CoinAsk
-from coinhaze.web.guard import Guard
 from coinhaze.web.schema import Jobs
+from coinhaze.web.security.guard import Guard
 from web.asking import BEARER, ask, client_of, made_app, run
 from web.made import FORMULA, HOSTILE, NAMES, MadeExplorer, MadeRegistry, made_coin
 

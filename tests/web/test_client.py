@@ -18,7 +18,7 @@ from coinhaze.errors import (
 from coinhaze.explore.models import CoinAnswer
 from coinhaze.web.asks import CoinAsk
 from coinhaze.web.client import Client
-from coinhaze.web.guard import Guard
+from coinhaze.web.security.guard import Guard
 from web.asking import BASE, TOKEN, made_app
 from web.made import NAMES, MadeExplorer, MadeRegistry, made_coin
 

@@ -8,12 +8,12 @@ from typing import Any
 import httpx2
 import pytest
 
-from coinhaze.web.entry import Codes
-from coinhaze.web.guard import Guard, plain_page
-from coinhaze.web.headers import CSP
-from coinhaze.web.hosts import Hosts
-from coinhaze.web.limits import Limits
 from coinhaze.web.problems import Refused
+from coinhaze.web.security.codes import Codes
+from coinhaze.web.security.guard import Guard, plain_page
+from coinhaze.web.security.headers import CSP
+from coinhaze.web.security.hosts import Hosts
+from coinhaze.web.security.limits import Limits
 from web.asking import BASE, BEARER, TOKEN, ask, client_of, made_app, run
 from web.browsing import login_of
 

@@ -7,7 +7,7 @@ That the check can fail is checked too: each module that draws is run without it
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from html.parser import HTMLParser
 from importlib import import_module
@@ -38,7 +38,7 @@ from coinhaze.explore.models import (
 from coinhaze.report.page import Html
 from coinhaze.web import pages
 from coinhaze.web.asks import WhatIfAsk
-from coinhaze.web.guard import Guard
+from coinhaze.web.security.guard import Guard
 from web.asking import BASE, ask, made_app
 from web.drawn import DrawnExplorer
 from web.made import FIVE, MadeRegistry, _row, _together
@@ -194,7 +194,7 @@ class HostileRegistry(MadeRegistry):
         super().__init__(HostileExplorer(evil))
         self.evil = evil
 
-    def cards(self) -> Sequence[LedgerCard]:
+    def cards(self) -> list[LedgerCard]:
         cards = [self.card(card.id) for card in super().cards()]
         return [*cards, cards[0].model_copy(update={"id": "city"})]  # two that are ready
 

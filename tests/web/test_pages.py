@@ -10,8 +10,8 @@ import pytest
 
 from coinhaze.explore.models import Density
 from coinhaze.web.asks import Settings
-from coinhaze.web.guard import Guard
 from coinhaze.web.pages.density import density_chart, shade_paths
+from coinhaze.web.security.guard import Guard
 from web.asking import TOKEN, ask, made_app
 from web.drawn import COIN, DrawnExplorer
 from web.made import HOSTILE, MadeRegistry

@@ -12,9 +12,9 @@ from coinhaze import CoinLedger
 from coinhaze.ledger import write_folder
 from coinhaze.web.answers import Answers
 from coinhaze.web.app import guarded
-from coinhaze.web.guard import Guard
 from coinhaze.web.jobs import Jobs
 from coinhaze.web.registry import LedgerRegistry
+from coinhaze.web.security.guard import Guard
 from web.asking import BASE, TOKEN, ask
 from web.test_pages import NEVER
 

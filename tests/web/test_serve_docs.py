@@ -9,8 +9,8 @@ from coinhaze.web.answers import Answers
 from coinhaze.web.app import make_inner
 from coinhaze.web.asks import MOST_COINS, MOST_NODES, MOST_ROWS
 from coinhaze.web.jobs import MOST_QUEUED, PATIENCE
-from coinhaze.web.limits import Limits
 from coinhaze.web.problems import CODES
+from coinhaze.web.security.limits import Limits
 from web.made import MadeRegistry
 
 PAGE = (Path(__file__).parents[2] / "docs/serve.md").read_text()

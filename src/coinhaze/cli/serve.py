@@ -45,7 +45,7 @@ def command(
     server.share_memory()
     server.check_place(host, allow_remote=allow_remote, token_file=token_file)
     token = server.new_token() if token_file is None else server.read_token(token_file)
-    registry = _shelf(ledgers, lists, labels)
+    registry = _registry(ledgers, lists, labels)
     app = _app(registry, token, host, score)
     with server.listen(host, port) as sock:
         address = server.address_of(sock, host)
@@ -76,7 +76,7 @@ def _need_extra() -> None:
         raise UsageError(f"the page needs {error.name}: pip install 'coinhaze[page]'") from None
 
 
-def _shelf(ledgers: tuple[str, ...], lists: tuple[str, ...], labels: tuple[str, ...]) -> Any:
+def _registry(ledgers: tuple[str, ...], lists: tuple[str, ...], labels: tuple[str, ...]) -> Any:
     from coinhaze.web.registry import LedgerRegistry, check_named
 
     return LedgerRegistry(
@@ -90,7 +90,7 @@ def _app(registry: Any, token: str, host: str, score: bool) -> Any:
     from coinhaze.web.answers import Answers
     from coinhaze.web.app import guarded
     from coinhaze.web.asks import JobAsk
-    from coinhaze.web.hosts import Hosts
+    from coinhaze.web.security.hosts import Hosts
     from coinhaze.web.server import is_loopback
 
     threading.Thread(target=registry.warm, daemon=True).start()  # the first page need not wait

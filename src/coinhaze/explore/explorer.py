@@ -10,13 +10,13 @@ import pyarrow as pa
 
 from coinhaze import __version__
 from coinhaze.errors import UnknownName
+from coinhaze.explore.cache import Cache
 from coinhaze.explore.coin.answer import Question, answer_coin
 from coinhaze.explore.coin.comparators import compare
 from coinhaze.explore.describe import LUMPED
 from coinhaze.explore.distribution import ZERO, counted, curve_of, density_of, histogram_of
 from coinhaze.explore.group import Grouping
 from coinhaze.explore.ledger_index import LedgerIndex
-from coinhaze.explore.memo import Memo
 from coinhaze.explore.models import (
     CoinAnswer,
     Comparators,
@@ -49,7 +49,7 @@ from coinhaze.solve.source import Source, chain_of
 from coinhaze.web.asks import CoinAsk, Settings, TableAsk, WalletAsk, WhatIfAsk
 
 ENDS = 10  # coins with most and with fewest bits that a ledger's page shows
-KEPT_QUESTIONS, KEPT_FIELDS = 16, 8
+KEPT_QUESTIONS = 16
 AT_ONCE = 10_000  # rows of a batch
 OWN, A_COIN, ALL_ROWS = Settings(), CoinAsk(), TableAsk()  # the ledger's own defaults
 Asked = TypeVar("Asked", bound=Settings)
@@ -96,8 +96,7 @@ class Explorer:
         self.provenance = {"software": f"coinhaze {__version__}"} | dict(provenance or {})
         self._card = card
         self._seeker = Seeker(self._nodes(self.views.default))
-        self._questions: Memo[Question] = Memo(most=KEPT_QUESTIONS)
-        self._fields: Memo[Density] = Memo(most=KEPT_FIELDS)
+        self._questions: Cache[Question] = Cache(KEPT_QUESTIONS)
 
     def card(self) -> LedgerCard:
         """Describe the ledger in brief."""
@@ -131,7 +130,7 @@ class Explorer:
         nodes = self._nodes(options)
         node, notes = node_named(self.views, nodes, options, name)
         exposing = self.views.exposing(asked)
-        question = self._questions.get(
+        question = self._questions.make(
             (options, exposing, node), lambda: Question(self.views, nodes, options, node, exposing)
         )
         return question, notes
@@ -242,11 +241,8 @@ class Explorer:
     def density(self, asked: Settings = OWN) -> Density:
         """Give all coins by bits and steps."""
         options = self.views.options(asked)
-        settings = self.settings(asked)
-        return self._fields.get(
-            options,
-            lambda: density_of(self.views.scores(options), ledger=self.id, settings=settings),
-        )
+        scores = self.views.scores(options)
+        return density_of(scores, ledger=self.id, settings=self.settings(asked))
 
     def curve(self, asked: Settings = OWN) -> Curve:
         """Give the ledger's line of a comparison."""

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Mapping, Sequence
 from urllib.parse import quote, urlencode
 
-from coinhaze.web.asks import Settings, TableAsk, name_for_path
+from coinhaze.web.asks import PageAsk, Settings, TableAsk, name_for_path
 
-_PATHS = {"coins": "coin", "address": "address", "transaction": "tx", "block": "block"}
+GROUP_PATHS = {"address": "address", "transaction": "tx", "block": "block"}
 # The order of a link's settings, so that one look at a coin has one address.
 _ORDER = (
     "policy", "view", "time", "by", "top", "open", "list",
@@ -75,16 +75,23 @@ def query_of(ask: Settings | None, *, ties: Sequence[str] = ()) -> str:
     return f"?{urlencode(pairs, safe=':,@')}" if pairs else ""
 
 
-def page_of(ledger: str, what: Hashable, asked: object) -> str:
-    """Give the page that shows an answer; the ledger's own where there is no other.
+def page_of(
+    ledger: str, method: str, args: Sequence[object], more: Mapping[str, object] | None = None
+) -> str:
+    """Return the page that shows what an explorer's method returns; else the ledger's own.
 
-    >>> page_of("week", ("comparators", "ab:1"), Settings(policy="lifo"))
+    >>> page_of("week", "comparators", ("ab:1", Settings(policy="lifo")))
     '/l/week/coin/ab:1?policy=lifo'
+    >>> page_of("week", "group", ("transaction", "ab", Settings()), {"limit": 5})
+    '/l/week/tx/ab?limit=5'
     """
-    settings = asked if isinstance(asked, Settings) else None
-    if isinstance(what, tuple):
-        kind = _PATHS.get(what[0], "coin")  # origins, comparators: parts of a coin's page
-        return thing_link(ledger, kind, str(what[1]), settings)
-    if what == "wallet":
+    asked = next((each for each in args if isinstance(each, Settings)), None)
+    if asked is not None and more:
+        asked = PageAsk.model_validate({**asked.model_dump(), **more})
+    if method in ("coin", "origins", "comparators"):
+        return thing_link(ledger, "coin", str(args[0]), asked)
+    if method == "group":
+        return thing_link(ledger, GROUP_PATHS[str(args[0])], str(args[1]), asked)
+    if method == "wallet":
         return f"{ledger_link(ledger)}/wallet"
     return table_link(asked, ledger) if isinstance(asked, TableAsk) else ledger_link(ledger)

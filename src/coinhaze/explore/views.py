@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from coinhaze.amounts import Ints
 from coinhaze.errors import UsageError, shorten
-from coinhaze.explore.memo import Memo
+from coinhaze.explore.cache import Cache
 from coinhaze.explore.progress import progress
 from coinhaze.graph import TransactionGraph, transaction_graph
 from coinhaze.graph.build import default_time
@@ -83,11 +83,11 @@ class Views:
         self.default = self._own(chain)
         self._scores = scores
         graphs, beliefs, scored = KEPT_LARGE if len(chain) > LARGE else KEPT
-        self._graphs: Memo[TransactionGraph] = Memo(most=graphs)
-        self._beliefs: Memo[AbsorbingChain | Parcels] = Memo(most=beliefs)
-        self._solvers: Memo[LocalSolver] = Memo(most=beliefs + 1)
-        self._scored: Memo[Scores] = Memo(most=scored)
-        self._lists: Memo[Listed] = Memo(most=KEPT_LISTS)
+        self._graphs: Cache[TransactionGraph] = Cache(graphs)
+        self._beliefs: Cache[AbsorbingChain | Parcels] = Cache(beliefs)
+        self._solvers: Cache[LocalSolver] = Cache(beliefs + 1)
+        self._scored: Cache[Scores] = Cache(scored)
+        self._lists: Cache[Listed] = Cache(KEPT_LISTS)
 
     @staticmethod
     def _own(chain: AbsorbingChain) -> ViewOptions:
@@ -200,7 +200,7 @@ class Views:
         """Give the graph of a look."""
         if options.graph == self.default.graph:
             return self.chain.graph
-        return self._graphs.get(options.graph, lambda: self._build(options))
+        return self._graphs.make(options.graph, lambda: self._build(options))
 
     def _build(self, options: ViewOptions) -> TransactionGraph:
         note = progress()
@@ -215,7 +215,7 @@ class Views:
         name = options.list
         if name is None:
             return None
-        return self._lists.get((options.graph, name), lambda: self._resolve(options, name))
+        return self._lists.make((options.graph, name), lambda: self._resolve(options, name))
 
     def _resolve(self, options: ViewOptions, name: str) -> Listed:
         graph = self.graph(options)
@@ -236,7 +236,7 @@ class Views:
         if not with_list and plain == self.default:
             return self.chain
         key = options if with_list else plain
-        return self._beliefs.get((key, with_list), lambda: self._believe(options, with_list))
+        return self._beliefs.make((key, with_list), lambda: self._believe(options, with_list))
 
     def is_quick(self, options: ViewOptions) -> bool:
         """Tell whether an answer under a look needs no long work before."""
@@ -264,7 +264,7 @@ class Views:
         """Give the chain of a look made ready for questions about single nodes; once for all."""
         chain = self.walk(options)
         key = options if options.policy == "poison" else options._replace(list=None)
-        return self._solvers.get(key, lambda: LocalSolver.of(chain))
+        return self._solvers.make(key, lambda: LocalSolver.of(chain))
 
     def has_scores(self, options: ViewOptions) -> bool:
         """Tell whether scores are there without any work."""
@@ -275,7 +275,7 @@ class Views:
         key = options if options.policy == "poison" else options._replace(list=None)
         if key == self.default and self._scores is not None:
             return self._scores
-        return self._scored.get(key, lambda: self._score(key))
+        return self._scored.make(key, lambda: self._score(key))
 
     def listed_scores(self, options: ViewOptions) -> Scores | None:
         """Give scores of all sinks that tell exposure; None where nothing of a list is here."""
@@ -284,7 +284,7 @@ class Views:
             return None
         if options.policy == "poison":
             return self.scores(options)
-        return self._scored.get((options, LISTED), lambda: self._score(options, listed=True))
+        return self._scored.make((options, LISTED), lambda: self._score(options, listed=True))
 
     def listed_row(self, options: ViewOptions, node: int) -> tuple[float, float, float] | None:
         """Give a sink's exposure and its proven bounds where that was, or is soon, solved."""

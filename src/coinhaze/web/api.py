@@ -8,8 +8,9 @@ from typing import Annotated, Any, TypeVar
 from fastapi import APIRouter, Depends, Path, Query, Request, Response
 
 from coinhaze.explore import models
+from coinhaze.explore.explorer import Explorer
 from coinhaze.web import replies, schema
-from coinhaze.web.answers import Answers
+from coinhaze.web.answers import Answer, Answers
 from coinhaze.web.asks import (
     LONGEST_IN_ADDRESS,
     CoinAsk,
@@ -102,12 +103,12 @@ def _add_ledgers(router: APIRouter, answers: Answers) -> None:
     @_get(router, "/ledgers/{ledger}/histogram", models.Histogram)
     async def histogram(request: Request, ledger: Ledger, asked: Asked) -> Response:
         """Coins by bits."""
-        return replies.data(request, await answers.histogram(ledger, asked))
+        return replies.data(request, await answers.ask(ledger, Explorer.histogram, asked))
 
     @_get(router, "/ledgers/{ledger}/density", models.Density)
     async def density(request: Request, ledger: Ledger, asked: Asked) -> Response:
         """Coins by bits and steps."""
-        return replies.data(request, await answers.density(ledger, asked))
+        return replies.data(request, await answers.ask(ledger, Explorer.density, asked))
 
     @_get(router, "/compare", models.Comparison)
     async def compare(request: Request, asked: Annotated[CompareAsk, Query()]) -> Response:
@@ -123,51 +124,67 @@ def _add_coins(router: APIRouter, answers: Answers) -> None:
         request: Request, ledger: Ledger, name: Thing, asked: Annotated[CoinAsk, Query()]
     ) -> Response:
         """Where a coin's money came from: bits, origins, flow, exposure."""
-        return replies.data(request, await answers.coin(ledger, name_in_path(name), asked))
+        return replies.data(
+            request, await answers.ask(ledger, Explorer.coin, name_in_path(name), asked)
+        )
 
     @_get(router, f"{one}/comparators", models.Comparators)
     async def comparators(request: Request, ledger: Ledger, name: Thing, asked: Asked) -> Response:
         """The same coin under other rules and measures."""
-        return replies.data(request, await answers.comparators(ledger, name_in_path(name), asked))
+        return replies.data(
+            request, await answers.ask(ledger, Explorer.comparators, name_in_path(name), asked)
+        )
 
     @_get(router, f"{one}/origins", models.OriginsPage)
     async def origins(request: Request, ledger: Ledger, name: Thing, asked: Page) -> Response:
         """A coin's origins, largest first."""
-        return replies.data(request, await answers.origins(ledger, name_in_path(name), asked))
+        found = await answers.ask(
+            ledger, Explorer.origins, name_in_path(name), asked.settings, after=asked.after,
+            limit=asked.limit,
+        )  # fmt: skip
+        return replies.data(request, found)
 
     @router.get(f"{one}/origins.csv", response_class=Response, responses=OF_LEDGER | CSV)
     async def origins_csv(ledger: Ledger, name: Thing, asked: Asked) -> Response:
         """All of a coin's origins as CSV."""
-        batches = await answers.origin_batches(ledger, name_in_path(name), asked)
+        batches = await answers.batches(ledger, Explorer.origin_batches, name_in_path(name), asked)
         return await replies.csv(batches, f"{ledger}-origins")
 
 
 def _add_groups(router: APIRouter, answers: Answers) -> None:
     of = "/ledgers/{ledger}"
 
+    async def group(
+        kind: models.GroupKind, ledger: str, name: str, asked: PageAsk
+    ) -> Answer[models.GroupAnswer]:
+        return await answers.ask(
+            ledger, Explorer.group, kind, name_in_path(name), asked.settings, after=asked.after,
+            limit=asked.limit,
+        )  # fmt: skip
+
     @_get(router, f"{of}/search", models.SearchAnswer)
     async def search(
         request: Request, ledger: Ledger, asked: Annotated[SearchAsk, Query()]
     ) -> Response:
         """Find a coin, transaction, address, account or block by what a person pasted."""
-        return replies.data(request, await answers.search(ledger, asked.q))
+        return replies.data(request, await answers.ask(ledger, Explorer.search, asked.q))
 
     @_get(router, f"{of}/addresses/{{name}}", models.GroupAnswer)
     async def address(request: Request, ledger: Ledger, name: Thing, asked: Page) -> Response:
         """An address: its coins together and one by one."""
-        found = await answers.group(ledger, "address", name_in_path(name), asked)
+        found = await group("address", ledger, name, asked)
         return replies.data(request, found)
 
     @_get(router, f"{of}/transactions/{{name}}", models.GroupAnswer)
     async def transaction(request: Request, ledger: Ledger, name: Thing, asked: Page) -> Response:
         """A transaction: what it spends, and the coins it makes."""
-        found = await answers.group(ledger, "transaction", name_in_path(name), asked)
+        found = await group("transaction", ledger, name, asked)
         return replies.data(request, found)
 
     @_get(router, f"{of}/blocks/{{name}}", models.GroupAnswer)
     async def block(request: Request, ledger: Ledger, name: Thing, asked: Page) -> Response:
         """A block, by height or hash: the coins it makes."""
-        found = await answers.group(ledger, "block", name_in_path(name), asked)
+        found = await group("block", ledger, name, asked)
         return replies.data(request, found)
 
 
@@ -179,24 +196,26 @@ def _add_table(router: APIRouter, answers: Answers) -> None:
         request: Request, ledger: Ledger, asked: Annotated[TableAsk, Query()]
     ) -> Response:
         """Rows of a ledger's table: sorted, filtered, a page at a time."""
-        return replies.data(request, await answers.table(ledger, asked))
+        return replies.data(request, await answers.ask(ledger, Explorer.table, asked))
 
     @router.get(f"{of}/table.csv", response_class=Response, responses=OF_LEDGER | CSV)
     async def table_csv(ledger: Ledger, asked: Annotated[TableAsk, Query()]) -> Response:
         """All rows the filter leaves, as CSV; `after` and `limit` do not count."""
-        return await replies.csv(await answers.table_batches(ledger, asked), f"{ledger}-table")
+        return await replies.csv(
+            await answers.batches(ledger, Explorer.table_batches, asked), f"{ledger}-table"
+        )
 
 
 def _add_asks(router: APIRouter, answers: Answers) -> None:
     @_post(router, "/ledgers/{ledger}/what-if", models.WhatIfAnswer)
     async def what_if(request: Request, ledger: Ledger, asked: WhatIfAsk) -> Response:
         """What spending coins together would do to bits and exposure."""
-        return replies.data(request, await answers.what_if(ledger, asked))
+        return replies.data(request, await answers.ask(ledger, Explorer.what_if, asked))
 
     @_post(router, "/ledgers/{ledger}/wallet", models.WalletAnswer)
     async def wallet(request: Request, ledger: Ledger, asked: WalletAsk) -> Response:
         """A wallet's coins, what goes with what, and what to spend."""
-        return replies.data(request, await answers.wallet(ledger, asked))
+        return replies.data(request, await answers.ask(ledger, Explorer.wallet, asked))
 
 
 def _add_jobs(router: APIRouter, answers: Answers) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
+from fastapi.openapi.utils import get_openapi
 from starlette.exceptions import HTTPException
 from starlette.staticfiles import StaticFiles
 
@@ -17,13 +18,12 @@ from coinhaze import __version__
 from coinhaze.errors import CoinhazeError
 from coinhaze.web import api, pages
 from coinhaze.web.answers import Answers
-from coinhaze.web.document import document
-from coinhaze.web.guard import Guard
-from coinhaze.web.hosts import Hosts
 from coinhaze.web.jobs import BUG
-from coinhaze.web.limits import Limits
-from coinhaze.web.ports import LedgerRegistry
 from coinhaze.web.problems import Refused, StillWorking, refusal_of
+from coinhaze.web.registry import LedgerRegistry
+from coinhaze.web.security.guard import Guard
+from coinhaze.web.security.hosts import Hosts
+from coinhaze.web.security.limits import Limits
 
 STATIC = Path(__file__).with_name("static")
 # Newer FastAPI can report requests to wherever the environment says. Nothing leaves this machine.
@@ -80,6 +80,28 @@ def make_inner(answers: Answers) -> FastAPI:
     for kind, handle in _HANDLERS.items():
         app.add_exception_handler(kind, handle)
     return app
+
+
+def document(app: FastAPI) -> dict[str, Any]:
+    """Return the API's document (OpenAPI), made once: routes, and how the token is sent."""
+    if app.openapi_schema is None:
+        found = get_openapi(
+            title=app.title, version=app.version, description=app.description, routes=app.routes
+        )
+        parts = found.setdefault("components", {})
+        parts["securitySchemes"] = {
+            "token": {"type": "http", "scheme": "bearer"},
+        }
+        found["security"] = [{"token": []}]
+        # Requests that break the contract get 400 with a problem, not FastAPI's own answer.
+        for name in ("HTTPValidationError", "ValidationError"):
+            parts.get("schemas", {}).pop(name, None)
+        for operations in found["paths"].values():
+            for operation in operations.values():
+                if "HTTPValidationError" in str(operation["responses"].get("422")):
+                    del operation["responses"]["422"]
+        app.openapi_schema = found
+    return app.openapi_schema
 
 
 def _refused(request: Request, refused: Refused) -> Response:

@@ -37,7 +37,7 @@ from coinhaze.web.asks import (
     WhatIfAsk,
     name_for_path,
 )
-from coinhaze.web.entry import ENTER
+from coinhaze.web.security.codes import ENTER
 
 ROOT = "/api/v1"
 BETWEEN_LOOKS = 0.2  # seconds, at a job

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import zlib
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Iterator
 from io import BytesIO
 from typing import Any
 
@@ -14,7 +13,7 @@ from fastapi.responses import StreamingResponse
 from starlette.concurrency import run_in_threadpool
 
 from coinhaze.report.files import for_spreadsheets
-from coinhaze.web.answer import Answer
+from coinhaze.web.answers import Answer
 from coinhaze.web.asks import Model
 
 _CACHED = "private, no-cache"  # keep it, but ask each time whether it still holds
@@ -22,15 +21,7 @@ _CACHED = "private, no-cache"  # keep it, but ask each time whether it still hol
 
 def data(request: Request, answer: Answer[Any]) -> Response:
     """Send an answer as JSON, or say that the asker has it already."""
-    return tagged(request, answer.tag, lambda: answer.body, "application/json")
-
-
-def page(
-    request: Request, answer: Answer[Any], key: Hashable, make: Callable[[], bytes]
-) -> Response:
-    """Send the page made of an answer; it is made once for each `key`."""
-    tag = f"{answer.tag}-{zlib.crc32(repr(key).encode()):08x}" if answer.tag else ""
-    return tagged(request, tag, lambda: answer.once(key, make), "text/html; charset=utf-8")
+    return tagged(request, answer.tag, answer.body, "application/json")
 
 
 def plain(model: Model, *, status: int = 200, headers: dict[str, str] | None = None) -> Response:
@@ -46,14 +37,19 @@ def found(result: object) -> Response:
     return Response(status_code=204)
 
 
-def tagged(request: Request, tag: str, body: Callable[[], bytes], media: str) -> Response:
+def tagged(request: Request, tag: str, body: bytes | None, media: str) -> Response:
     """Send bytes under a tag, or 304 where the asker names the tag."""
     if not tag:
-        return Response(body(), media_type=media)
+        return Response(body, media_type=media)
     headers = {"etag": f'"{tag}"', "cache-control": _CACHED}
-    if is_named(tag, request.headers.get("if-none-match", "")):
+    if has(request, tag):
         return Response(status_code=304, headers=headers)
-    return Response(body(), media_type=media, headers=headers)
+    return Response(body, media_type=media, headers=headers)
+
+
+def has(request: Request, tag: str) -> bool:
+    """Tell whether the asker has what goes by a tag already."""
+    return bool(tag) and is_named(tag, request.headers.get("if-none-match", ""))
 
 
 def is_named(tag: str, asked: str) -> bool:

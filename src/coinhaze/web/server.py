@@ -18,9 +18,9 @@ import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from coinhaze.errors import InputError, UsageError
-from coinhaze.web.guard import Guard
-from coinhaze.web.headers import ALWAYS
 from coinhaze.web.problems import Refused
+from coinhaze.web.security.guard import Guard
+from coinhaze.web.security.headers import ALWAYS
 
 SHORTEST = 22  # letters of a token: 128 bits, if they are random
 USUAL_PORT = 8000

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from coinhaze.report.page import Html, escape
-from coinhaze.web.entry import ENTER, LOGIN
 from coinhaze.web.pages.frame import static_link
 from coinhaze.web.schema import Problem
+from coinhaze.web.security.codes import ENTER, LOGIN
 
 
 def enter_page(problem: Problem, *, title: str) -> Html:

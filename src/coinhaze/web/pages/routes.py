@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+import zlib
+from collections.abc import Awaitable, Callable, Hashable
+from dataclasses import replace
 from typing import Any
 
 from fastapi import APIRouter, Request
 from fastapi.responses import RedirectResponse, Response
 from starlette.concurrency import run_in_threadpool
 
+from coinhaze.explore.explorer import Explorer
 from coinhaze.explore.links import api_link, ledger_link, query_of, thing_link
 from coinhaze.explore.models import (
     GroupKind,
@@ -19,8 +22,7 @@ from coinhaze.explore.models import (
     WhatIfAnswer,
 )
 from coinhaze.web import replies
-from coinhaze.web.answer import Answer
-from coinhaze.web.answers import Answers
+from coinhaze.web.answers import Answer, Answers
 from coinhaze.web.asks import (
     CoinAsk,
     CompareAsk,
@@ -71,10 +73,21 @@ def send(page: str, status: int = 200) -> Response:
 
 
 async def drawn(
-    request: Request, answer: Answer[Any], key: Hashable, make: Callable[[], bytes]
+    request: Request,
+    answers: Answers,
+    answer: Answer[Any],
+    key: Hashable,
+    view: Callable[[], Awaitable[Callable[[], str]]],
 ) -> Response:
-    """Send a page made of an answer, once made and then remembered; drawn apart from the loop."""
-    return await run_in_threadpool(replies.page, request, answer, key, make)
+    """Send a page made of an answer; it is made once, apart from the loop, and then cached."""
+    tag = f"{answer.tag}-{zlib.crc32(repr(key).encode()):08x}" if answer.tag else ""
+    cached = answers.cache.get(tag) if tag else None
+    page = cached if isinstance(cached, bytes) else None
+    if page is None and not replies.has(request, tag):
+        page = (await run_in_threadpool(await view())).encode()
+        if tag:
+            answers.cache.put(tag, page)
+    return replies.tagged(request, tag, page, HTML)
 
 
 def _add_start(router: APIRouter, answers: Answers) -> None:
@@ -134,7 +147,7 @@ async def _search(answers: Answers, query: str, ledger: str) -> Response:
     searched = [card] if card is not None else ready
     for one in searched:
         try:
-            found = (await answers.search(one.id, query)).model
+            found = (await answers.ask(one.id, Explorer.search, query)).model
         except Refused as refused:
             notes.append(f"{refused.problem.message}; {refused.problem.fix}")
             continue
@@ -159,26 +172,28 @@ def _add_ledger(router: APIRouter, answers: Answers) -> None:
             return RedirectResponse(api_link(f"/ledgers/{ledger[:-5]}"), 307)
         ask = asked(request, Settings)
         found = await answers.ledger(ledger, ask)
-        density = None
-        if found.model.summary is not None and found.model.summary.scored:
-            density = (await answers.density(ledger, ask)).model
-        page = found.model
 
-        def make() -> bytes:
-            drawing = ledger_page(page, density)
-            return whole_page(page.card.name, drawing, card=page.card).encode()
+        async def view() -> Callable[[], str]:
+            page = found.model
+            density = None
+            if page.summary is not None and page.summary.scored:
+                density = (await answers.ask(ledger, Explorer.density, ask)).model
+            return lambda: whole_page(page.card.name, ledger_page(page, density), card=page.card)
 
-        return await drawn(request, found, ("page", page.card.changed), make)
+        return await drawn(request, answers, found, answers.card(ledger).changed, view)
 
     @router.get("/l/{ledger}/table")
     async def table(request: Request, ledger: str) -> Response:
         ask = asked(request, TableAsk)
-        found = await answers.table(ledger, ask)
+        found = await answers.ask(ledger, Explorer.table, ask)
         card = answers.card(ledger)
-        page = table_page(found.model, card)
-        here = f"{ledger_link(ledger)}/table"
-        body = whole_page(f"Coins of {card.name}", page, card=card, here=here)
-        return await drawn(request, found, "page", body.encode)
+
+        async def view() -> Callable[[], str]:
+            page = found.model
+            title, here = f"Coins of {card.name}", f"{ledger_link(ledger)}/table"
+            return lambda: whole_page(title, table_page(page, card), card=card, here=here)
+
+        return await drawn(request, answers, found, "page", view)
 
     @router.get("/l/{ledger}/table.{kind}")
     async def table_data(request: Request, ledger: str, kind: str) -> Response:
@@ -201,37 +216,41 @@ def _add_coin(router: APIRouter, answers: Answers) -> None:
         if name.endswith(".json"):
             return RedirectResponse(_coin_data(ledger, name[:-5], ask), 307)
         ties = ties_of(request)
-        found = await answers.coin(ledger, name, ask)
+        list_changed = is_changed(request.query_params.get("list"), lists)
+        found = await answers.ask(ledger, Explorer.coin, name, ask)
+        if ties or list_changed:
+            found = replace(found, tag="")
         card = answers.card(ledger)
-        view = CoinView(
-            card,
-            found.model,
-            ask,
-            await _beside_histogram(
-                answers, found.model.ledger, ask, found.model.place is not None
-            ),
-            lists,
-            ties,
-            await _what_if(answers, ledger, name, ask, ties),
-            await _beside(answers, card, found.model.owner),
-            is_changed(request.query_params.get("list"), lists),
-        )
 
-        def make() -> bytes:
-            return whole_page(coin_title(found.model), coin_page(view), card=card).encode()
+        async def view() -> Callable[[], str]:
+            answer = found.model
+            shown = CoinView(
+                card,
+                answer,
+                ask,
+                await _beside_histogram(answers, answer.ledger, ask, answer.place is not None),
+                lists,
+                ties,
+                await _what_if(answers, ledger, name, ask, ties),
+                await _beside(answers, card, answer.owner),
+                list_changed,
+            )
+            return lambda: whole_page(coin_title(answer), coin_page(shown), card=card)
 
-        if ties or view.list_changed:
-            return Response(await run_in_threadpool(make), media_type=HTML)
-        return await drawn(request, found, ("page", card.changed), make)
+        return await drawn(request, answers, found, card.changed, view)
 
     @router.get("/l/{ledger}/coin/{name}/comparators")
     async def comparators(request: Request, ledger: str, name: str) -> Response:
         name = name_in_path(name)
         ask = asked(request, Settings)
-        found = await answers.comparators(ledger, name, ask)
+        found = await answers.ask(ledger, Explorer.comparators, name, ask)
         card = answers.card(ledger)
-        page = whole_page(f"{name} by other rules", comparators_part(found.model), card=card)
-        return await drawn(request, found, "page", page.encode)
+
+        async def view() -> Callable[[], str]:
+            part, title = comparators_part(found.model), f"{name} by other rules"
+            return lambda: whole_page(title, part, card=card)
+
+        return await drawn(request, answers, found, "page", view)
 
 
 def _coin_data(ledger: str, name: str, ask: CoinAsk) -> str:
@@ -248,7 +267,7 @@ async def _beside_histogram(
         return None
     settings = ask.settings if placed else Settings()
     try:
-        return (await answers.histogram(ledger, settings)).model
+        return (await answers.ask(ledger, Explorer.histogram, settings)).model
     except (Refused, StillWorking):
         return None
 
@@ -261,7 +280,7 @@ async def _what_if(
     try:
         coins = tuple(dict.fromkeys((name, *ties)))
         question = made(WhatIfAsk, {"coins": coins, **ask.settings.model_dump()})
-        return (await answers.what_if(ledger, question)).model
+        return (await answers.ask(ledger, Explorer.what_if, question)).model
     except Refused as refused:
         return refused.problem
 
@@ -274,7 +293,9 @@ async def _beside(answers: Answers, card: LedgerCard, owner: str | None) -> tupl
     if owner is None or (card.coins or 0) > MANY:
         return ()
     try:
-        found = await answers.group(card.id, "address", owner, PageAsk(limit=OFFERED))
+        found = await answers.ask(
+            card.id, Explorer.group, "address", owner, Settings(), after=None, limit=OFFERED
+        )
     except (Refused, StillWorking):
         return ()
     return found.model.rows
@@ -292,14 +313,16 @@ def _add_groups(router: APIRouter, answers: Answers) -> None:
         kind = _THINGS[thing]
         if name.endswith(".json"):
             return RedirectResponse(_group_data(ledger, kind, name[:-5], ask), 307)
-        found = await answers.group(ledger, kind, name, ask)
+        found = await answers.ask(
+            ledger, Explorer.group, kind, name, ask.settings, after=ask.after, limit=ask.limit
+        )
         card = answers.card(ledger)
-        title = f"{kind.capitalize()} {name}"
 
-        def make() -> bytes:
-            return whole_page(title, group_page(found.model, card, ask, lists), card=card).encode()
+        async def view() -> Callable[[], str]:
+            title, page = f"{kind.capitalize()} {name}", found.model
+            return lambda: whole_page(title, group_page(page, card, ask, lists), card=card)
 
-        return await drawn(request, found, "page", make)
+        return await drawn(request, answers, found, "page", view)
 
 
 def _group_data(ledger: str, kind: GroupKind, name: str, ask: PageAsk) -> str:
@@ -325,7 +348,7 @@ def _add_wallet(router: APIRouter, answers: Answers) -> None:
         try:
             fields: dict[str, object] = {"coins": form.coins, "exposed": form.exposed}
             ask = made(WalletAsk, {**fields, "amount": form.amount or None})
-            answer = (await answers.wallet(ledger, ask)).model
+            answer = (await answers.ask(ledger, Explorer.wallet, ask)).model
         except Refused as refused:
             page = wallet_page(card, form, refused.problem)
             return send(whole_page("Wallet", page, card=card), refused.status)

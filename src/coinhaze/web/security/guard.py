@@ -15,11 +15,11 @@ from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
 from coinhaze.web.asks import SLASH
-from coinhaze.web.entry import CHALLENGE, ENTER, Codes, digest, given_token
-from coinhaze.web.headers import ALWAYS, NO_STORE, Asked
-from coinhaze.web.hosts import Hosts
-from coinhaze.web.limits import Limits, Pace
 from coinhaze.web.problems import Refused
+from coinhaze.web.security.codes import CHALLENGE, ENTER, Codes, digest, given_token
+from coinhaze.web.security.headers import ALWAYS, NO_STORE, Asked
+from coinhaze.web.security.hosts import Hosts
+from coinhaze.web.security.limits import Limits, Pace
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]

@@ -13,7 +13,7 @@ import secrets
 import time
 from collections.abc import Callable
 
-from coinhaze.web.headers import Asked
+from coinhaze.web.security.headers import Asked
 
 ENTER = "/enter"  # at the root, so that a browser sends the login everywhere below it
 LOGIN = "coinhaze"  # the name of the login; its password is the token

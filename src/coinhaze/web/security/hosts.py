@@ -7,8 +7,8 @@ import re
 import socket
 from collections.abc import Collection
 
-from coinhaze.web.headers import Asked
 from coinhaze.web.problems import Refused
+from coinhaze.web.security.headers import Asked
 
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 _HOST = re.compile(r"(?:\[([0-9a-f:.]{2,45})\]|([a-z0-9._-]{1,253}))(?::([0-9]{1,5}))?", re.A)

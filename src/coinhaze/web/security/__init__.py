@@ -1,0 +1,1 @@
+"""Who may ask, and how much: token and codes, hosts, headers, limits."""
