@@ -134,7 +134,7 @@ def test_ordered_rules_have_the_library_s_parcels(
         strategies.listed([n for n in owners if not n.startswith("pool:")] or owners)
     )
     explorer = explorer_on(chain, lists={"l": listed})
-    ask = CoinAsk(policy=order, list="l")  # type: ignore[arg-type]
+    ask = CoinAsk(policy=order, list="l")
     for name in names:
         try:
             exposed = coinhaze.score(graph, nodes=[name], policy=order, listed=listed).exposure

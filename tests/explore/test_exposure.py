@@ -103,7 +103,7 @@ def test_entries_have_the_shares_of_the_listed_chain() -> None:
 @pytest.mark.parametrize("policy", ["haircut", "fifo", "poison"])
 def test_the_answer_names_the_listed_address(policy: str) -> None:
     explorer = explorer_of(gift_town(), lists={"known": ["blog"]})
-    answer = explorer.coin("gift:0", CoinAsk(list="known", policy=policy))  # type: ignore[arg-type]
+    answer = explorer.coin("gift:0", CoinAsk(list="known", policy=policy))
     exposure = answer.exposure
     assert exposure is not None
     assert [entry.name for entry in exposure.largest] == ["blog"]
@@ -155,16 +155,16 @@ def test_the_table_tells_exposure_where_a_list_is_asked(policy: str) -> None:
     assert truth.exposure is not None
     graph = coinhaze.transaction_graph(ledger)
     true = dict(zip(graph.names.of(truth.nodes).to_pylist(), truth.exposure.tolist(), strict=True))
-    page = explorer.table(TableAsk(list="x", policy=policy, limit=1000))  # type: ignore[arg-type]
+    page = explorer.table(TableAsk(list="x", policy=policy, limit=1000))
     assert {row.name: row.exposure for row in page.rows} == pytest.approx(true, abs=1e-10)
     assert any(0 < (row.exposure or 0.0) < 1 for row in page.rows)
-    ask = TableAsk(list="x", policy=policy)  # type: ignore[arg-type]
+    ask = TableAsk(list="x", policy=policy)
     batches = list(explorer.table_batches(ask))
     assert batches[0].schema.names[-3:] == ["exposure", "exposure_low", "exposure_high"]
     for row in batches[1].to_pylist():
         assert row["exposure_low"] <= true[row["name"]] <= row["exposure_high"]
     assert "exposure" not in next(explorer.table_batches(TableAsk())).schema.names
-    nothing = explorer.table(TableAsk(list="none", policy=policy))  # type: ignore[arg-type]
+    nothing = explorer.table(TableAsk(list="none", policy=policy))
     assert {row.exposure for row in nothing.rows} == {0.0}
 
 

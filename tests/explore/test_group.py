@@ -108,11 +108,11 @@ def test_accounts_have_an_address_page_and_no_blocks() -> None:
 
 @pytest.mark.parametrize("policy", ["uniform", "fifo", "lifo", "poison"])
 def test_groups_are_told_by_every_rule(explorer: Explorer, policy: str) -> None:
-    asked = Settings(policy=policy, list="l")  # type: ignore[arg-type]
+    asked = Settings(policy=policy, list="l")
     found = explorer.group("transaction", "t201", asked, after=None, limit=100)
     assert_no_nan(found.model_dump())
     for row in found.rows:
-        answer = explorer.coin(row.name, CoinAsk(policy=policy, list="l"))  # type: ignore[arg-type]
+        answer = explorer.coin(row.name, CoinAsk(policy=policy, list="l"))
         assert row.bits == pytest.approx(answer.bits, abs=0.051)
     assert found.exposure is not None
     assert (found.exposure.touched is None) == (policy != "poison")

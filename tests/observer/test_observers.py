@@ -10,7 +10,7 @@ import scipy.sparse
 import coinhaze
 from coinhaze import AccountLedger, CoinLedger, absorbing_chain, transaction_graph
 from coinhaze.errors import InputError, PolicyError, UnknownName, UsageError
-from coinhaze.observer.policies import poison
+from coinhaze.observer.walks import poison
 from vectors import accounts, coins
 
 

@@ -13,7 +13,7 @@ import coinhaze
 import twin
 import vectors
 from coinhaze import AccountLedger, CoinLedger
-from coinhaze.solve.lots.taint import POLICIES
+from coinhaze.observer.policies import taint_policies
 from coinhaze.solve.lots.tiho import shared
 from properties import strategies as random
 from properties.comparison import profile
@@ -222,7 +222,7 @@ def test_one_transaction_is_tainted_as_published(case: dict[str, Any]) -> None:
     listed = [f"in{k}:0" for k, (_, tainted) in enumerate(case["inputs"]) if tainted]
     rows = coinhaze.taint(CoinLedger.from_transactions(transactions), listed).to_arrow().to_pylist()
     assert [row["node"] for row in rows] == [f"t:{k}" for k in range(len(made))]
-    for policy in POLICIES:
+    for policy in (entry.column for entry in taint_policies()):
         assert [float(row[policy]) for row in rows] == pytest.approx(case[policy], abs=1e-12)
 
 

@@ -30,6 +30,7 @@ from coinhaze.graph import TransactionGraph, transaction_graph
 from coinhaze.ledger import Ledger
 from coinhaze.measures import Scores
 from coinhaze.observer import AbsorbingChain, absorbing_chain
+from coinhaze.observer.policies import is_ordered
 from coinhaze.readers import read
 from coinhaze.solve.local.bounded import Condensed
 from coinhaze.solve.local.row import LocalSolver
@@ -88,7 +89,7 @@ class Keeper:
         unknown = settings.keys() - MODEL_SETTINGS
         if unknown:
             raise UsageError(f"unknown setting {sorted(unknown)[0]!r}")
-        if settings.get("policy") in ("fifo", "lifo"):
+        if is_ordered(settings.get("policy")):
             raise UsageError("ordered policies replay the ledger: there is no chain to keep")
         self.settings = settings
         self.digest = digest_of_sources(self.paths)

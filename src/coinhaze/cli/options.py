@@ -2,14 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from coinhaze.observer.policies import POLICIES, Policy, score_policies
+
+if TYPE_CHECKING:
+    Choice = click.Choice[str]
+else:
+    Choice = click.Choice
+
 F = TypeVar("F", bound=Callable[..., Any])
+Choices = tuple[str, ...] | Choice | None
 FIGURES = (".png", ".svg", ".pdf")  # what --figure may end in
+
+
+class PolicyChoice(Choice):
+    """A choice of registered policies, as they are when the command runs."""
+
+    def __init__(self, policies: Callable[[], Iterable[Policy]] = score_policies) -> None:
+        self.policies = policies
+        super().__init__([])
+
+    @property
+    def choices(self) -> tuple[str, ...]:
+        """The names of the policies."""
+        return tuple(policy.name for policy in self.policies())
+
+    @choices.setter
+    def choices(self, none: object) -> None:
+        """Keep nothing: the registry has them."""
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> str:
+        """Take a name, or the other spelling of one."""
+        found = POLICIES.get(value)
+        return super().convert(value if found is None else found.name, param, ctx)
+
 
 # Options are listed once: name, type, help. Each becomes the setting of the same name.
 _GRAPH = (
@@ -34,11 +65,7 @@ _GRAPH = (
     ),
 )
 _CHAIN = (
-    (
-        "--policy",
-        ("proportional", "uniform", "poison", "fifo", "lifo"),
-        "How money is split over its origins.",
-    ),
+    ("--policy", PolicyChoice(score_policies), "How money is split over its origins."),
     ("--listed", None, "A FILE with one name a line: score against these only."),
     ("--links", None, "A FILE payment,node,probability, and confidence if you like."),
     ("--history", None, "A FILE pool,value: what entered pools before."),
@@ -61,7 +88,7 @@ _FLAGS = (
 )
 
 
-def _with(command: F, options: Sequence[tuple[str, tuple[str, ...] | None, str]]) -> F:
+def _with(command: F, options: Sequence[tuple[str, Choices, str]]) -> F:
     for name, text in _FLAGS:
         command = click.option(name, is_flag=True, help=text)(command)
     return _added(command, options)
@@ -74,7 +101,10 @@ def flag_options(command: F) -> F:
 
 def option_kinds() -> dict[str, tuple[str, ...] | type[bool] | None]:
     """Give the name of every option that shapes graph and chain: choices, a flag, or any text."""
-    kinds = {name.removeprefix("--"): choices for name, choices, _ in _GRAPH + _CHAIN}
+    kinds: dict[str, tuple[str, ...] | type[bool] | None] = {
+        name.removeprefix("--"): choices.choices if isinstance(choices, click.Choice) else choices
+        for name, choices, _ in _GRAPH + _CHAIN
+    }
     return {**kinds, **{name.removeprefix("--"): bool for name, _ in _FLAGS}}
 
 
@@ -84,9 +114,9 @@ def some_options(*names: str) -> Callable[[F], F]:
     return lambda command: _added(command, [known[name] for name in names])
 
 
-def _added(command: F, options: Sequence[tuple[str, tuple[str, ...] | None, str]]) -> F:
+def _added(command: F, options: Sequence[tuple[str, Choices, str]]) -> F:
     for name, choices, text in reversed(options):
-        kind = click.Choice(choices) if choices else str
+        kind = choices if isinstance(choices, click.Choice) else Choice(choices) if choices else str
         command = click.option(name, type=kind, help=text)(command)
     return command
 

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from coinhaze.cli.options import settings_of, some_options, strict_option, tell_notes
+from coinhaze.cli.options import PolicyChoice, settings_of, some_options, strict_option, tell_notes
 from coinhaze.cli.waiting import wait_for
+from coinhaze.observer.policies import weighing_policies
 
 if TYPE_CHECKING:
     from coinhaze.formats.lists.coins import Listed
@@ -39,9 +40,7 @@ WIDTH = 120  # letters a line, in a file of text
 @click.option("--spend", help="COIN,COIN,...: what if these were spent together?")
 @click.option("--psbt", help="A FILE: what if this transaction were sent?")
 @click.option("--amount", type=click.IntRange(1), help="Suggest coins for so many smallest units.")
-@click.option(
-    "--policy", type=click.Choice(["proportional", "uniform"]), help="How money is split."
-)
+@click.option("--policy", type=PolicyChoice(weighing_policies), help="How money is split.")
 @some_options("--links", "--history", "--pools", "--format", "--from", "--to", "--unknown")
 @click.option("--complete", is_flag=True, help="The ledger begins with its chain.")
 @strict_option

@@ -11,10 +11,10 @@ from typing import Any
 from coinhaze.errors import InputError, UsageError
 from coinhaze.formats.lists.knowledge import read_history
 from coinhaze.ledger import AccountLedger, Ledger
+from coinhaze.observer.policies import is_ordered
 from coinhaze.readers import read
 from coinhaze.report.provenance import input_digests
 from coinhaze.simulate.weeks import WEEKS, check_week, simulate_week
-from coinhaze.solve.lots.lots import ORDERS
 from coinhaze.solve.source import READ_SETTINGS, opening_before, option_files, read_options
 
 WEEK = "week:"
@@ -182,7 +182,7 @@ def readings_of(
     coins. Where amounts are hidden, or nobody tells who owned a coin, there are no addresses.
     """
     found = _all_readings(ledger, view)
-    if policy in ORDERS:
+    if is_ordered(policy):
         found = [reading for reading in found if reading.settings != STATIONARY | ADDRESS]
         found = [reading for reading in found if reading.settings != STATIONARY]
     found = [reading for reading in found if time in (None, reading.time)]

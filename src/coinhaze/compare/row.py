@@ -20,11 +20,12 @@ from coinhaze.measures import Scores
 from coinhaze.measures.scores import reached
 from coinhaze.observer import AbsorbingChain, absorbing_chain
 from coinhaze.observer.knowledge import source_set
+from coinhaze.observer.policies import is_ordered, needs_list
 from coinhaze.report.files import write_table
 from coinhaze.report.provenance import provenance
 from coinhaze.report.score_files import write_score_file
 from coinhaze.solve.exact.engines import EXACT_WIDTH, score_exactly
-from coinhaze.solve.lots.lots import ORDERS, parcels
+from coinhaze.solve.lots.lots import parcels
 from coinhaze.solve.lots.payments import check_order
 from coinhaze.solve.lots.scores import score_in_order
 from coinhaze.solve.planner import thresholds
@@ -57,7 +58,7 @@ class ComparedRow:
 
     def chain(self, graph: TransactionGraph) -> AbsorbingChain | None:
         """Build the chain; None under an ordered policy, which has none."""
-        if self.policy in ORDERS:
+        if is_ordered(self.policy):
             check_order(graph)
             return None
         return absorbing_chain(
@@ -66,7 +67,7 @@ class ComparedRow:
             links=self.settings.get("links"),
             history=self.history,
             # Poison has no meaning without a list; else exposure stands beside bits over all.
-            listed=self.listed if self.policy == "poison" else None,
+            listed=self.listed if needs_list(self.policy) else None,
         )
 
     def write(
@@ -152,11 +153,11 @@ class ComparedRow:
         self, graph: TransactionGraph, rows: Ints
     ) -> tuple[Scores | None, tuple[str, ...]]:
         """Score the rows against the list, None if none of it is there; also give its notes."""
-        if self.listed is None or self.policy == "poison":
+        if self.listed is None or needs_list(self.policy):
             return None, ()
         if not source_set(graph, self.listed).labels:
             return None, (f"list: none of its {len(self.listed):,} names is in the ledger",)
-        if self.policy in ORDERS:
+        if is_ordered(self.policy):
             held = parcels(graph, order=self.policy, listed=self.listed)  # type: ignore[arg-type]
             found = score_in_order(held, rows)
             return found, found.notes()

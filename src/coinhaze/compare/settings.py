@@ -11,8 +11,8 @@ from typing import Any
 from coinhaze import __version__
 from coinhaze.compare.ledgers import WEEK, ComparedLedger, Week
 from coinhaze.errors import CoinhazeError
+from coinhaze.observer.policies import is_ordered, needs_list
 from coinhaze.report.provenance import input_digests
-from coinhaze.solve.lots.lots import ORDERS
 from coinhaze.solve.planner import thresholds
 from coinhaze.solve.planner.mean import MEAN_ERROR
 from coinhaze.solve.pool.limits import UNLIMITED, Budget
@@ -120,26 +120,26 @@ def _contradictions(one: ComparedLedger, *, listed: bool) -> list[str]:
             "opening=observed needs coins: accounts show no earlier coins",
         ),
         (
-            policy == "poison" and not (listed or given.get("listed")),
-            "policy=poison needs a list: name the tainted nodes in a file with listed",
+            needs_list(policy) and not (listed or given.get("listed")),
+            f"policy={policy} needs a list: name the tainted nodes in a file with listed",
         ),
         (
-            policy == "poison" and given.get("links"),
-            "links have no meaning under policy=poison, which ignores amounts",
+            needs_list(policy) and given.get("links"),
+            f"links have no meaning under policy={policy}, which ignores amounts",
         ),
         (
-            policy == "poison" and given.get("history"),
-            "history changes bits over all sources, and policy=poison has none but the list",
+            needs_list(policy) and given.get("history"),
+            f"history changes bits over all sources, and policy={policy} has none but the list",
         ),
         *(
             (
-                policy in ORDERS and given.get(name),
+                is_ordered(policy) and given.get(name),
                 f"{name} has no meaning under policy={policy}, which is no walk",
             )
             for name in ("links", "history")
         ),
         (
-            policy in ORDERS and (view == "address" or given.get("time") == "stationary"),
+            is_ordered(policy) and (view == "address" or given.get("time") == "stationary"),
             f"policy={policy} follows payments in order: coins, or accounts with time=temporal",
         ),
     )

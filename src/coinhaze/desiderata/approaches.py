@@ -12,6 +12,13 @@ from coinhaze.amounts import Floats
 from coinhaze.errors import UsageError
 from coinhaze.measures import Scores
 from coinhaze.measures.comparators.registry import COMPARATORS, compare_measures
+from coinhaze.observer.policies import (
+    POLICIES,
+    PROPORTIONAL,
+    Policy,
+    ordered_policies,
+    taint_policies,
+)
 from coinhaze.simulate.small_worlds import World
 from coinhaze.solve import score_or_reached, taint
 
@@ -30,7 +37,8 @@ class Approach:
 
 def _scores(world: World, **settings: Any) -> Scores:
     ledger = world.ledger()
-    if world.links and settings.get("policy") not in ("fifo", "lifo", "poison"):
+    policy = POLICIES.get(settings.get("policy")) or PROPORTIONAL
+    if world.links and policy.takes_links:
         settings["links"] = world.links
     return score_or_reached(ledger, nodes=world.asked, **settings)
 
@@ -39,23 +47,28 @@ def _bits(**settings: Any) -> Measure:
     return lambda world: _scores(world, **settings).bits
 
 
-def _untainted(policy: str) -> Measure:
+def _untainted(policy: Policy) -> Approach:
     """Give the share of each coin that does not come from the listed owner."""
 
     def measure(world: World) -> Floats:
-        exposure = _scores(world, policy=policy, listed=[world.listed]).exposure
+        if policy.kind == "trace":
+            return _untainted_by_trace(world, policy)
+        exposure = _scores(world, policy=policy.name, listed=[world.listed]).exposure
         assert exposure is not None
         return 1.0 - exposure
 
-    return measure
+    says = f"share not from the listed, {policy.split}"
+    if not policy.shares:
+        says = "1 if no money of the listed ever touched it"
+    return Approach(policy.column, says, measure)
 
 
-def _untainted_by_tiho(world: World) -> Floats:
+def _untainted_by_trace(world: World, policy: Policy) -> Floats:
     try:
-        found = taint(world.ledger(), [world.listed], policies=["tiho"], nodes=world.asked)
+        found = taint(world.ledger(), [world.listed], policies=[policy.name], nodes=world.asked)
     except UsageError:
         return np.full(len(world.asked), np.nan)
-    return 1.0 - found.amounts("tiho").floats() / found.balance.floats()
+    return 1.0 - found.amounts(policy.column).floats() / found.balance.floats()
 
 
 def _compared(name: str) -> Measure:
@@ -71,22 +84,18 @@ APPROACHES: Mapping[str, Approach] = {
     for approach in (
         Approach("bits", "Shannon entropy over sources: this software's score", _bits()),
         Approach("min-entropy", "bits of the likeliest source", lambda w: _scores(w).min_entropy),
-        Approach(
-            "fifo-bits", "the same score over parcels, first in first out", _bits(policy="fifo")
-        ),
-        Approach(
-            "lifo-bits", "the same score over parcels, last in first out", _bits(policy="lifo")
+        *(
+            Approach(
+                f"{p.name}-bits",
+                f"the same score over parcels, {p.split}",
+                _bits(policy=p.name),
+            )
+            for p in ordered_policies()
         ),
         *(
             Approach(c.name, c.says, _compared(c.name), of_rings=c.name == "matching")
             for c in COMPARATORS.values()
         ),
-        Approach(
-            "haircut", "share not from the listed, split by amount", _untainted("proportional")
-        ),
-        Approach("poison", "1 if no money of the listed ever touched it", _untainted("poison")),
-        Approach("fifo", "share not from the listed, first in first out", _untainted("fifo")),
-        Approach("lifo", "share not from the listed, last in first out", _untainted("lifo")),
-        Approach("tiho", "share not from the listed, listed to the largest", _untainted_by_tiho),
+        *(_untainted(policy) for policy in taint_policies()),
     )
 }

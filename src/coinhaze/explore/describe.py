@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 
 from coinhaze.measures.summary import AT_LEAST
+from coinhaze.observer.policies import POLICIES
 
 EVEN_WIDTH, WIDE = 0.1, 1.0  # widths of a range, in bits, from which digits are dropped
 EXACT = 1e-6  # a range this narrow is said to be exact
@@ -232,6 +233,7 @@ def reading_words(view: str | None, time: str | None, policy: str | None = None)
     ('accounts, all at once, haircut', 'coins, in order of time')
     """
     time = "temporal" if view == "coin" else time
-    policy = "haircut" if policy == "proportional" else policy
+    rule = POLICIES.get(policy)
+    policy = policy if rule is None else rule.column
     parts = (VIEWS.get(view or "", view), TIMES.get(time or "", time), policy)
     return ", ".join(part for part in parts if part)

@@ -221,7 +221,7 @@ class Grouping:
     def _row(self, found: _Figures, k: int, node: int, exposed: Sequence[Met] | None) -> TableRow:
         """Tell of a coin; under poison no share is told."""
         row = self._plain_row(found, k, node)
-        if exposed is None or self.options.policy == "poison" or not exposed[k].known:
+        if exposed is None or not self.options.rule.shares or not exposed[k].known:
             return row
         return row.model_copy(update={"exposure": exposed[k].share})
 

@@ -23,11 +23,11 @@ from coinhaze.ledger import AccountLedger, CoinLedger
 from coinhaze.measures import Scores
 from coinhaze.observer import AbsorbingChain, absorbing_chain
 from coinhaze.observer.knowledge import SourceSet, source_set
+from coinhaze.observer.policies import POLICIES, Policy, default_policy, score_policies
 from coinhaze.solve import Parcels, parcels, score, score_or_reached
 from coinhaze.solve.local.row import LocalSolver
-from coinhaze.web.asks import Policy, Settings
+from coinhaze.web.asks import Settings
 
-ORDERED = ("fifo", "lifo")
 # Larger graphs than this are scored to so many bits, so that an answer comes.
 SMALL, NEARLY = 300_000, 0.05
 # Graphs, chains and scores of other looks that are kept: of a large ledger each takes gigabytes.
@@ -42,7 +42,7 @@ Asked = TypeVar("Asked", bound=Settings)
 class ViewOptions(NamedTuple):
     """Settings with nothing left open: what a graph, a chain or scores are kept by."""
 
-    policy: Policy
+    policy: str
     view: str
     time: str
     list: str | None
@@ -55,7 +55,12 @@ class ViewOptions(NamedTuple):
     @property
     def ordered(self) -> bool:
         """Whether parcels are followed, not a walk."""
-        return self.policy in ORDERED
+        return self.rule.ordered
+
+    @property
+    def rule(self) -> Policy:
+        """The policy."""
+        return POLICIES[self.policy]
 
 
 class Listed(NamedTuple):
@@ -91,21 +96,20 @@ class Views:
 
     @staticmethod
     def _own(chain: AbsorbingChain) -> ViewOptions:
-        policy = chain.settings.get("policy")
-        if policy not in ("proportional", "uniform") or chain.listed:
-            raise UsageError(f"an explorer's own chain is proportional or uniform, not {policy!r}")
-        named: Policy = "haircut" if policy == "proportional" else "uniform"
+        name = chain.settings.get("policy")
+        policy = POLICIES.get(name)
+        if policy is None or not policy.takes_links or chain.listed:
+            raise UsageError(f"an explorer's own chain is over all sources, not {name!r}")
         view = str(chain.settings["view"])
-        return ViewOptions(named, view, str(chain.settings.get("time") or "temporal"), None)
+        return ViewOptions(policy.column, view, str(chain.settings.get("time") or "temporal"), None)
 
     @cached_property
     def policies(self) -> tuple[str, ...]:
         """What rules can be asked for, the default first."""
-        if self.chain.graph.amounts is None:
-            return "uniform", "poison"
         own = self.default.policy
-        ordered = () if self.no_snapshots else ORDERED
-        return own, *(p for p in ("haircut", "uniform", "poison", *ordered) if p != own)
+        found = score_policies(hides_amounts=self.chain.graph.amounts is None)
+        can = (p.column for p in found if not (p.ordered and self.no_snapshots))
+        return own, *(name for name in can if name != own)
 
     @property
     def times(self) -> tuple[str, ...]:
@@ -146,10 +150,12 @@ class Views:
 
     def options(self, asked: Settings) -> ViewOptions:
         """Resolve settings."""
-        policy = asked.policy
-        if policy == "haircut" and self.chain.graph.amounts is None:
-            policy = "uniform"  # nothing is split by amounts that nobody sees
-        if self.no_snapshots and (policy in ORDERED or asked.time == "temporal"):
+        rule = POLICIES[asked.policy]
+        if self.chain.graph.amounts is None and rule == default_policy(hides_amounts=False):
+            # Nothing is split by amounts that nobody sees.
+            rule = default_policy(hides_amounts=True)
+        policy = rule.column
+        if self.no_snapshots and (rule.ordered or asked.time == "temporal"):
             raise UsageError(self.no_snapshots)
         if policy not in self.policies:
             raise UsageError(
@@ -160,21 +166,21 @@ class Views:
         if view not in self.views:
             can = ", ".join(self.views)
             raise UsageError(f"view {view} does not fit this ledger: one of {can}")
-        if policy == "poison" and asked.list is None:
-            raise UsageError("poison needs a list: it marks what is downstream of listed names")
+        if rule.needs_list and asked.list is None:
+            raise UsageError(f"{policy} needs a list: it {rule.words}")
         if view == "coin":
             if asked.time not in (None, "temporal"):
                 raise UsageError("coins have their own time: ask for view=address, or no time")
             return ViewOptions(policy, view, "temporal", asked.list)
         time = asked.time
-        if policy in ORDERED:
+        if rule.ordered:
             # Parcels need to know what came first.
             if time == "stationary":
                 raise UsageError(f"{policy} needs the order of payments: time=temporal")
             if view == "address":
                 raise UsageError(f"{policy} follows coins, not addresses: view=coin")
             time = "temporal"
-        if time is None and policy == "poison":  # all it tells is of the list
+        if time is None and rule.needs_list:  # all it tells is of the list
             return self._in_time(ViewOptions(policy, view, "stationary", asked.list))
         own = self.default.time if view == self.default.view else default_time("address")
         return ViewOptions(policy, view, time or own, asked.list)
@@ -231,7 +237,7 @@ class Views:
 
     def belief(self, options: ViewOptions, *, listed: bool = False) -> AbsorbingChain | Parcels:
         """Give what the observer believes; `listed`: with all but the list lumped as elsewhere."""
-        with_list = listed or options.policy == "poison"
+        with_list = listed or options.rule.needs_list
         plain = options._replace(list=None)
         if not with_list and plain == self.default:
             return self.chain
@@ -240,10 +246,10 @@ class Views:
 
     def is_quick(self, options: ViewOptions) -> bool:
         """Tell whether an answer under a look needs no long work before."""
-        plain = options if options.policy == "poison" else options._replace(list=None)
+        plain = options if options.rule.needs_list else options._replace(list=None)
         if plain == self.default or len(self.chain) <= SMALL:
             return True
-        return (plain, options.policy == "poison") in self._beliefs
+        return (plain, options.rule.needs_list) in self._beliefs
 
     def _believe(self, options: ViewOptions, with_list: bool) -> AbsorbingChain | Parcels:
         graph = self.graph(options)
@@ -257,13 +263,12 @@ class Views:
         progress()(0.5)
         if options.ordered:
             return parcels(graph, order=options.policy, listed=names)  # type: ignore[arg-type]
-        policy = "proportional" if options.policy == "haircut" else options.policy
-        return absorbing_chain(graph, policy=policy, listed=names)
+        return absorbing_chain(graph, policy=options.policy, listed=names)
 
     def solver(self, options: ViewOptions) -> LocalSolver:
         """Give the chain of a look made ready for questions about single nodes; once for all."""
         chain = self.walk(options)
-        key = options if options.policy == "poison" else options._replace(list=None)
+        key = options if options.rule.needs_list else options._replace(list=None)
         return self._solvers.make(key, lambda: LocalSolver.of(chain))
 
     def has_scores(self, options: ViewOptions) -> bool:
@@ -272,7 +277,7 @@ class Views:
 
     def scores(self, options: ViewOptions) -> Scores:
         """Give the scores of all sinks under a look; the list counts under poison only."""
-        key = options if options.policy == "poison" else options._replace(list=None)
+        key = options if options.rule.needs_list else options._replace(list=None)
         if key == self.default and self._scores is not None:
             return self._scores
         return self._scored.make(key, lambda: self._score(key))
@@ -282,7 +287,7 @@ class Views:
         found = self.listed(options)
         if found is None or not found.names:
             return None
-        if options.policy == "poison":
+        if options.rule.needs_list:
             return self.scores(options)
         return self._scored.make((options, LISTED), lambda: self._score(options, listed=True))
 

@@ -14,6 +14,7 @@ from coinhaze.explore.models import (
 from coinhaze.explore.progress import progress
 from coinhaze.explore.what_if import CoinSets
 from coinhaze.formats.lists.coins import parse_coin_list, parse_entry
+from coinhaze.observer.policies import weighing_policies
 from coinhaze.wallet.exposed import exposed_chain
 from coinhaze.wallet.holdings import WalletCoin, find_coins
 from coinhaze.wallet.suggestion import Suggestion, suggest_coins
@@ -29,8 +30,11 @@ class Wallets(CoinSets):
 
     def answer(self, ask: WalletAsk, settings: Settings) -> WalletAnswer:
         """Weigh a wallet."""
-        if self.options.policy == "poison":
-            raise UsageError("poison has no shares to weigh a wallet by: ask by haircut or uniform")
+        if not self.options.rule.shares:
+            others = " or ".join(policy.column for policy in weighing_policies())
+            raise UsageError(
+                f"{self.options.policy} has no shares to weigh a wallet by: ask by {others}"
+            )
         graph = self.nodes.graph
         coins = find_coins(graph, parse_coin_list(ask.coins.encode(), where="coins"))
         if len(coins) > MOST_COINS:

@@ -19,6 +19,7 @@ from coinhaze.explore.models import (
 from coinhaze.explore.nodes import Nodes
 from coinhaze.explore.views import LARGE, ViewOptions, Views
 from coinhaze.observer import AbsorbingChain
+from coinhaze.observer.policies import score_policies
 from coinhaze.solve.local.mixing_nearly import NearlyMixed, mix_nearly
 from coinhaze.wallet.combine import CoinSet, Combination
 from coinhaze.wallet.holdings import WalletCoin, find_coin
@@ -50,15 +51,16 @@ class CoinSets:
         self.nodes = nodes
         self.options = options
         if options.ordered:
+            others = [policy.column for policy in score_policies() if policy.weigh is not None]
             raise UsageError(
                 f"{options.policy} depends on the order of a transaction's inputs, which is not "
-                "known before it is made: ask by haircut, uniform or poison"
+                f"known before it is made: ask by {', '.join(others[:-1])} or {others[-1]}"
             )
 
     def listed_chain(self) -> AbsorbingChain | None:
         """Give the chain that tells exposure; None where nothing is listed, and under poison."""
         found = self.views.listed(self.options)
-        if found is None or not found.names or self.options.policy == "poison":
+        if found is None or not found.names or self.options.rule.needs_list:
             return None
         belief = self.views.belief(self.options, listed=True)
         assert isinstance(belief, AbsorbingChain)
@@ -127,7 +129,7 @@ class WhatIfs(CoinSets):
         coins = [find_coin(graph, name) for name in dict.fromkeys(ask.coins)]
         if len(coins) < len(ask.coins):
             raise InputError("a coin is named twice, and can be spent but once")
-        if len(graph) > large and self.options.policy != "poison":
+        if len(graph) > large and not self.options.rule.needs_list:
             nodes = [int(coin.node or 0) for coin in coins]
             found = mix_nearly(self.views.walk(self.options), nodes)
             if found.width <= TOGETHER:

@@ -13,6 +13,7 @@ from coinhaze.graph import TransactionGraph
 from coinhaze.graph.graph import kind_names
 from coinhaze.ledger import Amounts
 from coinhaze.ledger.frozen import freeze
+from coinhaze.observer.policies import POISON, PROPORTIONAL
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,8 +68,9 @@ class Taint:
     @property
     def policies(self) -> tuple[str, ...]:
         """The policies that were asked for."""
-        haircut = () if self.exposure is None else ("haircut",)
-        return haircut + (() if self.poison is None else ("poison",)) + tuple(self.trails)
+        shares = () if self.exposure is None else (PROPORTIONAL.column,)
+        marks = () if self.poison is None else (POISON.column,)
+        return shares + marks + tuple(self.trails)
 
     @property
     def haircut(self) -> Floats | None:
@@ -77,7 +79,7 @@ class Taint:
 
     def amounts(self, policy: str) -> Amounts:
         """Give the listed money of each node in whole units; not for haircut."""
-        if policy == "poison" and self.poison is not None:
+        if policy == POISON.column and self.poison is not None:
             return self.poison
         return self.trails[policy].of_rows(len(self))
 
@@ -91,9 +93,9 @@ class Taint:
         if self.exposure is not None and self.haircut is not None:
             unknown = np.isnan(self.exposure)
             columns["exposure"] = pa.array(self.exposure, mask=unknown)
-            columns["haircut"] = pa.array(self.haircut, mask=unknown)
+            columns[PROPORTIONAL.column] = pa.array(self.haircut, mask=unknown)
         for policy in self.policies:
-            if policy != "haircut":
+            if policy != PROPORTIONAL.column:
                 columns[policy] = self.amounts(policy).text()
         return pa.table(columns)
 
@@ -133,7 +135,7 @@ class Taint:
         if self.exposure is not None:
             any_policy |= self.exposure > 0
         for policy in self.policies:
-            if policy != "haircut":
+            if policy != PROPORTIONAL.column:
                 any_policy |= self.amounts(policy).positive()
         return np.flatnonzero(any_policy)
 

@@ -2,35 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
 from coinhaze.errors import InputError, UsageError, first_few
 from coinhaze.graph import TransactionGraph
 from coinhaze.ledger.links import Links
-from coinhaze.observer import policies
 from coinhaze.observer.chain import NO_COLUMN, AbsorbingChain, Outcomes, Walk
 from coinhaze.observer.knowledge import SourceSet, listed_outcomes, pool_history, source_set
 from coinhaze.observer.links import with_links
 from coinhaze.observer.outcomes import SourceNames
+from coinhaze.observer.policies import POLICIES, Policy, default_policy
+from coinhaze.observer.walks import custom
+
+PolicyLike = str | Callable[[TransactionGraph], Any] | Any
 
 
 def absorbing_chain(
     graph: TransactionGraph,
     *,
-    policy: policies.Policy | None = None,
+    policy: PolicyLike | None = None,
     listed: Iterable[str] | None = None,
     links: Links | None = None,
     history: Mapping[str, Sequence[int]] | None = None,
 ) -> AbsorbingChain:
     """Say what an observer believes.
 
-    `policy` is proportional (default), uniform (default where amounts are hidden), poison, or a
-    matrix or a function from the graph to one (see `policies.custom`). `listed` are the nodes,
-    addresses or accounts asked about; `links` give payments a distribution over the nodes they
-    are known to come from, or a `Link` that also says how sure that is; `history` gives a pool the
-    values that entered it before the window.
+    `policy` is proportional (default), uniform (default where amounts are hidden), poison, one
+    that was registered (see `register_policy`), or a matrix or a function from the graph to one.
+    `listed` are the nodes, addresses or accounts asked about; `links` give payments a
+    distribution over the nodes they are known to come from, or a `Link` that also says how sure
+    that is; `history` gives a pool the values that entered it before the window.
 
     >>> import coinhaze
     >>> ledger = coinhaze.AccountLedger.from_transfers([("a", "c", 1), ("b", "c", 3)])
@@ -39,7 +43,8 @@ def absorbing_chain(
     array([0.25, 0.75, 0.  ])
     """
     if policy is None:
-        policy = "proportional" if graph.amounts is not None else "uniform"
+        policy = default_policy(hides_amounts=graph.amounts is None).name
+    entry = POLICIES[policy] if isinstance(policy, str) else None
     if listed is not None and not isinstance(listed, str):
         listed = list(listed)
     sources = None if listed is None else source_set(graph, listed)
@@ -51,7 +56,10 @@ def absorbing_chain(
         raise UsageError(
             "history changes bits over all sources: give a list or a history, not both"
         )
-    walk, clean = _walk(graph, policy, sources, links)
+    if entry is None:
+        walk, clean = custom(graph, policy), None
+    else:
+        walk, clean = _walk(graph, entry, sources, links)
     if links:
         walk = with_links(graph, walk, links)
     notes = graph.notes
@@ -63,7 +71,6 @@ def absorbing_chain(
             shown = first_few(sources.unknown, 5)
             notes += (f"list: {len(sources.unknown)} names not in the ledger: {shown}",)
     priors, remarks = pool_history(graph, column, history or {})
-    name = policy if isinstance(policy, str) else "custom"
     return AbsorbingChain(
         graph=graph,
         walk=walk,
@@ -74,10 +81,10 @@ def absorbing_chain(
         names_listed=frozenset(listed or ()),
         clean=clean,
         history=priors,
-        conserves=name == "proportional" and sources is None and not links,
+        conserves=entry is not None and entry.conserves and sources is None and not links,
         settings=graph.settings
         | {
-            "policy": name,
+            "policy": "custom" if entry is None else entry.name,
             "listed": None if sources is None else len(sources.labels),
             "links": len(links) if links else None,
             "history": sorted(history) if history else None,
@@ -87,28 +94,18 @@ def absorbing_chain(
 
 
 def _walk(
-    graph: TransactionGraph,
-    policy: policies.Policy,
-    sources: SourceSet | None,
-    links: Links | None,
+    graph: TransactionGraph, policy: Policy, sources: SourceSet | None, links: Links | None
 ) -> tuple[Walk, np.typing.NDArray[np.bool_] | None]:
-    if not isinstance(policy, str):
-        return policies.custom(graph, policy), None
-    if policy == "proportional":
-        return policies.proportional(graph), None
-    if policy == "uniform":
-        return policies.uniform(graph), None
-    if policy == "poison":
-        if sources is None:
-            raise UsageError("policy=poison needs a list: name the tainted nodes with `listed`")
-        if links:
-            raise UsageError("links have no meaning under policy=poison, which ignores amounts")
-        return policies.poison(graph, sources.nodes)
-    if policy in ("fifo", "lifo"):
-        raise UsageError(
-            f"policy={policy} is no walk: take coinhaze.parcels(graph, order={policy!r})"
-        )
-    raise UsageError(f"unknown policy {policy!r}: proportional, uniform, poison or your own")
+    name = policy.name
+    if policy.ordered:
+        raise UsageError(f"policy={name} is no walk: take coinhaze.parcels(graph, order={name!r})")
+    if policy.walk is None:
+        raise UsageError(f"policy={name} only follows listed money: take coinhaze.taint")
+    if policy.needs_list and sources is None:
+        raise UsageError(f"policy={name} needs a list: name the tainted nodes with `listed`")
+    if links and not policy.takes_links:
+        raise UsageError(f"links have no meaning under policy={name}, which ignores amounts")
+    return policy.walk(graph, None if sources is None else sources.nodes)
 
 
 def _own_outcomes(

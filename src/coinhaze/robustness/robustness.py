@@ -23,6 +23,7 @@ from coinhaze.ledger import CoinLedger
 from coinhaze.ledger.links import Link, Links
 from coinhaze.observer import AbsorbingChain, absorbing_chain
 from coinhaze.observer.links import linked_node
+from coinhaze.observer.policies import POLICIES
 from coinhaze.robustness.gains import RowChange, bits_gained
 from coinhaze.solve import score_or_reached
 from coinhaze.solve.progress import Progress, silent
@@ -90,11 +91,10 @@ def robustness(
     if learn < 1 or seeds < 1 or tries < 1 or coins < 1:
         raise UsageError("learn, seeds, tries and coins are 1 or more")
     chosen = {k: settings.pop(k) for k in list(settings) if k in CHAIN_SETTINGS}
-    if chosen.get("listed") is not None or chosen.get("policy") not in (
-        None,
-        "proportional",
-        "uniform",
-    ):
+    policy = chosen.get("policy")
+    entry = POLICIES.get(policy)
+    walks = policy is None or (entry is not None and entry.takes_links)
+    if chosen.get("listed") is not None or not walks:
         raise UsageError(
             "robustness is about bits over all sources under a walk that links can change"
         )

@@ -15,8 +15,8 @@ from coinhaze.ledger import AccountLedger, CoinLedger, Ledger
 from coinhaze.ledger.tail import last_part
 from coinhaze.measures import Scores
 from coinhaze.measures.summary import Summary
+from coinhaze.observer.policies import UNIFORM, ordered_policies
 from coinhaze.solve import score_or_reached
-from coinhaze.solve.lots.lots import ORDERS
 from coinhaze.solve.progress import Progress, silent
 
 WINDOWS = (0.5, 0.25, 0.1)
@@ -102,10 +102,10 @@ def choices_for(ledger: Ledger, settings: Mapping[str, Any]) -> list[Variation]:
         *(Variation("window", f"last {share:.0%}", window=share) for share in WINDOWS),
         *_views(ledger),
         *_openings(ledger, settings),
-        Variation("policy", "uniform", {"policy": "uniform"}),
+        Variation("policy", UNIFORM.name, {"policy": UNIFORM.name}),
         *(
-            Variation("policy", p, {"policy": p})
-            for p in ORDERS
+            Variation("policy", p.name, {"policy": p.name})
+            for p in ordered_policies()
             if settings.get("view") != "address"
         ),
         *(Variation("dust", f"{share:.0%} smallest left out", dust=share) for share in DUST),

@@ -20,21 +20,12 @@ from coinhaze.graph.holes import incomplete_notes
 from coinhaze.ledger import CoinLedger
 from coinhaze.measures.intervals import at_least
 from coinhaze.observer.belief import reading_of, reading_words
+from coinhaze.observer.policies import POLICIES, PROPORTIONAL
 from coinhaze.report.sections import LEFT, RIGHT, Section
 from coinhaze.report.tables import way_words
 from coinhaze.screening.routes import Route
 from coinhaze.screening.screen import Screening
 
-MEANS = {
-    "haircut": "money mixes: whatever leaves a balance carries listed money in the share the "
-    "balance held. The amounts are expectations and need not be whole.",
-    "poison": "one listed unit marks a whole balance, and everything paid from it: the most that "
-    "anybody could call listed. Amounts are counted again and again, so they do not add up.",
-    "fifo": "money leaves in the order it came: first in, first out. No unit is counted twice.",
-    "lifo": "money leaves in the opposite order: last in, first out. No unit is counted twice.",
-    "tiho": "listed money goes to the largest outputs of a transaction first. No unit is counted "
-    "twice.",
-}
 IS_NOT = (
     "It is no proof that the holder of a node did anything, knew anything, or ever met anybody on "
     "the list: it says where money came from, not who moved it.",
@@ -226,7 +217,7 @@ def _rules(found: Screening) -> Section:
         if total:
             cells[1] += f"\n{row['screened'] / total:.2%}"
         rows.append((row["policy"], *cells))
-    lines = [f"{policy}: {MEANS[policy]}" for policy in found.policies]
+    lines = [f"{policy}: {POLICIES[policy].meaning}" for policy in found.policies]
     whole = [row["policy"] for row in found.totals() if row["listed"] is not None]
     if whole:
         lines.append(
@@ -261,11 +252,13 @@ def _way(route: Route) -> tuple[str, ...]:
 
 def _certainty(found: Screening) -> tuple[str, ...]:
     lines = []
-    if "haircut" in found.policies:
+    if PROPORTIONAL.column in found.policies:
         margin = found.half_width()
         off = f"off by more than {at_least(margin)}" if margin else "off at all"
-        lines.append(f"haircut: no share is {off}, 1 being all of it. This is proven.")
-    exact = [policy for policy in found.policies if policy != "haircut"]
+        lines.append(
+            f"{PROPORTIONAL.column}: no share is {off}, 1 being all of it. This is proven."
+        )
+    exact = [policy for policy in found.policies if policy != PROPORTIONAL.column]
     if exact:
         lines.append(f"{', '.join(exact)}: exact, in whole units of the smallest coin.")
     if sum(found.taint.balance.ints()) >= MANY_DIGITS:

@@ -19,11 +19,11 @@ from coinhaze.ledger import Amounts
 from coinhaze.measures import Taint
 from coinhaze.observer import absorbing_chain
 from coinhaze.observer.knowledge import source_set
+from coinhaze.observer.policies import POLICIES, PROPORTIONAL
 from coinhaze.screening.routes import Route, find_routes
 from coinhaze.solve import score_or_reached, taint
-from coinhaze.solve.lots.lots import ORDERS
 from coinhaze.solve.lots.payments import check_order
-from coinhaze.solve.lots.taint import POLICIES
+from coinhaze.solve.lots.taint import choose_taint_policies
 from coinhaze.solve.lots.tiho import check_coins
 from coinhaze.solve.source import Source, graph_of
 
@@ -66,7 +66,7 @@ class Screening:
 
     def amounts(self, policy: str, rows: Ints) -> list[int] | list[float]:
         """Give the listed money of some rows: whole units, but for haircut."""
-        if policy == "haircut":
+        if policy == PROPORTIONAL.column:
             assert self.taint.haircut is not None
             parts: list[float] = self.taint.haircut[rows].tolist()
             return parts
@@ -120,11 +120,11 @@ class Screening:
                 columns[f"{policy}_amount"] = pa.nulls(len(self), pa.string())
                 continue
             columns[f"{policy}_share"] = _nullable(self.shares[policy])
-            if policy == "haircut":
+            if policy == PROPORTIONAL.column:
                 for side in ("low", "high"):
                     bound = getattr(told, f"exposure_{side}")
-                    columns[f"haircut_share_{side}"] = _nullable(bound)
-                columns["haircut_amount"] = _nullable(told.haircut)
+                    columns[f"{policy}_share_{side}"] = _nullable(bound)
+                columns[f"{policy}_amount"] = _nullable(told.haircut)
             else:
                 columns[f"{policy}_amount"] = told.amounts(policy).text()
         return pa.table(columns)
@@ -137,7 +137,7 @@ class Screening:
         return [self._total(policy) for policy in self.policies]
 
     def _total(self, policy: str) -> dict[str, Any]:
-        if policy == "haircut":
+        if policy == PROPORTIONAL.column:
             assert self.taint.haircut is not None
             screened: int | float = float(np.nansum(self.taint.haircut))
         else:
@@ -184,7 +184,7 @@ def screen(
     if graph.closing is None:
         raise UsageError("this ledger hides amounts: nobody can say how much of them is listed")
     known, missing = _resolved(graph, list(dict.fromkeys(listed)))
-    asked = _asked(policies)
+    asked = tuple(policy.column for policy in choose_taint_policies(policies))
     undefined = _undefined(graph, asked)
     defined = [policy for policy in asked if policy not in undefined]
     if not defined:
@@ -213,7 +213,7 @@ def _with_routes(screening: Screening, known: Sequence[str], paths: int) -> Scre
     nodes = screening.taint.nodes[rows][:ROUTED]
     if not paths or not len(nodes):
         return screening
-    chain = absorbing_chain(screening.graph, policy="proportional", listed=known)
+    chain = absorbing_chain(screening.graph, policy=PROPORTIONAL.name, listed=known)
     routes = tuple(find_routes(chain, nodes, most=paths))
     return replace(screening, routes=routes)
 
@@ -234,22 +234,15 @@ def _resolved(graph: TransactionGraph, names: Sequence[str]) -> tuple[list[str],
     )
 
 
-def _asked(policies: Sequence[str] | None) -> tuple[str, ...]:
-    if policies is None:
-        return POLICIES
-    if isinstance(policies, str) or not policies or set(policies) - set(POLICIES):
-        raise UsageError(f"policies are some of {', '.join(POLICIES)}, not {policies!r}")
-    return tuple(policy for policy in POLICIES if policy in policies)
-
-
 def _undefined(graph: TransactionGraph, asked: Sequence[str]) -> dict[str, str]:
     """Say which policies have no meaning for a graph, and why."""
-    checks = dict.fromkeys(ORDERS, (check_order,)) | {"tiho": (check_coins, check_order)}
     reasons: dict[str, str] = {}
     for policy in asked:
         try:
-            for check in checks.get(policy, ()):
-                check(graph)
+            if "coins" in POLICIES[policy].needs:
+                check_coins(graph)
+            if "order" in POLICIES[policy].needs:
+                check_order(graph)
         except UsageError as error:
             reasons[policy] = str(error)
     return reasons
@@ -257,7 +250,7 @@ def _undefined(graph: TransactionGraph, asked: Sequence[str]) -> dict[str, str]:
 
 def _shares(found: Taint, policy: str, known: Sequence[str]) -> Floats:
     """Give the share of each node's money that is listed; of what it held, where it holds none."""
-    if policy == "haircut":
+    if policy == PROPORTIONAL.column:
         assert found.exposure is not None
         return found.exposure
     held = found.amounts(policy)
@@ -267,7 +260,7 @@ def _shares(found: Taint, policy: str, known: Sequence[str]) -> Floats:
     pairs = zip(held.take(some).ints(), found.balance.take(some).ints(), strict=True)
     shares[some] = [part / whole for part, whole in pairs]
     empty = np.flatnonzero(np.isnan(shares))
-    if len(empty) and policy != "tiho":
+    if len(empty) and POLICIES[policy].kind != "trace":
         names = found.graph.names.of(found.nodes[empty]).to_pylist()
         told = score_or_reached(found.graph, nodes=names, policy=policy, listed=known).exposure
         assert told is not None

@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse
 
 from coinhaze.graph import TransactionGraph
-from coinhaze.observer.policies import proportional
+from coinhaze.observer.walks import proportional
 from coinhaze.simulate.wallets import NOBODY, Pay, SimulatedCoin, SimulatedWallets
 
 

@@ -14,6 +14,7 @@ from coinhaze.errors import InputError, LedgerError, UsageError
 from coinhaze.ledger.coins import Input, Output, Transaction
 from coinhaze.measures.mixture import Mixture
 from coinhaze.observer import AbsorbingChain
+from coinhaze.observer.policies import PROPORTIONAL
 from coinhaze.solve.local.mixing import listed_names, mix
 from coinhaze.wallet.holdings import UnknownCoin, WalletCoin, coin_ledger, find_coin
 
@@ -155,8 +156,10 @@ def _together(chain: AbsorbingChain, coins: Sequence[WalletCoin]) -> Mixture:
                     "name of its own, its address: no share can be told for it"
                 )
             others[str(name)] = others.get(str(name), 0.0) + (coin.value or 0)
-    if others and chain.settings.get("policy") == "proportional":
+    if others and chain.settings.get("policy") == PROPORTIONAL.name:
         return mix(chain, known, values, others=others)
     if others:
-        raise UsageError("coins the ledger does not know are weighed by value: proportional only")
+        raise UsageError(
+            f"coins the ledger does not know are weighed by value: {PROPORTIONAL.name} only"
+        )
     return mix(chain, known)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from coinhaze.observer.policies import POLICIES, UNIFORM
 from coinhaze.wallet.holdings import coin_ledger
 from coinhaze.wallet.wallet import Wallet
 
@@ -14,11 +15,6 @@ IS_NOT = (
     "Nothing about money before or outside this ledger, and nothing about what you do next.",
     "No legal finding, and no verdict on anyone: exposure is a share of money by a rule.",
 )
-HAIRCUT = (
-    "A payment is taken to be made of its coins by value (the haircut rule). That is a convention: "
-    "no ledger tells which satoshi went where."
-)
-UNIFORM = "A payment is taken to come from each of its coins alike, whatever they are worth."
 
 
 def window_words(wallet: Wallet) -> str:
@@ -66,7 +62,8 @@ def _beyond_words(wallet: Wallet, widest: float) -> list[str]:
 def would_change(wallet: Wallet) -> list[str]:
     """Say what would give other figures."""
     settings = wallet.chain.settings
-    rule = HAIRCUT if settings.get("policy") == "proportional" else UNIFORM
+    policy = POLICIES.get(settings.get("policy")) or UNIFORM
+    rule = policy.premise
     known = "none are given" if not settings.get("links") else f"{settings['links']} payments"
     lines = [
         f"The rule. {rule} Another rule, another number.",

@@ -5,9 +5,43 @@ from __future__ import annotations
 import re
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    GetJsonSchemaHandler,
+    StringConstraints,
+)
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema
 
-Policy = Literal["haircut", "poison", "uniform", "fifo", "lifo"]
+from coinhaze.observer.policies import POLICIES, PROPORTIONAL, score_policies
+
+
+def policy_names() -> list[str]:
+    """Name the policies that can be chosen."""
+    return [policy.column for policy in score_policies()]
+
+
+def _policy(given: str) -> str:
+    found = POLICIES.get(given)
+    if found is None or found.column not in policy_names():
+        raise ValueError(f"one of {', '.join(policy_names())}")
+    return found.column
+
+
+class _PolicyNames:
+    """Writes the registered policies into a schema when the schema is made."""
+
+    def __get_pydantic_json_schema__(
+        self, core: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> JsonSchemaValue:
+        return handler(core) | {"enum": policy_names()}
+
+
+Policy = Annotated[str, AfterValidator(_policy), _PolicyNames()]
 View = Literal["coin", "address", "account"]
 Time = Literal["stationary", "temporal"]
 By = Literal["hop", "time"]
@@ -80,7 +114,7 @@ class Settings(Model):
     'fifo'
     """
 
-    policy: Policy = "haircut"
+    policy: Policy = PROPORTIONAL.column
     view: View | None = None
     time: Time | None = None
     list: ListName | None = None

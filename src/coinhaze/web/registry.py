@@ -30,10 +30,10 @@ from coinhaze.explore.models import (
     ListCard,
     Window,
 )
-from coinhaze.explore.views import ORDERED
 from coinhaze.formats.lists.knowledge import read_listed
 from coinhaze.formats.lists.labels import read_labels
 from coinhaze.formats.registry import digest_of
+from coinhaze.observer.policies import is_ordered, score_policies
 from coinhaze.solve.progress import Progress
 from coinhaze.web.asks import CoinAsk, Settings
 from coinhaze.web.ledger_state import Entry, Standing
@@ -217,7 +217,7 @@ def _without_snapshots(card: LedgerCard, why: str | None) -> LedgerCard:
     """Take off a card what needs snapshots, where the ledger's names leave no room for them."""
     if why is None:
         return card
-    told = {"policies": tuple(p for p in card.policies if p not in ORDERED)}
+    told = {"policies": tuple(p for p in card.policies if not is_ordered(p))}
     told["times"] = tuple(t for t in card.times if t != "temporal")
     return card.model_copy(update={**told, "message": card.message or why})
 
@@ -225,9 +225,8 @@ def _without_snapshots(card: LedgerCard, why: str | None) -> LedgerCard:
 def _policies(facts: Mapping[str, Any]) -> tuple[str, ...]:
     if not facts:
         return ()
-    if facts["hides_amounts"]:
-        return "uniform", "poison"
-    return "haircut", "uniform", "poison", "fifo", "lifo"
+    found = score_policies(hides_amounts=bool(facts["hides_amounts"]))
+    return tuple(policy.column for policy in found)
 
 
 def _views(facts: Mapping[str, Any]) -> tuple[str, ...]:

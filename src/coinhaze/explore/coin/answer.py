@@ -184,7 +184,7 @@ class Question:
             figures = told.bits, told.bits_low, told.bits_high
             return Figures(*figures, math.nan, len(self.row), f"parcels, {self.belief.order}")
         if self.untouched:
-            return Figures(math.nan, math.nan, math.nan, math.nan, 0, "poison")
+            return Figures(math.nan, math.nan, math.nan, math.nan, 0, self.options.policy)
         return self._by_past(self.belief)
 
     def _by_past(self, chain: AbsorbingChain) -> Figures:
@@ -334,7 +334,7 @@ def _sentence(question: Question) -> Sentence:
     if high <= SLACK:
         bits = 0.0  # one origin, but for roundings
     top = float(question.row.shares[0]) if len(question.row) else None
-    if question.options.policy == "poison":
+    if not question.options.rule.shares:
         text = "Some of its money touched a listed address; bits count listed addresses only."
     else:
         text = sentence(bits, top_share=top, lower_bound=question.lower_bound)

@@ -15,11 +15,12 @@ from coinhaze.explore.models import (
     Rule,
 )
 from coinhaze.explore.nodes import MOST_COINS, Nodes, only
-from coinhaze.explore.views import ORDERED, ViewOptions, Views
+from coinhaze.explore.views import ViewOptions, Views
 from coinhaze.graph import transaction_graph
 from coinhaze.graph.graph import Kind
 from coinhaze.measures import Scores
 from coinhaze.measures.comparators.registry import COMPARATORS, compare_measures
+from coinhaze.observer.policies import ordered_policies
 from coinhaze.solve import score_or_reached
 from coinhaze.web.asks import Settings, Time
 
@@ -50,7 +51,7 @@ def compare(question: Question) -> Comparators:
     views, nodes, node = question.views, question.nodes, question.node
     rules = [rule(views, nodes, question, policy) for policy in views.policies]
     if views.no_snapshots is not None:
-        rules += [_refused(policy, views.no_snapshots) for policy in ORDERED]
+        rules += [_refused(p.column, views.no_snapshots) for p in ordered_policies()]
     measures = [*_own_measures(question), *_transaction_measures(question)]
     measures += _ring_measure(question)
     return Comparators(
@@ -74,14 +75,14 @@ def _time_of(options: ViewOptions) -> Time | None:
 
 def rule(views: Views, nodes: Nodes, question: Question, policy: str) -> Rule:
     """Tell a coin's bits by one rule, or why there are none."""
-    options = question.options._replace(policy=policy)  # type: ignore[arg-type]
-    exposing = question.exposing._replace(policy=policy)  # type: ignore[arg-type]
+    options = question.options._replace(policy=policy)
+    exposing = question.exposing._replace(policy=policy)
     node = question.node
     if options == question.options:
         return _rule(question)
-    if policy == "poison":  # all it tells is of the list
+    if options.rule.needs_list:  # all it tells is of the list
         options, node = exposing, question.exposed_node
-    if policy == "poison" and options.list is None:
+    if options.rule.needs_list and options.list is None:
         return _refused(policy, "needs a list")
     same_time = not options.ordered or options.time == "temporal"
     if not same_time or (options.ordered and options.view == "address"):
@@ -140,7 +141,7 @@ def _own_measures(question: Question) -> list[Measure]:
         measure("effective-sources", None if math.isnan(bits) else 2.0**bits),
         measure("possible-sources", None if sources is None else float(sources), WHOLE),
     ]
-    if question.options.policy != "poison":
+    if question.options.rule.shares:
         kinds = question.nodes.graph.kinds
         made = [kinds[question.told.node(int(o))] for o in row.outcomes] if row.whole else []
         count = sum(kind in (Kind.transaction, Kind.mint) for kind in made)

@@ -57,7 +57,7 @@ def met(views: Views, options: ViewOptions, listed: Listed, node: int, past: Pas
     reached = frozenset(nodes.entry[past.nodes].tolist()) - {-1}
     steps = past.nearest_end(nodes.nodes)
     hops = None if steps is None else steps - 1
-    if options.policy == "poison":
+    if not options.rule.shares:
         touched = chain.clean is not None and not bool(chain.clean[node])
         touched = touched and bool(listed.names)
         return Met(0.0, 0.0, 1.0, reached if touched else frozenset(), hops, touched)
@@ -143,7 +143,7 @@ def tell_exposure(
         "view": options.view,
         "time": None if options.view == "coin" else options.time,
     }
-    if options.policy == "poison":
+    if not options.rule.shares:
         text = f"{TOUCHED} by {of}" if found.touched else NOT_TOUCHED
         return Exposure(
             list=listed.id, policy=options.policy, listed=listed.total, entries=len(found.entries),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from coinhaze.observer.policies import UNIFORM
 from coinhaze.simulate.intents import Intents
 from coinhaze.simulate.technology import Realised, Technology
 from coinhaze.simulate.wallets import SimulatedWallets, Tariff
@@ -25,7 +26,7 @@ def make_confidential(intents: Intents, hidden: float, observer: str) -> Realise
     note = "amounts are hidden: a coin counts as one, and no balance is known"
     return wallets.realised(
         adopters=intents.adopters(1.0),
-        settings={"policy": "uniform"} if hidden else {},
+        settings={"policy": UNIFORM.name} if hidden else {},
         notes=(note,) if hidden else (),
         hidden=bool(hidden),
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from coinhaze.observer.policies import UNIFORM
 from coinhaze.simulate.accounts import TRANSFER_GAS, SimulatedAccounts, gas_fee
 from coinhaze.simulate.intents import Intents
 from coinhaze.simulate.technologies.deposit_pool import WITHDRAW_GAS
@@ -17,7 +18,7 @@ def make_confidential_accounts(intents: Intents, hidden: float, observer: str) -
         wallets.pay(i)
     # The ledger here has amounts, since somebody must know them: the observer does not use them.
     return wallets.realised(
-        adopters=intents.adopters(1.0), settings={"policy": "uniform"} if hidden else {}
+        adopters=intents.adopters(1.0), settings={"policy": UNIFORM.name} if hidden else {}
     )
 
 

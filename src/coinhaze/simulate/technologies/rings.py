@@ -13,6 +13,7 @@ from coinhaze.errors import UsageError
 from coinhaze.ledger import CoinLedger
 from coinhaze.ledger.coins import Input, Output, Transaction
 from coinhaze.observer.decoys import MONERO, measured_ages, with_decoy_posterior
+from coinhaze.observer.policies import UNIFORM
 from coinhaze.simulate.intents import Intents
 from coinhaze.simulate.technology import Realised, Technology
 from coinhaze.simulate.wallets import SimulatedWallets, Tariff
@@ -49,7 +50,7 @@ def make_rings(intents: Intents, ring: float, observer: str) -> Realised:
         realised,
         ledger=hidden.weighed(size) if observer == "ages" else hidden.ledger(size),
         waiting=hidden.waiting,
-        settings={"policy": "uniform"},
+        settings={"policy": UNIFORM.name},
     )
 
 

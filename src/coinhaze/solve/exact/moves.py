@@ -10,6 +10,7 @@ from coinhaze.amounts import DIGIT_BITS, Amounts, Floats, Ints
 from coinhaze.graph.order_kernels import sparse_rows
 from coinhaze.observer import AbsorbingChain
 from coinhaze.observer.chain import NO_COLUMN
+from coinhaze.observer.policies import POLICIES
 from coinhaze.solve.exact.fine_kernels import divide_moves
 from coinhaze.solve.structure.reduce import Reduced
 
@@ -31,7 +32,8 @@ def exact_moves(chain: AbsorbingChain, reduced: Reduced) -> ExactMoves | None:
     round to the same share a state, its moves stay as they are.
     """
     graph, settings = chain.graph, chain.settings
-    known = settings.get("policy") == "proportional" and not settings.get("links")
+    policy = POLICIES.get(settings.get("policy"))
+    known = policy is not None and policy.conserves and not settings.get("links")
     if not known or graph.amounts is None or graph.opening is None:
         return None
     n = len(graph)

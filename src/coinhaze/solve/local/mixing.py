@@ -18,6 +18,7 @@ from coinhaze.errors import InputError, UsageError
 from coinhaze.measures.mixture import ROUNDING, Mixture, mixture_of
 from coinhaze.observer import AbsorbingChain
 from coinhaze.observer.chain import NO_COLUMN
+from coinhaze.observer.policies import POLICIES
 from coinhaze.solve.certify import CERTIFICATE
 from coinhaze.solve.local.mixing_kernels import push_to_ends
 from coinhaze.solve.local.row import no_answer
@@ -63,15 +64,10 @@ def mix_weights(chain: AbsorbingChain, nodes: Ints) -> list[int]:
 
     Proportional: by value. Uniform: each alike. Poison: tainted ones alike, clean ones not at all.
     """
-    policy = chain.settings.get("policy")
-    if policy == "proportional" and chain.graph.closing is not None:
-        return chain.graph.closing.take(nodes).ints()
-    if policy == "uniform":
-        return [1] * len(nodes)
-    if policy == "poison" and chain.clean is not None:
-        tainted = ~chain.clean[nodes]
-        return [int(t) for t in (tainted if tainted.any() else ~tainted)]
-    raise UsageError("a policy of your own does not say how coins mix: give their weights")
+    policy = POLICIES.get(chain.settings.get("policy"))
+    if policy is None or policy.weigh is None:
+        raise UsageError("a policy of your own does not say how coins mix: give their weights")
+    return policy.weigh(chain, nodes)
 
 
 def _mixed(

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Literal, get_args
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -22,13 +22,12 @@ from coinhaze.ledger import Amounts
 from coinhaze.observer.chain import ELSEWHERE, NO_COLUMN, Outcomes
 from coinhaze.observer.knowledge import SourceSet, source_set
 from coinhaze.observer.outcomes import SourceNames
+from coinhaze.observer.policies import FIRST_IN, POLICIES, Order, is_ordered, ordered_policies
 from coinhaze.solve.lots import lots_kernels as kernels
 from coinhaze.solve.lots.lots_kernels import Piles, Room
 from coinhaze.solve.lots.payments import Payments, payments_of
 from coinhaze.solve.source import Source, graph_of
 
-Order = Literal["fifo", "lifo"]
-ORDERS: tuple[str, ...] = get_args(Order)
 NO_STEPS = "an ordered policy follows parcels, not a walk: steps are null"
 
 
@@ -109,7 +108,7 @@ class Parcels:
         if not self.holding()[node]:
             piles, _, _ = _replayed(self.payments, self.labels, self.order, end=self._paid(node))
         _, label, digits = kernels.read_piles(piles, party)
-        backwards = slice(None, None, -1 if self.order == "lifo" else 1)
+        backwards = slice(None, None, -1 if POLICIES[self.order].newest_first else 1)
         return label[backwards], Amounts(digits[backwards].copy(order="F")).carried()
 
     def held(self, nodes: Ints) -> tuple[Ints, Ints, Amounts]:
@@ -174,7 +173,7 @@ class Parcels:
 def parcels(
     source: Source,
     *,
-    order: Order = "fifo",
+    order: Order = FIRST_IN,
     listed: Iterable[str] | None = None,
     **settings: Any,
 ) -> Parcels:
@@ -191,8 +190,9 @@ def parcels(
     >>> parcels(ledger, order="lifo").of("d").to_pylist()
     [{'source': 'b:0', 'amount': '3'}, {'source': 'a:0', 'amount': '1'}]
     """
-    if order not in ORDERS:
-        raise UsageError(f"order is {' or '.join(ORDERS)}, not {order!r}")
+    if not is_ordered(order):
+        known = " or ".join(policy.name for policy in ordered_policies())
+        raise UsageError(f"order is {known}, not {order!r}")
     graph = graph_of(source, in_order=True, **settings)
     payments = payments_of(graph)
     return follow(graph, payments, labels_of(graph, payments, listed), order)
@@ -281,7 +281,7 @@ def _replayed(
     none = (nothing, nothing, room, np.zeros((0, 0)), np.zeros(0), np.zeros((0, 0)), NO_COLUMN)
     made = kernels.run(
         piles, payments.order, payments.tail, payments.head, digits, payments.whole, labels.listed,
-        order == "lifo", gained, lost, 0, end, *(looks or none),
+        POLICIES[order].newest_first, gained, lost, 0, end, *(looks or none),
     )  # fmt: skip
     # Openings are at least what payments need, so that no pile falls short.
     assert made == end, f"payment {made} finds less money than it moves"

@@ -12,10 +12,11 @@ from coinhaze.errors import InputError, UnknownName, UsageError
 from coinhaze.measures import Origins, Scores
 from coinhaze.measures.entropy import conditional, renyi_from_power, shannon
 from coinhaze.measures.intervals import LOG2_E
+from coinhaze.observer import policies
 from coinhaze.observer.chain import NO_COLUMN
 from coinhaze.solve.certify import plain_orders
 from coinhaze.solve.lots import lots_kernels as kernels
-from coinhaze.solve.lots.lots import ORDERS, Parcels, parcels
+from coinhaze.solve.lots.lots import Parcels, parcels
 from coinhaze.solve.source import Source
 
 # A probability is off by three roundings, its logarithm, their product and the sum by one each:
@@ -25,7 +26,7 @@ _ROUNDINGS = 8 * 2.0**-52
 
 def is_ordered(source: Source, settings: dict[str, Any]) -> bool:
     """Tell whether a question is about parcels, not about a walk."""
-    return isinstance(source, Parcels) or settings.get("policy") in ORDERS
+    return isinstance(source, Parcels) or policies.is_ordered(settings.get("policy"))
 
 
 def parcels_of(source: Source, settings: dict[str, Any]) -> Parcels:

@@ -14,13 +14,12 @@ from coinhaze.graph.graph import Kind
 from coinhaze.ledger import Amounts, CoinLedger
 from coinhaze.measures.taint import Taint, Trail
 from coinhaze.observer import absorbing_chain
-from coinhaze.solve.lots.lots import ORDERS, Labels, Order, Parcels, follow, labels_of
+from coinhaze.observer.policies import POISON, PROPORTIONAL, Order, Policy, taint_policies
+from coinhaze.solve.lots.lots import Labels, Parcels, follow, labels_of
 from coinhaze.solve.lots.payments import Payments, payments_of
 from coinhaze.solve.lots.tiho import Traced, check_coins, trace_tiho
 from coinhaze.solve.score import rows_of, score
 from coinhaze.solve.source import Source, graph_of
-
-POLICIES = ("haircut", "poison", "fifo", "lifo", "tiho")
 
 
 def taint(
@@ -49,13 +48,13 @@ def taint(
     asked = _policies(graph, policies)
     listed = listed if isinstance(listed, str) else list(listed)
     rows = np.array(list(dict.fromkeys(rows_of(graph, nodes).tolist())), dtype=np.int64)
-    poisoned = absorbing_chain(graph, policy="poison", listed=listed)
+    poisoned = absorbing_chain(graph, policy=POISON.name, listed=listed)
     assert poisoned.clean is not None
     assert graph.closing is not None
     balance = graph.closing.take(rows)
     scores = None
-    if "haircut" in asked:
-        chain = absorbing_chain(graph, policy="proportional", listed=listed)
+    if PROPORTIONAL in asked:
+        chain = absorbing_chain(graph, policy=PROPORTIONAL.name, listed=listed)
         names = "sinks" if nodes == "sinks" else graph.names.of(rows).to_pylist()
         scores = score(chain, nodes=names)
     return Taint(
@@ -66,9 +65,10 @@ def taint(
         exposure=None if scores is None else scores.exposure,
         exposure_low=None if scores is None else scores.exposure_low,
         exposure_high=None if scores is None else scores.exposure_high,
-        poison=balance.where(~poisoned.clean[rows]) if "poison" in asked else None,
+        poison=balance.where(~poisoned.clean[rows]) if POISON in asked else None,
         trails=_trails(graph, listed, asked, rows, tainted=~poisoned.clean),
-        settings=graph.settings | {"policies": list(asked), "listed": len(poisoned.outcomes)},
+        settings=graph.settings
+        | {"policies": [policy.column for policy in asked], "listed": len(poisoned.outcomes)},
         notes=poisoned.notes,
     )
 
@@ -76,38 +76,48 @@ def taint(
 def _trails(
     graph: TransactionGraph,
     listed: Sequence[str],
-    asked: Sequence[str],
+    asked: Sequence[Policy],
     rows: Ints,
     *,
     tainted: Bools,
 ) -> dict[str, Trail]:
     """Follow listed money by every policy that moves it in whole units."""
-    if not {*ORDERS, "tiho"} & set(asked):
+    if all(policy.kind == "walk" for policy in asked):
         return {}
     payments = payments_of(graph)
     labels = labels_of(graph, payments, listed)
     trails = {}
     for policy in asked:
-        if policy in ORDERS:
-            held = follow(graph, payments, labels, cast(Order, policy))
-            trails[policy] = _parcel_trail(held, rows)
-        elif policy == "tiho":
+        if policy.ordered:
+            held = follow(graph, payments, labels, cast(Order, policy.name))
+            trails[policy.column] = _parcel_trail(held, rows)
+        elif policy.kind == "trace":
             found = trace_tiho(graph, payments, labels, tainted)
-            trails[policy] = _tiho_trail(found, graph, _opened(payments, labels), rows)
+            trails[policy.column] = _tiho_trail(found, graph, _opened(payments, labels), rows)
     return trails
 
 
-def _policies(graph: TransactionGraph, given: Sequence[str] | None) -> tuple[str, ...]:
+def _policies(graph: TransactionGraph, given: Sequence[str] | None) -> tuple[Policy, ...]:
     if given is None:
         ledger = graph.ledger
-        ranks = isinstance(ledger, CoinLedger) and len(ledger.flow_tx) == 0
-        return POLICIES if ranks else POLICIES[:-1]
-    unknown = [policy for policy in given if policy not in POLICIES]
-    if unknown or isinstance(given, str):
-        raise UsageError(f"policies are some of {', '.join(POLICIES)}, not {given!r}")
-    if "tiho" in given:
+        coins = isinstance(ledger, CoinLedger) and len(ledger.flow_tx) == 0
+        return tuple(p for p in taint_policies() if coins or "coins" not in p.needs)
+    chosen = choose_taint_policies(given)
+    if any("coins" in policy.needs for policy in chosen):
         check_coins(graph)
-    return tuple(policy for policy in POLICIES if policy in given)
+    return chosen
+
+
+def choose_taint_policies(given: Sequence[str] | None) -> tuple[Policy, ...]:
+    """Give the policies of these names in their usual order, all of them where none is given."""
+    every = taint_policies()
+    if given is None:
+        return every
+    known = {name for policy in every for name in (policy.name, policy.column)}
+    if isinstance(given, str) or not given or set(given) - known:
+        names = ", ".join(policy.column for policy in every)
+        raise UsageError(f"policies are some of {names}, not {given!r}")
+    return tuple(policy for policy in every if {policy.name, policy.column} & set(given))
 
 
 class _Held(NamedTuple):

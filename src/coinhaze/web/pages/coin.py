@@ -17,6 +17,7 @@ from coinhaze.explore.models import (
     WhatIfAnswer,
 )
 from coinhaze.graph.assumed import assumed_words
+from coinhaze.observer.policies import POLICIES, PROPORTIONAL, Policy
 from coinhaze.report.page import Html, escape
 from coinhaze.web.asks import CoinAsk
 from coinhaze.web.pages.asked import look_link
@@ -28,14 +29,6 @@ from coinhaze.web.pages.say import amount, moment, noun_of, tag, together
 from coinhaze.web.pages.switches import switches
 from coinhaze.web.pages.what_if import what_if_section
 from coinhaze.web.schema import Problem
-
-RULES = {
-    "haircut": "Shares of this {noun}, split in proportion (haircut).",
-    "uniform": "Shares of this {noun}, every input counted alike (uniform).",
-    "fifo": "Shares of this {noun}, oldest value spent first (FIFO).",
-    "lifo": "Shares of this {noun}, newest value spent first (LIFO).",
-    "poison": "Ways back to a listed address; poison gives no shares.",
-}
 
 
 @dataclass(frozen=True)
@@ -148,20 +141,20 @@ def _spent(view: CoinView) -> Html:
 
 def _verdict(view: CoinView) -> Html:
     answer = view.answer
-    poison = answer.settings.policy == "poison"
+    rule = POLICIES[answer.settings.policy]
     chart = Html("")
-    if view.histogram is not None and answer.bits is not None and not poison:
+    if view.histogram is not None and answer.bits is not None and rule.shares:
         chart = scale_chart(
             view.histogram,
             bits=answer.bits,
             marked=f"this {answer.kind}",
             # Of the whole ledger the rule asked for may not be known: that of its scores is named.
-            whose="of this ledger" + ("" if answer.place else ", by haircut"),
+            whose="of this ledger" + ("" if answer.place else f", by {PROPORTIONAL.column}"),
             noun=noun_of(answer.kind),
         )
-    elif poison:
+    elif not rule.shares:
         many = noun_of(answer.kind, many=True)
-        words = f"Poison gives no number that {many} could be compared by."
+        words = f"{rule.label} gives no number that {many} could be compared by."
         chart = tag("p", words, kind="scale-none dim")
     whose = escape(whose_view(answer, view.card, view.ask))
     return Html(
@@ -171,8 +164,16 @@ def _verdict(view: CoinView) -> Html:
     )
 
 
+def _caption(rule: Policy, noun: str) -> str:
+    """Say what the shares of a flow are."""
+    if not rule.shares:
+        return f"Ways back to a listed address; {rule.column} gives no shares."
+    name = rule.label if rule.ordered else rule.column
+    return f"Shares of this {noun}, {rule.split} ({name})."
+
+
 def _flow(view: CoinView) -> Html:
-    answer, shares = view.answer, view.answer.settings.policy != "poison"
+    answer, shares = view.answer, POLICIES[view.answer.settings.policy].shares
 
     def link(node: FlowNode) -> str | None:
         if node.opens:
@@ -183,7 +184,7 @@ def _flow(view: CoinView) -> Html:
     picture = Picture(letters_of(answer), link, shares, noun)
     used = answer.settings
     read = reading_words(used.view, used.time, used.policy)
-    rule = f"{RULES[used.policy].format(noun=noun)} Read by {read}."
+    rule = f"{_caption(POLICIES[used.policy], noun)} Read by {read}."
     by = "".join(
         tag(
             "a",

@@ -21,22 +21,15 @@ from coinhaze.explore.models import (
     ListCard,
 )
 from coinhaze.graph.assumed import assumed_words
+from coinhaze.observer.policies import POLICIES
 from coinhaze.report.page import Html, escape
 from coinhaze.web.asks import Settings
 from coinhaze.web.pages.say import DASH, fact, noun_of, tag
 
-_OBSERVER = {
-    "haircut": "sees only the public ledger and splits value in proportion",
-    "uniform": "sees only the public ledger and counts every input alike",
-    "fifo": "sees only the public ledger and takes the oldest value as spent first",
-    "lifo": "sees only the public ledger and takes the newest value as spent first",
-    "poison": "marks everything downstream of a listed address",
-}
-
 
 def verdict_words(answer: CoinAnswer) -> Html:
     """Say the bits, their range and one sentence; under poison only whether money touched."""
-    if answer.settings.policy == "poison":
+    if not POLICIES[answer.settings.policy].shares:
         return _poison_words(answer)
     if answer.bits is None:
         return Html(
@@ -99,18 +92,20 @@ def whose_view(answer: CoinAnswer, card: LedgerCard, ask: Settings) -> str:
     ordered = ""
     # A rule that turns the time round without being asked to says so.
     turned = used.time == "temporal" and ask.time is None and card.times[:1] == ("stationary",)
-    if turned and used.policy in ("fifo", "lifo"):
-        ordered = f" {used.policy.upper()} needs payments in order of time, so they are taken so."
+    rule = POLICIES[used.policy]
+    if turned and rule.ordered:
+        ordered = f" {rule.label} needs payments in order of time, so they are taken so."
     read = reading_words(used.view, used.time, used.policy)
+    believes = f"sees only the public ledger and {rule.words}" if rule.shares else rule.words
     return (
-        f"Read by {read}: for someone who {_OBSERVER[used.policy]}.{ordered} Exchange records, "
+        f"Read by {read}: for someone who {believes}.{ordered} Exchange records, "
         "network logs or your own address list tell more. This is not a promise of privacy."
     )
 
 
 def facts(answer: CoinAnswer, lists: Sequence[ListCard]) -> Html:
     """Give four facts: the likeliest origin, exposure, possible origins, steps."""
-    poison = answer.settings.policy == "poison"
+    poison = not POLICIES[answer.settings.policy].shares
     cells = [_likeliest(answer, poison), _exposed(answer.exposure, lists, answer)]
     cells += [_possible(answer, poison), _steps(answer, poison)]
     return Html(f'<dl class="facts">{"".join(cells)}</dl>')

@@ -11,6 +11,7 @@ from coinhaze.explore.models import (
     LedgerCard,
     Origin,
 )
+from coinhaze.observer.policies import POLICIES
 from coinhaze.report.page import Html, escape
 from coinhaze.web.asks import CoinAsk, Settings
 from coinhaze.web.pages.say import moment, noun_of, share_bar, tag
@@ -46,7 +47,7 @@ def letter(k: int) -> str:
 
 def origins_section(answer: CoinAnswer, card: LedgerCard, ask: CoinAsk) -> Html:
     """Give a coin's origins, largest first, the others as one row; CSV and JSON beside."""
-    shares = answer.settings.policy != "poison"
+    shares = POLICIES[answer.settings.policy].shares
     most = max([o.share for o in answer.origins] + [answer.other.share, 1e-12])
     flow_ids = {node.name: node.id for node in answer.flow.nodes if node.name}
     rows = [_row(o, k, most, flow_ids.get(o.name), shares) for k, o in enumerate(answer.origins)]

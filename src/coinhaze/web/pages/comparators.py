@@ -8,9 +8,9 @@ from coinhaze.explore.models import (
     Measure,
     Rule,
 )
+from coinhaze.observer.policies import POLICIES
 from coinhaze.report.page import Html, escape
 from coinhaze.web.pages.say import DASH, bits_text, tag
-from coinhaze.web.pages.switches import RULES
 
 IN_ORDER = "needs payments in order of time: choose this rule above, and they are taken so"
 
@@ -50,13 +50,13 @@ def _read(found: Comparators) -> str:
 
 
 def _rule(rule: Rule) -> str:
-    name = RULES.get(rule.policy, rule.policy)
+    policy = POLICIES[rule.policy]
+    name = escape(policy.label)
     if rule.refused:
         why = IN_ORDER if "time=temporal" in rule.refused else rule.refused
         return f'<tr><td>{name}</td><td colspan="3" class="dim">{escape(why)}</td></tr>'
-    poison = rule.policy == "poison"
-    bits = DASH if poison else bits_text(rule)
-    equal = DASH if poison or rule.bits is None else equal_words(rule.bits)
+    bits = DASH if not policy.shares else bits_text(rule)
+    equal = DASH if not policy.shares or rule.bits is None else equal_words(rule.bits)
     exposure = DASH if rule.exposure is None else share_words(rule.exposure)
     if rule.touched is not None:
         exposure = TOUCHED if rule.touched else NOT_TOUCHED

@@ -6,17 +6,11 @@ from collections.abc import Callable, Sequence
 
 from coinhaze.explore.describe import TIMES, VIEWS
 from coinhaze.explore.models import LedgerCard, ListCard
+from coinhaze.observer.policies import POLICIES, Policy, needs_list
 from coinhaze.report.page import Html, escape
 from coinhaze.web.asks import Settings
 from coinhaze.web.pages.say import tag
 
-RULES = {
-    "haircut": "Haircut",
-    "fifo": "FIFO",
-    "lifo": "LIFO",
-    "uniform": "Uniform",
-    "poison": "Poison",
-}
 Linker = Callable[..., str]
 
 
@@ -31,7 +25,7 @@ def switches(
 ) -> Html:
     """Give the bar of choices; what a ledger does not offer is not there."""
     policies = card.policies or (used.policy,)
-    rules = "".join(_rule(policy, used, ask, lists, link) for policy in RULES if policy in policies)
+    rules = "".join(_rule(policy, used, ask, lists, link) for policy in _in_order(policies))
     parts = [
         f'<div><span class="lab" id="lp">Follow value by</span><span class="seg" role="group" '
         f'aria-labelledby="lp">{rules}</span></div>',
@@ -52,27 +46,33 @@ def switches(
     )
 
 
+def _in_order(names: Sequence[str]) -> list[Policy]:
+    """Put policies that use amounts first, and those that need a list last."""
+    found = [policy for policy in POLICIES if policy.column in names]
+    return sorted(found, key=lambda p: (p.needs_list, "amounts" not in p.needs))
+
+
 def _rule(
-    policy: str, used: Settings, ask: Settings, lists: Sequence[ListCard], link: Linker
+    policy: Policy, used: Settings, ask: Settings, lists: Sequence[ListCard], link: Linker
 ) -> Html:
-    changes: dict[str, object] = {"policy": policy, "open": ()}
-    if policy == "poison" and ask.list is None:
+    changes: dict[str, object] = {"policy": policy.column, "open": ()}
+    if policy.needs_list and ask.list is None:
         if not lists:
             return tag(
                 "span",
-                RULES[policy],
+                policy.label,
                 kind="off",
-                title="Poison needs a list: start with --list NAME=FILE",
+                title=f"{policy.label} needs a list: start with --list NAME=FILE",
             )
-        # Poison has no meaning without a list.
+        # It has no meaning without a list.
         changes["list"] = lists[0].id
     return tag(
         "a",
-        RULES[policy],
+        policy.label,
         href=link(**changes),
-        id=f"rule-{policy}",
+        id=f"rule-{policy.column}",
         data_swap="",
-        aria_current="true" if used.policy == policy else None,
+        aria_current="true" if used.policy == policy.column else None,
     )
 
 
@@ -98,7 +98,7 @@ def _lists(lists: Sequence[ListCard], ask: Settings, used: Settings, link: Linke
     if not lists:
         return ""
     current = (used.list or "").partition("@")[0]
-    rows = [] if used.policy == "poison" else [(link(list=None, open=()), "none", not current)]
+    rows = [] if needs_list(used.policy) else [(link(list=None, open=()), "none", not current)]
     rows += [
         (link(list=card.id, open=()), f"{card.name} ({card.entries:,})", card.name == current)
         for card in lists
