@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from coinhaze.measures.comparators.registry import compare_measures
     from coinhaze.observer import AbsorbingChain, absorbing_chain
     from coinhaze.observer.coinjoin_links import coinjoin_links
+    from coinhaze.observer.policies import register_policy
     from coinhaze.readers import read
     from coinhaze.solve import (
         Parcels,
@@ -57,6 +58,7 @@ __all__ = [
     "parcels",
     "plan",
     "read",
+    "register_policy",
     "score",
     "series",
     "sweep",
@@ -85,6 +87,7 @@ _HOME = {
     "parcels": "solve",
     "plan": "solve",
     "read": "readers",
+    "register_policy": "observer.policies",
     "score": "solve",
     "series": "solve",
     "sweep": "solve",
