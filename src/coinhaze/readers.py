@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Literal
+from typing import Any
 
 from coinhaze.errors import InputError, UsageError
 from coinhaze.formats import registry as formats
@@ -19,6 +19,7 @@ from coinhaze.ledger.completeness import OF_ACCOUNTS, nothing_checkable
 from coinhaze.ledger.moving import nothing_in, refuse_unmoving
 from coinhaze.ledger.parquet import is_folder, read_folder
 from coinhaze.ledger.window import ALL, Window
+from coinhaze.options import Unknown
 
 FORMATS: dict[str, ModuleType] = {"bitcoin-etl": bitcoin_etl}
 TRANSFERS = {"transfers", "plain"}  # two names of plain columns, where they are of transfers
@@ -34,7 +35,7 @@ def read(
     first: str | int | None = None,
     last: str | int | None = None,
     token: str | None = None,
-    unknown: Literal["error", "leave-out"] = "error",
+    unknown: Unknown = "error",
 ) -> Ledger:
     """Read one ledger from a store, a ledger folder, or files of one format.
 

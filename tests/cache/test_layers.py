@@ -300,7 +300,7 @@ def test_what_cannot_be_kept_is_refused_with_words(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="no chain to keep"):
         Keeper(path, policy="fifo")
     with pytest.raises(UsageError, match="unknown setting 'colour'"):
-        Keeper(path, colour="red")
+        Keeper(path, colour="red")  # type: ignore[call-arg]
     with pytest.raises(UsageError, match="cannot be kept"):
         Keeper(path, policy=lambda graph: graph)
     with pytest.raises(UsageError, match="sinks are kept"):

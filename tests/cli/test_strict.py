@@ -14,8 +14,8 @@ import coinhaze
 from coinhaze.cache.layers import Keeper
 from coinhaze.errors import AccuracyError, LedgerError
 from coinhaze.ledger.completeness import Check, Completeness
+from coinhaze.options import Method
 from coinhaze.solve import certify, score_or_reached
-from coinhaze.solve.planner.plan import Method
 
 from .conftest import Run
 

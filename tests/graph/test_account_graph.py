@@ -2,8 +2,8 @@ import pytest
 
 from coinhaze.errors import UnknownName
 from coinhaze.graph import TransactionGraph, transaction_graph
-from coinhaze.graph.build import Time
 from coinhaze.ledger import AccountLedger
+from coinhaze.options import Time
 from graph.tables import column, edges, kinds
 
 ZERO = "0x" + "0" * 40

@@ -4,8 +4,8 @@ import pytest
 
 from coinhaze.errors import InputError, OpeningError
 from coinhaze.graph import TransactionGraph, transaction_graph
-from coinhaze.graph.build import Time
 from coinhaze.ledger import AccountLedger, CoinLedger
+from coinhaze.options import Time
 from graph.tables import column, edges
 
 ZERO = "0x" + "0" * 40

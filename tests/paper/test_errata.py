@@ -11,6 +11,7 @@ import pytest
 import coinhaze
 from coinhaze import AccountLedger, absorbing_chain, transaction_graph
 from coinhaze.measures.entropy import shannon
+from coinhaze.options import Time
 from coinhaze.simulate import simulate_town
 from vectors import accounts, coins, load
 
@@ -181,7 +182,7 @@ def test_float_amounts_invent_sources() -> None:
 
 
 @pytest.mark.parametrize("time", ["stationary", "temporal"])
-def test_the_paper_preset_can_be_measured_against_the_model(time: str) -> None:
+def test_the_paper_preset_can_be_measured_against_the_model(time: Time) -> None:
     ledger = accounts("mint_and_table")
     ours = coinhaze.score(ledger, time=time)
     theirs = coinhaze.score(ledger, time=time, preset="paper")

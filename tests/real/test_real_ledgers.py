@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import coinhaze
+from coinhaze.options import Time
 
 Rows = Iterator[tuple[str, str, str]]
 
@@ -41,7 +42,7 @@ def dai(data: Path) -> Rows:
 @pytest.mark.parametrize("source", [dgd_token, ether, dai])
 @pytest.mark.parametrize("time", ["stationary", "temporal"])
 def test_a_real_ledger_is_scored_and_obeys_the_laws(
-    data: Path, tmp_path: Path, source: Callable[[Path], Rows], time: str
+    data: Path, tmp_path: Path, source: Callable[[Path], Rows], time: Time
 ) -> None:
     path = tmp_path / "transfers.csv"
     with open(path, "w", newline="") as file:

@@ -88,7 +88,7 @@ def test_the_interval_holds_the_truth_of_the_whole_chain(
     book = Book(records)
     last = book.known[records[-1]["txid"]]
     name = f"{last.txid}:{data.draw(st.sampled_from(last.outputs)).vout}"
-    walked = walk_back(book, [Listed("here", name)], width=0.0, most=most)
+    walked = walk_back(book, [Listed("here", name)], accuracy=0.0, max_transactions=most)
     found = walked.beyond[name]
     truth = coinhaze.origins(CoinLedger.from_transactions(records), name).bits
     assert found.bits_low <= truth + 1e-12
@@ -135,12 +135,12 @@ def test_it_fetches_no_more_than_the_width_needs() -> None:
     asked = []
     for width in (2.0, 0.5, 1e-3):
         book = Book(records)
-        walked = walk_back(book, [Listed("here", name)], width=width)
+        walked = walk_back(book, [Listed("here", name)], accuracy=width)
         assert walked.reached
         assert walked.beyond[name].bits_low <= truth <= walked.beyond[name].bits_high
         asked.append(book.asked)
     assert asked[0] < asked[-1] < len(records) / 2
-    stopped = walk_back(Book(records), [Listed("here", name)], width=1e-3, most=5)
+    stopped = walk_back(Book(records), [Listed("here", name)], accuracy=1e-3, max_transactions=5)
     assert not stopped.reached
     assert len(stopped.ledger) == 5
     assert stopped.beyond[name].bits_low <= truth <= stopped.beyond[name].bits_high
@@ -148,7 +148,7 @@ def test_it_fetches_no_more_than_the_width_needs() -> None:
 
 def test_a_wallet_from_a_part_says_what_it_does_not_know() -> None:
     listed = [Listed("here", "p30:0"), Listed("here", "p30:1")]
-    walked = walk_back(Book(town(31)), listed, width=0.0, most=9)
+    walked = walk_back(Book(town(31)), listed, accuracy=0.0, max_transactions=9)
     chain = coinhaze.absorbing_chain(coinhaze.transaction_graph(walked.ledger))
     coins = find_coins(chain.graph, listed)
     exposed = coinhaze.absorbing_chain(chain.graph, listed=["m30:0"])
@@ -191,8 +191,8 @@ def test_what_cannot_be_walked_back_is_refused() -> None:
     ):
         with pytest.raises(kind, match=words):
             walk_back(book, [entry])
-    with pytest.raises(UsageError, match="one transaction or more"):
-        walk_back(book, [Listed("f:1", "p2:0")], most=0)
+    with pytest.raises(UsageError, match="max_transactions 1 or more"):
+        walk_back(book, [Listed("f:1", "p2:0")], max_transactions=0)
     circle = {a: Transaction(a, (Input(b, 0, 1),)) for a, b in (("a", "b"), ("b", "a"))}
     with pytest.raises(InputError, match="comes from itself"):
         in_order(circle)

@@ -19,6 +19,7 @@ from coinhaze.errors import InputError, UsageError
 from coinhaze.ledger.parquet import write_folder
 from coinhaze.simulate.weeks import simulate_week
 from coinhaze.web import server
+from coinhaze.web.asks import Policy
 from web.browsing import login_of
 
 HOSTILE = "<script>alert(1)</script>"
@@ -292,7 +293,7 @@ def test_two_clients_and_a_long_job_do_not_wait_for_each_other(
         job = client.score("large")
         waits: list[float] = []
 
-        def ask(policy: str) -> None:
+        def ask(policy: Policy) -> None:
             with found.client() as other:
                 for top in range(1, 13):
                     began = time.monotonic()

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Unpack
 from weakref import WeakValueDictionary
 
 from coinhaze.cache.facts import facts_of
@@ -31,6 +31,7 @@ from coinhaze.ledger import Ledger
 from coinhaze.measures import Scores
 from coinhaze.observer import AbsorbingChain, absorbing_chain
 from coinhaze.observer.policies import is_ordered
+from coinhaze.options import ModelKeywords, ScoringKeywords
 from coinhaze.readers import read
 from coinhaze.solve.local.bounded import Condensed
 from coinhaze.solve.local.row import LocalSolver
@@ -84,7 +85,9 @@ class Keeper:
     # Layers that somebody holds are shared: ten policies of a week have one ledger.
     _open: ClassVar[WeakValueDictionary[tuple[Path, str], Layer]] = WeakValueDictionary()
 
-    def __init__(self, source: str | Path | Sequence[str | Path], **settings: Any) -> None:
+    def __init__(
+        self, source: str | Path | Sequence[str | Path], **settings: Unpack[ModelKeywords]
+    ) -> None:
         self.paths = [Path(source)] if isinstance(source, str | Path) else [*map(Path, source)]
         unknown = settings.keys() - MODEL_SETTINGS
         if unknown:
@@ -111,7 +114,7 @@ class Keeper:
         homes = homes_of(self.paths)
         return next((home for home in homes if os.path.isdir(home / self.keys[0])), None)
 
-    def check(self, **scoring: Any) -> None:
+    def check(self, **scoring: Unpack[ScoringKeywords]) -> None:
         """Refuse, before any work is done, what cannot be kept or has no place."""
         _check(scoring)
         home_to_write(self.paths)
@@ -145,7 +148,7 @@ class Keeper:
         progress: Progress = silent,
         keep: bool = True,
         strict: bool = False,
-        **scoring: Any,
+        **scoring: Unpack[ScoringKeywords],
     ) -> Kept:
         """Open as many layers as are kept, build the rest, and keep that.
 
@@ -343,7 +346,7 @@ def open_kept(
     *,
     progress: Progress = silent,
     scoring: Mapping[str, Any] | None = None,
-    **settings: Any,
+    **settings: Unpack[ModelKeywords],
 ) -> Kept:
     """Open a ledger with its graph, chain and scores, building and keeping what is not there.
 

@@ -104,11 +104,10 @@ def _from_node(
     from coinhaze.store.sync import PATIENCE, Followed, catch_up, open_node
 
     name, node = open_node(source)
-    asking = {"token": token} if token else {}
     outage = 0  # attempts since the node last answered
 
     def look(note: Callable[[int, int], None]) -> Followed:
-        return catch_up(store, node, name=name, first=first, last=last, progress=note, **asking)
+        return catch_up(store, node, name=name, first=first, last=last, token=token, progress=note)
 
     with closing(node.rpc):
         while True:

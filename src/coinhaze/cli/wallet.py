@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 FORMS = ("text", "json", "html")
 SUFFIXES = {".html": "html", ".htm": "html", ".json": "json", ".txt": "text"}
-NODE_OPTIONS = ("width", "most", "cache")
+NODE_OPTIONS = ("accuracy", "max_transactions", "cache")
 WIDTH = 120  # letters a line, in a file of text
 
 
@@ -44,8 +44,15 @@ WIDTH = 120  # letters a line, in a file of text
 @some_options("--links", "--history", "--pools", "--format", "--from", "--to", "--unknown")
 @click.option("--complete", is_flag=True, help="The ledger begins with its chain.")
 @strict_option
-@click.option("--width", type=click.FloatRange(0), help="From a node: bits an interval may have.")
-@click.option("--most", type=click.IntRange(1), help="From a node: transactions to fetch at most.")
+@click.option(
+    "--width", "accuracy", type=click.FloatRange(0), help="From a node: bits an interval may have."
+)
+@click.option(
+    "--most",
+    "max_transactions",
+    type=click.IntRange(1),
+    help="From a node: transactions to fetch at most.",
+)
 @click.option("--cache", help="From a node: a FILE to keep transactions in.")
 @click.option("--top", type=click.IntRange(1), default=3, help="Origins of a coin to name.")
 @click.option("--as", "form", type=click.Choice(FORMS), help="What to print. [default: text]")

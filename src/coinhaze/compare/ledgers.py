@@ -92,7 +92,7 @@ settings={})
         given = dict(settings) | read_options(self.settings)
         if not isinstance(self.source, Week):
             # A window of a store opens with what the store tells of the time before it.
-            given = opening_before(list(self.source), given)
+            given = dict(opening_before(list(self.source), given))
         reading = {k: given.pop(k) for k in list(given) if k in READ_SETTINGS}
         if not isinstance(self.source, Week):
             return read(list(self.source), **reading), given

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Literal, Unpack
 
 from coinhaze.graph.find import find_node
 from coinhaze.observer import AbsorbingChain
 from coinhaze.observer.belief import Belief
+from coinhaze.options import ModelKeywords
 from coinhaze.report.labels import Labelled
 from coinhaze.report.layers import fold_hops
 from coinhaze.report.origins import OriginsReport
@@ -25,7 +26,7 @@ def explain(
     hops: int = 6,
     most: int = 10,
     accuracy: Literal["exact"] | float = "exact",
-    **settings: Any,
+    **settings: Unpack[ModelKeywords],
 ) -> OriginsReport:
     """Find a node's origins and flow by hop, with what its past is called.
 

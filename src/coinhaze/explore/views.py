@@ -24,6 +24,7 @@ from coinhaze.measures import Scores
 from coinhaze.observer import AbsorbingChain, absorbing_chain
 from coinhaze.observer.knowledge import SourceSet, source_set
 from coinhaze.observer.policies import POLICIES, Policy, default_policy, score_policies
+from coinhaze.options import Accuracy
 from coinhaze.solve import Parcels, parcels, score, score_or_reached
 from coinhaze.solve.local.row import LocalSolver
 from coinhaze.web.asks import Settings
@@ -317,7 +318,7 @@ class Views:
         belief = self.belief(options, listed=listed)
         if options.ordered:
             return score(belief)
-        accuracy = "exact" if len(belief) <= SMALL else NEARLY
+        accuracy: Accuracy = "exact" if len(belief) <= SMALL else NEARLY
         return score_or_reached(belief, accuracy=accuracy, progress=progress())
 
     def row_of(self, options: ViewOptions, node: int) -> tuple[Scores, int] | None:

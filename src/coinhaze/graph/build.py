@@ -21,10 +21,8 @@ from coinhaze.graph.temporal import temporal
 from coinhaze.ledger import AccountLedger, CoinLedger, Ledger
 from coinhaze.ledger.checks import exact_amount
 from coinhaze.ledger.frozen import release_unused
-
-View = Literal["coin", "address", "account"]
-Time = Literal["stationary", "temporal"]
-Clustering = Literal["common-input", "common-input-no-coinjoins", "change"]
+from coinhaze.options import Clustering, Time, View
+from coinhaze.options import Opening as OpeningOption
 
 
 def default_view(ledger: Ledger) -> View:
@@ -50,11 +48,11 @@ def transaction_graph(
     *,
     view: View | None = None,
     time: Time | None = None,
-    opening: Literal["surplus", "observed"] | Mapping[str, int] = "surplus",
+    opening: OpeningOption = "surplus",
     top_up: bool = False,
     mint: Literal["each", "one"] = "each",
     pools: Literal["each", "merged"] = "each",
-    clusters: Clusters | Clustering | None = None,
+    clusters: Mapping[str, str] | Clustering | None = None,
     sinks: Literal["balance", "paper"] = "balance",
 ) -> TransactionGraph:
     """Build the graph of one view of a ledger.

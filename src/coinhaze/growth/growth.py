@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal, Unpack
 
 import numpy as np
 import pyarrow as pa
@@ -21,13 +21,13 @@ from coinhaze.growth.forward import Forward, Level, levels_of
 from coinhaze.measures import Scores
 from coinhaze.measures.scores import reached
 from coinhaze.observer import AbsorbingChain
+from coinhaze.options import Accuracy, GrowthOptions, ModelKeywords
 from coinhaze.solve.planner.mean import score_for_mean
-from coinhaze.solve.planner.plan import Accuracy, choose
+from coinhaze.solve.planner.plan import choose
 from coinhaze.solve.pool.limits import Budget, bytes_of
 from coinhaze.solve.progress import Progress, silent
 from coinhaze.solve.source import Source, chain_of
 
-LENGTH = 30
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 
 
@@ -127,14 +127,14 @@ class Growth:
 def growth(
     source: Source,
     *,
-    length: int = LENGTH,
+    length: int = GrowthOptions.length,
     walks: int | None = None,
     seed: int = 1,
     accuracy: Accuracy | Literal["auto"] = "auto",
     threads: int | None = None,
     memory: int | str | None = None,
     progress: Progress = silent,
-    **settings: Any,
+    **settings: Unpack[ModelKeywords],
 ) -> Growth:
     """Say how many bits money has after 0, 1, ... `length` payments, from every source on.
 

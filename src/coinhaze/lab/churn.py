@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Unpack
 
 import numpy as np
 import pyarrow as pa
 
 from coinhaze.errors import UsageError
+from coinhaze.options import NamedScoreKeywords
 from coinhaze.solve import score_or_reached
 from coinhaze.solve.source import Source
 
 
-def churn(source: Source, coins: Sequence[str], **settings: Any) -> pa.Table:
+def churn(source: Source, coins: Sequence[str], **settings: Unpack[NamedScoreKeywords]) -> pa.Table:
     """Give the bits of one coin as it was and after each hop: `coins` are its names in order.
 
     `source` and settings are those of `score`.

@@ -9,20 +9,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from coinhaze.amounts import Bools, Floats
 from coinhaze.errors import UsageError
-from coinhaze.measures.bands import LEVEL, Band, paired_band, ratio_band
+from coinhaze.measures.bands import Band, paired_band, ratio_band
+from coinhaze.options import LabOptions, SimulateOptions
 from coinhaze.simulate.intents import Intents, draw_intents
 from coinhaze.simulate.technologies import TECHNOLOGIES
 from coinhaze.simulate.technology import Realised, Technology
 from coinhaze.solve.progress import Progress, silent
 
-SEEDS, PEOPLE, PAYMENTS = 20, 200, 2000
 COSTS = ("fees", "transactions", "waiting")
 
 
@@ -144,11 +144,11 @@ def lab(
     *,
     values: Sequence[float] | None = None,
     observer: str | None = None,
-    seeds: int = SEEDS,
-    seed: int = 1,
-    people: int = PEOPLE,
-    payments: int = PAYMENTS,
-    level: float = LEVEL,
+    seeds: int = SimulateOptions.seeds,
+    seed: int = SimulateOptions.seed,
+    people: int = LabOptions.people,
+    payments: int = LabOptions.payments,
+    level: float = LabOptions.level,
     threads: int | None = None,
     progress: Progress = silent,
 ) -> ParameterScan:
@@ -185,13 +185,23 @@ def lab(
     return ParameterScan(technology, seen, points, drawn, people, payments, level, tuple(notes))
 
 
-def lab_all(*, progress: Progress = silent, **settings: Any) -> tuple[ParameterScan, ...]:
+def lab_all(
+    *,
+    seeds: int = SimulateOptions.seeds,
+    seed: int = SimulateOptions.seed,
+    people: int = LabOptions.people,
+    payments: int = LabOptions.payments,
+    level: float = LabOptions.level,
+    threads: int | None = None,
+    progress: Progress = silent,
+) -> tuple[ParameterScan, ...]:
     """Run every technology at its usual value, against each of its observers."""
     pairs = [(t, o) for t in TECHNOLOGIES.values() for o in t.observers]
     return tuple(
         lab(
-            technology.name, values=[technology.usual], observer=observer,
-            progress=lambda done, k=k: progress((k + done) / len(pairs)), **settings,
+            technology.name, values=[technology.usual], observer=observer, seeds=seeds, seed=seed,
+            people=people, payments=payments, level=level, threads=threads,
+            progress=lambda done, k=k: progress((k + done) / len(pairs)),
         )
         for k, (technology, observer) in enumerate(pairs)
     )  # fmt: skip

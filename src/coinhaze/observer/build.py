@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
@@ -16,8 +15,7 @@ from coinhaze.observer.links import with_links
 from coinhaze.observer.outcomes import SourceNames
 from coinhaze.observer.policies import POLICIES, Policy, default_policy
 from coinhaze.observer.walks import custom
-
-PolicyLike = str | Callable[[TransactionGraph], Any] | Any
+from coinhaze.options import PolicyLike
 
 
 def absorbing_chain(

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 import pyarrow as pa
@@ -24,12 +24,11 @@ from coinhaze.ledger.links import Link, Links
 from coinhaze.observer import AbsorbingChain, absorbing_chain
 from coinhaze.observer.links import linked_node
 from coinhaze.observer.policies import POLICIES
+from coinhaze.options import ModelKeywords, RobustnessOptions
 from coinhaze.robustness.gains import RowChange, bits_gained
 from coinhaze.solve import score_or_reached
 from coinhaze.solve.progress import Progress, silent
-from coinhaze.solve.source import CHAIN_SETTINGS, Source, graph_of
-
-TRIES, COINS = 200, 2000
+from coinhaze.solve.source import CHAIN_SETTINGS, Source, graph_of, only
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,15 +60,15 @@ class Robustness:
 def robustness(
     source: Source,
     *,
-    learn: int = 10,
+    learn: int = RobustnessOptions.learn,
     coin: str | None = None,
     world: Links | None = None,
     seeds: int = 5,
     seed: int = 1,
-    tries: int = TRIES,
-    coins: int = COINS,
+    tries: int = RobustnessOptions.tries,
+    coins: int = RobustnessOptions.coins,
     progress: Progress = silent,
-    **settings: Any,
+    **settings: Unpack[ModelKeywords],
 ) -> Robustness:
     """Say how bits fall as an observer learns up to `learn` links, best-first and at random.
 
@@ -90,7 +89,8 @@ def robustness(
     """
     if learn < 1 or seeds < 1 or tries < 1 or coins < 1:
         raise UsageError("learn, seeds, tries and coins are 1 or more")
-    chosen = {k: settings.pop(k) for k in list(settings) if k in CHAIN_SETTINGS}
+    chosen = only(settings, CHAIN_SETTINGS)
+    shape: dict[str, Any] = {k: v for k, v in settings.items() if k not in CHAIN_SETTINGS}
     policy = chosen.get("policy")
     entry = POLICIES.get(policy)
     walks = policy is None or (entry is not None and entry.takes_links)
@@ -99,7 +99,7 @@ def robustness(
             "robustness is about bits over all sources under a walk that links can change"
         )
     known: Links = chosen.pop("links", None) or {}
-    graph = graph_of(source, **settings)
+    graph = graph_of(source, **shape)
     study = _Study(graph, chosen, dict(known), coin)
     chance = np.random.default_rng(seed)
     doubtful, links = _world(study, world, chance, tries)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 import pyarrow as pa
@@ -16,6 +16,7 @@ from coinhaze.ledger.tail import last_part
 from coinhaze.measures import Scores
 from coinhaze.measures.summary import Summary
 from coinhaze.observer.policies import UNIFORM, ordered_policies
+from coinhaze.options import ScoreKeywords
 from coinhaze.solve import score_or_reached
 from coinhaze.solve.progress import Progress, silent
 
@@ -74,8 +75,7 @@ def sensitivity(
     *,
     choices: Sequence[Variation] | None = None,
     progress: Progress = silent,
-    seconds: float | None = None,
-    **settings: Any,
+    **settings: Unpack[ScoreKeywords],
 ) -> Sensitivity:
     """Score a ledger as it is and under every choice, one changed at a time.
 
@@ -87,6 +87,7 @@ def sensitivity(
     >>> {one.choice.name: round(found.moved(one), 2) for one in found.varied}["uniform"]
     0.19
     """
+    seconds = settings.pop("seconds", None)
     base = score_or_reached(ledger, **settings)
     asked = choices_for(ledger, base.chain.settings) if choices is None else list(choices)
     varied = []

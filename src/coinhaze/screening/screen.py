@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 import pyarrow as pa
@@ -20,6 +20,7 @@ from coinhaze.measures import Taint
 from coinhaze.observer import absorbing_chain
 from coinhaze.observer.knowledge import source_set
 from coinhaze.observer.policies import POLICIES, PROPORTIONAL
+from coinhaze.options import LedgerKeywords, ScreenOptions
 from coinhaze.screening.routes import Route, find_routes
 from coinhaze.solve import score_or_reached, taint
 from coinhaze.solve.lots.payments import check_order
@@ -162,8 +163,8 @@ def screen(
     *,
     policies: Sequence[str] | None = None,
     nodes: Iterable[str] | None = None,
-    paths: int = 3,
-    **settings: Any,
+    paths: int = ScreenOptions.paths,
+    **settings: Unpack[LedgerKeywords],
 ) -> Screening:
     """Say how much of what nodes hold came from listed names, by every policy side by side.
 

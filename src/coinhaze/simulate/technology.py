@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from coinhaze.amounts import Bools, Floats, Ints
 from coinhaze.errors import UsageError
 from coinhaze.ledger import Ledger
 from coinhaze.ledger.frozen import freeze
+from coinhaze.options import NamedScoreKeywords
 from coinhaze.simulate.intents import Intents
 from coinhaze.solve import score_or_reached
 from coinhaze.solve.source import chain_of
@@ -65,7 +66,7 @@ class Realised:
             total[holding.person] += holding.value
         return total
 
-    def bits(self, **options: Any) -> Floats:
+    def bits(self, **options: Unpack[NamedScoreKeywords]) -> Floats:
         """Score what people hold: for each person the mean over his money, by value.
 
         Not a number for a person who holds nothing, or whose money has no answer. `options` are

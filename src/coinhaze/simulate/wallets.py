@@ -161,11 +161,18 @@ class SimulatedWallets:
                 self.fees[coin.owner] -= coin.value
         return made
 
-    def pay(self, i: int, *, wanted: Sequence[SimulatedCoin] | None = None, **how: Any) -> None:
+    def pay(
+        self,
+        i: int,
+        *,
+        wanted: Sequence[SimulatedCoin] | None = None,
+        reuse: bool = False,
+        reuse_change: bool = False,
+    ) -> None:
         """Make payment i as an ordinary wallet does: a few coins in, the payee and change out.
 
-        `wanted` are the coins to pay with if they are enough, else any. `how`: `reuse` of the
-        payee's address, `reuse_change` of the payer's.
+        `wanted` are the coins to pay with if they are enough, else any. `reuse` pays to an address
+        the payee has used before, `reuse_change` returns change to one of the payer's.
         """
         payer, payee, amount = self.intents.payment(i)
         chosen = self.choose(wanted, amount) if wanted else None
@@ -174,9 +181,9 @@ class SimulatedWallets:
             raise self.cannot_pay(i)
         rest = sum(c.value for c in chosen) - amount
         change = change_of(rest - self.tariff.fee(len(chosen), 2))
-        paid = [Pay(payee, amount, how.get("reuse", False))]
+        paid = [Pay(payee, amount, reuse)]
         if change:
-            paid.append(Pay(payer, change, how.get("reuse_change", False)))
+            paid.append(Pay(payer, change, reuse_change))
         self.add(float(self.intents.time[i]), chosen, paid)
         self.settle(i, chosen)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple, Unpack, cast
 
 import numpy as np
 
@@ -14,22 +14,22 @@ from coinhaze.ledger import Ledger
 from coinhaze.measures import Scores
 from coinhaze.measures.scores import reached
 from coinhaze.observer import AbsorbingChain
+from coinhaze.options import (
+    Accuracy,
+    Method,
+    ModelKeywords,
+    Nodes,
+    Over,
+    Preset,
+    ScoreKeywords,
+)
 from coinhaze.solve.exact.engines import width_of
 from coinhaze.solve.lots.scores import is_ordered, parcels_of, score_in_order
-from coinhaze.solve.planner.plan import (
-    Accuracy,
-    Choice,
-    Method,
-    Plan,
-    choose,
-    plan_of,
-    refuse_longer,
-)
+from coinhaze.solve.planner.plan import Choice, Plan, choose, plan_of, refuse_longer
 from coinhaze.solve.pool.limits import Budget, bytes_of
 from coinhaze.solve.progress import Progress, silent
 from coinhaze.solve.sketch.sketch import DRAWS
 from coinhaze.solve.source import Source, chain_of
-from coinhaze.solve.truncated.truncate import Over
 
 # The published conventions: the zero address is an account, tables are topped up, fees kept by
 # transactions count as unspent, and the series stops at 0.001.
@@ -41,11 +41,11 @@ PRESETS: dict[str, dict[str, Any]] = {
 def score(
     source: Source,
     *,
-    nodes: Literal["sinks", "all"] | Iterable[str] = "sinks",
+    nodes: Nodes = "sinks",
     accuracy: Accuracy = "exact",
     over: Over = "worst",
     method: Method = "auto",
-    preset: Literal["paper"] | None = None,
+    preset: Preset | None = None,
     renyi: Sequence[float] | float = (),
     draws: int = DRAWS,
     threads: int | None = None,
@@ -53,7 +53,7 @@ def score(
     seconds: float | None = None,
     progress: Progress = silent,
     strict: bool = False,
-    **settings: Any,
+    **settings: Unpack[ModelKeywords],
 ) -> Scores:
     """Score the sinks of a ledger: how many bits an observer lacks to tell where money came from.
 
@@ -90,9 +90,15 @@ def score(
     return asking.choice.run(progress)
 
 
-def score_or_reached(source: Source, **settings: Any) -> Scores:
+def score_or_reached(
+    source: Source,
+    *,
+    progress: Progress = silent,
+    strict: bool = False,
+    **settings: Unpack[ScoreKeywords],
+) -> Scores:
     """Score as `score` does; where the accuracy is not reached, give what was, with its note."""
-    return reached(lambda: score(source, **settings))
+    return reached(lambda: score(source, progress=progress, strict=strict, **settings))
 
 
 def refuse_incomplete(thing: TransactionGraph | Ledger) -> None:
@@ -106,7 +112,7 @@ def refuse_incomplete(thing: TransactionGraph | Ledger) -> None:
         )
 
 
-def plan(source: Source, **settings: Any) -> Plan:
+def plan(source: Source, **settings: Unpack[ScoreKeywords]) -> Plan:
     """Say what `score` with the same settings would do: rows, columns, method, time, memory.
 
     A small part of the work is run to find out.
@@ -134,24 +140,25 @@ class _Asking(NamedTuple):
 def _ask(
     source: Source,
     *,
-    nodes: Literal["sinks", "all"] | Iterable[str] = "sinks",
+    nodes: Nodes = "sinks",
     accuracy: Accuracy = "exact",
     over: Over = "worst",
     method: Method = "auto",
-    preset: Literal["paper"] | None = None,
+    preset: Preset | None = None,
     renyi: Sequence[float] | float = (),
     draws: int = DRAWS,
     threads: int | None = None,
     memory: int | str | None = None,
     seconds: float | None = None,
-    **settings: Any,
+    **settings: Unpack[ModelKeywords],
 ) -> _Asking:
     if preset is not None:
         if preset not in PRESETS:
             raise UsageError(f"unknown preset {preset!r}: one of {', '.join(PRESETS)}")
-        given = {"method": method} if method != "auto" else {}
-        settings = PRESETS[preset] | settings | given
-        method = settings.pop("method")
+        usual = dict(PRESETS[preset])
+        published = usual.pop("method")
+        method = published if method == "auto" else method
+        settings = cast(ModelKeywords, usual | settings)
     budget = Budget(threads, None if memory is None else bytes_of(memory), seconds)
     chain = chain_of(source, **settings)
     rows = rows_of(chain.graph, nodes)

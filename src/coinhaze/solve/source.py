@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 from coinhaze.errors import UsageError
 from coinhaze.formats.lists import knowledge
@@ -16,13 +16,20 @@ from coinhaze.ledger import AccountLedger, CoinLedger, Ledger
 from coinhaze.ledger.window import Window
 from coinhaze.observer import AbsorbingChain, absorbing_chain
 from coinhaze.observer.belief import Belief
+from coinhaze.options import (
+    GraphOptions,
+    LedgerKeywords,
+    ModelKeywords,
+    ObserverOptions,
+    ReadOptions,
+    known,
+    names_of,
+)
 from coinhaze.readers import is_stream, read
 
-READ_SETTINGS = frozenset({"format", "complete", "first", "last", "token", "unknown"})
-GRAPH_SETTINGS = frozenset(
-    {"view", "time", "opening", "top_up", "mint", "pools", "clusters", "sinks"}
-)
-CHAIN_SETTINGS = frozenset({"policy", "listed", "links", "history"})
+READ_SETTINGS = names_of(ReadOptions)
+GRAPH_SETTINGS = names_of(GraphOptions)
+CHAIN_SETTINGS = names_of(ObserverOptions)
 
 Source = (
     str
@@ -34,7 +41,7 @@ Source = (
     | Belief
 )
 
-# What files can be named by settings, and how each is read; these words name no file.
+# What files can be named by settings, and how each is read.
 _READERS: Mapping[str, Callable[[str], Any]] = {
     "opening": knowledge.read_opening,
     "listed": knowledge.read_listed,
@@ -42,7 +49,6 @@ _READERS: Mapping[str, Callable[[str], Any]] = {
     "history": knowledge.read_history,
     "clusters": knowledge.read_clusters,
 }
-_WORDS = frozenset({"surplus", "observed", "common-input", "common-input-no-coinjoins", "change"})
 
 
 def read_options(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -67,10 +73,10 @@ def option_files(given: Mapping[str, Any]) -> dict[str, str]:
     {'opening': 'table.csv'}
     """
     named = {name: given[name] for name in _READERS if given.get(name) is not None}
-    return {name: value for name, value in named.items() if value not in _WORDS}
+    return {name: value for name, value in named.items() if value not in known(name).choices}
 
 
-def chain_of(source: Source, **settings: Any) -> AbsorbingChain:
+def chain_of(source: Source, **settings: Unpack[ModelKeywords]) -> AbsorbingChain:
     """Go from whatever is given to a chain, each setting used at its own step."""
     _check_known(settings, READ_SETTINGS | GRAPH_SETTINGS | CHAIN_SETTINGS)
     if isinstance(source, AbsorbingChain):
@@ -81,7 +87,9 @@ def chain_of(source: Source, **settings: Any) -> AbsorbingChain:
     return absorbing_chain(graph, **only(settings, CHAIN_SETTINGS))
 
 
-def graph_of(source: Source, *, in_order: bool = False, **settings: Any) -> TransactionGraph:
+def graph_of(
+    source: Source, *, in_order: bool = False, **settings: Unpack[LedgerKeywords]
+) -> TransactionGraph:
     """Go from a path, ledger or graph to a graph; `in_order`: unless told, one that knows time."""
     _check_known(settings, READ_SETTINGS | GRAPH_SETTINGS)
     thing: Any = source
@@ -94,12 +102,13 @@ def graph_of(source: Source, *, in_order: bool = False, **settings: Any) -> Tran
                 f"not a path, ledger, graph or chain: {type(thing).__name__}; "
                 "rows of your own: coinhaze.AccountLedger.from_transfers(rows)"
             )
-        settings = opening_before(thing, settings)
-        thing = read(thing, **only(settings, READ_SETTINGS))
+        asked = opening_before(thing, settings)
+        thing = read(thing, **only(asked, READ_SETTINGS))
     else:
         _refuse(only(settings, READ_SETTINGS), "a ledger is given")
-    settings = only(settings, GRAPH_SETTINGS)
-    return transaction_graph(thing, **(in_time(thing, settings) if in_order else settings))
+        asked = settings
+    shape = only(asked, GRAPH_SETTINGS)
+    return transaction_graph(thing, **(in_time(thing, shape) if in_order else shape))
 
 
 def in_time(ledger: Ledger, settings: dict[str, Any]) -> dict[str, Any]:
@@ -110,7 +119,7 @@ def in_time(ledger: Ledger, settings: dict[str, Any]) -> dict[str, Any]:
     return settings | {"time": default_time(view, exposure=True)}
 
 
-def _check_known(settings: dict[str, Any], known: frozenset[str]) -> None:
+def _check_known(settings: Mapping[str, Any], known: frozenset[str]) -> None:
     unknown = settings.keys() - known
     if unknown:
         raise UsageError(
@@ -118,7 +127,7 @@ def _check_known(settings: dict[str, Any], known: frozenset[str]) -> None:
         )
 
 
-def opening_before(thing: Any, settings: dict[str, Any]) -> dict[str, Any]:
+def opening_before(thing: Any, settings: Mapping[str, Any]) -> Mapping[str, Any]:
     """Let a window of accounts open with what the store tells of the time before it."""
     path = thing[0] if isinstance(thing, list | tuple) and len(thing) == 1 else thing
     is_path = isinstance(path, str | Path)
@@ -128,7 +137,7 @@ def opening_before(thing: Any, settings: dict[str, Any]) -> dict[str, Any]:
 
     window = Window.of(settings.get("first"), settings.get("last"))
     opening = opening_of(Path(path), window, token=settings.get("token"))
-    return settings if opening is None else settings | {"opening": opening}
+    return settings if opening is None else {**settings, "opening": opening}
 
 
 def _is_readable(thing: Any) -> bool:
@@ -137,11 +146,11 @@ def _is_readable(thing: Any) -> bool:
     return isinstance(thing, str | Path) or is_stream(thing)
 
 
-def only(settings: dict[str, Any], names: frozenset[str]) -> dict[str, Any]:
+def only(settings: Mapping[str, Any], names: frozenset[str]) -> dict[str, Any]:
     """Give the settings of these names."""
     return {k: v for k, v in settings.items() if k in names}
 
 
-def _refuse(settings: dict[str, Any], why: str) -> None:
+def _refuse(settings: Mapping[str, Any], why: str) -> None:
     if settings:
         raise UsageError(f"{', '.join(sorted(settings))} cannot be set any more: {why}")

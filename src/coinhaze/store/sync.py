@@ -63,7 +63,7 @@ def is_node(source: str) -> bool:
     return "://" in source
 
 
-def open_node(source: str, **settings: Any) -> tuple[str, Any]:
+def open_node(source: str) -> tuple[str, Any]:
     """Open a node by kind+URL, with credentials from the environment; also give what it is called.
 
     The kind is bitcoin (and all its relatives), zcash, ethereum or monero.
@@ -82,7 +82,7 @@ def open_node(source: str, **settings: Any) -> tuple[str, Any]:
     module, name = NODES[kind]
     client = JsonRpc(url, credentials=Credentials.from_environment())
     try:
-        node = getattr(import_module(f"coinhaze.nodes.{module}"), name)(client, **settings)
+        node = getattr(import_module(f"coinhaze.nodes.{module}"), name)(client)
     except BaseException:
         client.close()
         raise
@@ -97,17 +97,19 @@ def catch_up(
     first: int | None = None,
     last: int | None = None,
     progress: Progress = lambda done, whole: None,
-    **asking: Any,
+    token: str | None = None,
 ) -> Followed:
     """Bring a store up to a node's tip, or to `last`.
 
     Blocks that the chain has left are taken out, and those that took their place put in, in one
     transaction. A store that has blocks goes on above them; `first` is where an empty one begins.
+    `token` is the address of a token of Ethereum whose transfers are read, not those of ether.
 
     The first block read must follow the store's last, and each the one before it. Where the chain
     is reorganised meanwhile, what was committed stays until the next attempt finds the common
     ancestor again: the store always holds one branch, never parts of two.
     """
+    asking = {"token": token} if token else {}
     rows = left = 0
     begun: int | None = None
     for attempt in range(ATTEMPTS):

@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from coinhaze.errors import InputError
 from coinhaze.graph import TransactionGraph
+from coinhaze.ledger.links import Links
 from coinhaze.observer import AbsorbingChain, absorbing_chain
+from coinhaze.options import PolicyLike
 from coinhaze.wallet.holdings import coin_ledger, unknown_address
 
 
-def exposed_chain(graph: TransactionGraph, names: Sequence[str], **settings: Any) -> AbsorbingChain:
+def exposed_chain(
+    graph: TransactionGraph,
+    names: Sequence[str],
+    *,
+    policy: PolicyLike | None = None,
+    links: Links | None = None,
+) -> AbsorbingChain:
     """Make a chain in which walks end at these addresses or coins.
 
     A list that is empty is refused, and so is one of which nothing is in the ledger; then the
@@ -27,7 +34,7 @@ def exposed_chain(graph: TransactionGraph, names: Sequence[str], **settings: Any
         raise InputError("the list of exposed addresses is empty")
     if not any(len(graph.names.nodes(name)) for name in names):
         raise InputError(f"nothing listed as exposed is found: {_why(graph, names[0])}")
-    return absorbing_chain(graph, listed=names, **settings)
+    return absorbing_chain(graph, policy=policy, listed=names, links=links)
 
 
 def _why(graph: TransactionGraph, name: str) -> str:

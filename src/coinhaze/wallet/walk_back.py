@@ -8,19 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 from coinhaze.errors import InputError, UnknownName, UsageError
 from coinhaze.formats.lists.coins import Listed
 from coinhaze.graph import transaction_graph
 from coinhaze.ledger import CoinLedger
 from coinhaze.ledger.coins import Transaction
+from coinhaze.ledger.links import Links
 from coinhaze.measures.beyond import Beyond, bits_beyond
 from coinhaze.observer import absorbing_chain
+from coinhaze.options import PolicyLike, WalletOptions
 from coinhaze.solve.local.mixing import mix
 from coinhaze.wallet.holdings import UnknownCoin
 
-WIDTH, MOST = 0.1, 2_000  # bits asked for, and transactions fetched at most, unless told
+ACCURACY = 0.1  # bits, unless given
 FIRST = 50  # transactions of a round at least; rounds grow with what is known
 
 
@@ -56,27 +58,31 @@ def walk_back(
     past: TransactionSource,
     listed: Sequence[Listed],
     *,
-    width: float = WIDTH,
-    most: int = MOST,
-    **beliefs: Any,
+    accuracy: float = ACCURACY,
+    max_transactions: int = WalletOptions.max_transactions,
+    policy: PolicyLike | None = None,
+    links: Links | None = None,
 ) -> WalkedChain:
-    """Fetch the past of listed coins until every interval is `width` bits or narrower.
+    """Fetch the past of listed coins until every interval is `accuracy` bits or narrower.
 
-    It ends earlier where `most` transactions are fetched: the intervals are then wider, but hold.
+    It ends earlier where `max_transactions` are fetched: the intervals are then wider, but hold.
     """
-    if not width >= 0 or most < 1:
-        raise UsageError(f"ask for a width from 0 on and one transaction or more: {width}, {most}")
+    if not accuracy >= 0 or max_transactions < 1:
+        raise UsageError(
+            "accuracy is 0 bits or more, and max_transactions 1 or more: "
+            f"{accuracy}, {max_transactions}"
+        )
     coins = [_check_name(entry) for entry in listed]
     known = {t.txid: t for t in _first(past, listed, coins)}
     blocks = past.blocks()  # only now: all the coins' origins are in these blocks
     while True:
         ledger = CoinLedger.from_transactions(in_order(known))
-        chain = absorbing_chain(transaction_graph(ledger), **beliefs)
+        chain = absorbing_chain(transaction_graph(ledger), policy=policy, links=links)
         beyond = {name: bits_beyond(mix(chain, [name]), blocks) for name in coins}
-        wanted = _heaviest(beyond, width)
-        room = min(max(FIRST, len(known) // 4), most - len(known))
+        wanted = _heaviest(beyond, accuracy)
+        room = min(max(FIRST, len(known) // 4), max_transactions - len(known))
         if not wanted or room <= 0:
-            return WalkedChain(ledger, blocks, beyond, width)
+            return WalkedChain(ledger, blocks, beyond, accuracy)
         known |= {t.txid: t for t in past.transactions(wanted[:room])}
 
 

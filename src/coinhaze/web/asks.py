@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypedDict
 
 from pydantic import (
     AfterValidator,
@@ -18,6 +18,7 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
 from coinhaze.observer.policies import POLICIES, PROPORTIONAL, score_policies
+from coinhaze.options import GraphOptions, Time, View
 
 
 def policy_names() -> list[str]:
@@ -42,8 +43,6 @@ class _PolicyNames:
 
 
 Policy = Annotated[str, AfterValidator(_policy), _PolicyNames()]
-View = Literal["coin", "address", "account"]
-Time = Literal["stationary", "temporal"]
 By = Literal["hop", "time"]
 
 # A ledger's id, made from its file name; also what jobs and lists are called by.
@@ -115,14 +114,56 @@ class Settings(Model):
     """
 
     policy: Policy = PROPORTIONAL.column
-    view: View | None = None
-    time: Time | None = None
+    view: View | None = GraphOptions.view
+    time: Time | None = GraphOptions.time
     list: ListName | None = None
 
     @property
     def settings(self) -> Settings:
         """The settings alone, where they came with more."""
         return Settings(policy=self.policy, view=self.view, time=self.time, list=self.list)
+
+
+class SettingsKeywords(TypedDict, total=False):
+    """Settings as keyword arguments of the client."""
+
+    policy: Policy
+    view: View | None
+    time: Time | None
+    list: str | None
+
+
+class CoinKeywords(SettingsKeywords, total=False):
+    """What can be said of a coin's page."""
+
+    by: By
+    top: int
+    open: tuple[str, ...]
+
+
+class PageKeywords(SettingsKeywords, total=False):
+    """What can be said of a list."""
+
+    after: str | None
+    limit: int
+
+
+class TableKeywords(PageKeywords, total=False):
+    """What can be said of a ledger's table."""
+
+    sort: str
+    bits_low: float | None
+    bits_high: float | None
+    steps_low: float | None
+    steps_high: float | None
+
+
+class WalletKeywords(SettingsKeywords, total=False):
+    """What can be said of a wallet beside its coins."""
+
+    exposed: str
+    amount: str | None
+    limit: float
 
 
 class CoinAsk(Settings):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import Any, TypeVar, Unpack
 from urllib.parse import parse_qsl, quote, urlsplit
 
 import httpx2
@@ -27,13 +27,18 @@ from coinhaze.explore import models
 from coinhaze.web import schema
 from coinhaze.web.asks import (
     CoinAsk,
+    CoinKeywords,
     CompareAsk,
     JobAsk,
     PageAsk,
+    PageKeywords,
     SearchAsk,
     Settings,
+    SettingsKeywords,
     TableAsk,
+    TableKeywords,
     WalletAsk,
+    WalletKeywords,
     WhatIfAsk,
     name_for_path,
 )
@@ -113,19 +118,21 @@ class Client:
         """Give the loaded lists."""
         return self._get("/lists", models.Lists).lists
 
-    def ledger(self, ledger: str, **settings: Any) -> models.LedgerPage:
+    def ledger(self, ledger: str, **settings: Unpack[SettingsKeywords]) -> models.LedgerPage:
         """Give a ledger's summary and histogram."""
         return self._get(_of(ledger), models.LedgerPage, Settings(**settings))
 
-    def histogram(self, ledger: str, **settings: Any) -> models.Histogram:
+    def histogram(self, ledger: str, **settings: Unpack[SettingsKeywords]) -> models.Histogram:
         """Give a ledger's coins by bits."""
         return self._get(_of(ledger, "histogram"), models.Histogram, Settings(**settings))
 
-    def density(self, ledger: str, **settings: Any) -> models.Density:
+    def density(self, ledger: str, **settings: Unpack[SettingsKeywords]) -> models.Density:
         """Give a ledger's coins by bits and steps."""
         return self._get(_of(ledger, "density"), models.Density, Settings(**settings))
 
-    def compare(self, ledgers: Sequence[str], **settings: Any) -> models.Comparison:
+    def compare(
+        self, ledgers: Sequence[str], **settings: Unpack[SettingsKeywords]
+    ) -> models.Comparison:
         """Give up to five ledgers side by side."""
         return self._get("/compare", models.Comparison, CompareAsk(l=",".join(ledgers), **settings))
 
@@ -133,16 +140,20 @@ class Client:
         """Find what a person pasted."""
         return self._get(_of(ledger, "search"), models.SearchAnswer, SearchAsk(q=query))
 
-    def coin(self, ledger: str, name: str, **asked: Any) -> models.CoinAnswer:
+    def coin(self, ledger: str, name: str, **asked: Unpack[CoinKeywords]) -> models.CoinAnswer:
         """Give where a coin's money came from; see `CoinAsk` for what may be asked."""
         return self._get(_of(ledger, "coins", name), models.CoinAnswer, CoinAsk(**asked))
 
-    def comparators(self, ledger: str, name: str, **settings: Any) -> models.Comparators:
+    def comparators(
+        self, ledger: str, name: str, **settings: Unpack[SettingsKeywords]
+    ) -> models.Comparators:
         """Give a coin under other rules and measures."""
         path = _of(ledger, "coins", name, "comparators")
         return self._get(path, models.Comparators, Settings(**settings))
 
-    def origins(self, ledger: str, name: str, **asked: Any) -> Iterator[models.Origin]:
+    def origins(
+        self, ledger: str, name: str, **asked: Unpack[PageKeywords]
+    ) -> Iterator[models.Origin]:
         """Give all of a coin's origins, largest first, page after page."""
         path = _of(ledger, "coins", name, "origins")
         ask = PageAsk(**asked)
@@ -153,19 +164,21 @@ class Client:
                 return
             ask = ask.model_copy(update={"after": page.after})
 
-    def address(self, ledger: str, name: str, **asked: Any) -> models.GroupAnswer:
+    def address(self, ledger: str, name: str, **asked: Unpack[PageKeywords]) -> models.GroupAnswer:
         """Give an address and its coins."""
         return self._get(_of(ledger, "addresses", name), models.GroupAnswer, PageAsk(**asked))
 
-    def transaction(self, ledger: str, name: str, **asked: Any) -> models.GroupAnswer:
+    def transaction(
+        self, ledger: str, name: str, **asked: Unpack[PageKeywords]
+    ) -> models.GroupAnswer:
         """Give a transaction and its coins."""
         return self._get(_of(ledger, "transactions", name), models.GroupAnswer, PageAsk(**asked))
 
-    def block(self, ledger: str, name: str, **asked: Any) -> models.GroupAnswer:
+    def block(self, ledger: str, name: str, **asked: Unpack[PageKeywords]) -> models.GroupAnswer:
         """Give a block and its coins."""
         return self._get(_of(ledger, "blocks", name), models.GroupAnswer, PageAsk(**asked))
 
-    def table(self, ledger: str, **asked: Any) -> Iterator[models.TableRow]:
+    def table(self, ledger: str, **asked: Unpack[TableKeywords]) -> Iterator[models.TableRow]:
         """Give all rows of a ledger's table that a filter leaves, page after page."""
         ask = TableAsk(**asked)
         while True:
@@ -175,12 +188,16 @@ class Client:
                 return
             ask = ask.model_copy(update={"after": page.after})
 
-    def what_if(self, ledger: str, coins: Sequence[str], **settings: Any) -> models.WhatIfAnswer:
+    def what_if(
+        self, ledger: str, coins: Sequence[str], **settings: Unpack[SettingsKeywords]
+    ) -> models.WhatIfAnswer:
         """Say what spending coins together would do."""
         ask = WhatIfAsk(coins=tuple(coins), **settings)
         return self._post(_of(ledger, "what-if"), models.WhatIfAnswer, ask)
 
-    def wallet(self, ledger: str, coins: str, **asked: Any) -> models.WalletAnswer:
+    def wallet(
+        self, ledger: str, coins: str, **asked: Unpack[WalletKeywords]
+    ) -> models.WalletAnswer:
         """Weigh a wallet: coins as text, one a line."""
         ask = WalletAsk(coins=coins, **asked)
         return self._post(_of(ledger, "wallet"), models.WalletAnswer, ask)
@@ -189,7 +206,7 @@ class Client:
         """Give all jobs, newest first."""
         return self._get("/jobs", schema.Jobs).jobs
 
-    def score(self, ledger: str, **settings: Any) -> schema.Job:
+    def score(self, ledger: str, **settings: Unpack[SettingsKeywords]) -> schema.Job:
         """Begin to open, build and score a ledger."""
         ask = JobAsk(ledger=ledger, settings=Settings(**settings))
         return schema.Job.model_validate_json(self._send("POST", "/jobs", ask).content)

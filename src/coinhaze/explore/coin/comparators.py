@@ -21,8 +21,9 @@ from coinhaze.graph.graph import Kind
 from coinhaze.measures import Scores
 from coinhaze.measures.comparators.registry import COMPARATORS, compare_measures
 from coinhaze.observer.policies import ordered_policies
+from coinhaze.options import Time
 from coinhaze.solve import score_or_reached
-from coinhaze.web.asks import Settings, Time
+from coinhaze.web.asks import Settings
 
 STEPS = 2_000_000  # of Boltzmann's count: about a fifth of a second
 OF_TRANSACTION = ("boltzmann", "efficiency", "k-anonymity", "link-bits", "system-anonymity")

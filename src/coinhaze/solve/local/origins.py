@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal, Unpack
 
 import numpy as np
 import scipy.sparse
@@ -13,6 +13,7 @@ from coinhaze.errors import AccuracyError, UnknownName
 from coinhaze.measures import Origins
 from coinhaze.observer import AbsorbingChain
 from coinhaze.observer.chain import NO_COLUMN
+from coinhaze.options import ModelKeywords
 from coinhaze.solve.exact.engines import score_exactly, width_of
 from coinhaze.solve.local.row import LocalSolver, local_row, no_answer
 from coinhaze.solve.local.trace import trace
@@ -30,7 +31,7 @@ def origins(
     node: str | int,
     *,
     accuracy: Literal["exact"] | float = "exact",
-    **settings: Any,
+    **settings: Unpack[ModelKeywords],
 ) -> Origins:
     """Give the distribution over sources of one node, largest first, and the flow that led there.
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 import pyarrow as pa
@@ -23,6 +23,7 @@ from coinhaze.observer.chain import ELSEWHERE, NO_COLUMN, Outcomes
 from coinhaze.observer.knowledge import SourceSet, source_set
 from coinhaze.observer.outcomes import SourceNames
 from coinhaze.observer.policies import FIRST_IN, POLICIES, Order, is_ordered, ordered_policies
+from coinhaze.options import LedgerKeywords
 from coinhaze.solve.lots import lots_kernels as kernels
 from coinhaze.solve.lots.lots_kernels import Piles, Room
 from coinhaze.solve.lots.payments import Payments, payments_of
@@ -175,7 +176,7 @@ def parcels(
     *,
     order: Order = FIRST_IN,
     listed: Iterable[str] | None = None,
-    **settings: Any,
+    **settings: Unpack[LedgerKeywords],
 ) -> Parcels:
     """Follow all money in order, first in, first out or last in, first out.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -24,12 +24,12 @@ from coinhaze.solve.source import Source
 _ROUNDINGS = 8 * 2.0**-52
 
 
-def is_ordered(source: Source, settings: dict[str, Any]) -> bool:
+def is_ordered(source: Source, settings: Mapping[str, Any]) -> bool:
     """Tell whether a question is about parcels, not about a walk."""
     return isinstance(source, Parcels) or policies.is_ordered(settings.get("policy"))
 
 
-def parcels_of(source: Source, settings: dict[str, Any]) -> Parcels:
+def parcels_of(source: Source, settings: Mapping[str, Any]) -> Parcels:
     """Go from whatever is given to parcels, refusing settings that only walks have."""
     if isinstance(source, Parcels):
         if settings:

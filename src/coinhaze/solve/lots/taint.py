@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Literal, NamedTuple, cast
+from typing import Literal, NamedTuple, Unpack, cast
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from coinhaze.ledger import Amounts, CoinLedger
 from coinhaze.measures.taint import Taint, Trail
 from coinhaze.observer import absorbing_chain
 from coinhaze.observer.policies import POISON, PROPORTIONAL, Order, Policy, taint_policies
+from coinhaze.options import LedgerKeywords
 from coinhaze.solve.lots.lots import Labels, Parcels, follow, labels_of
 from coinhaze.solve.lots.payments import Payments, payments_of
 from coinhaze.solve.lots.tiho import Traced, check_coins, trace_tiho
@@ -28,7 +29,7 @@ def taint(
     *,
     policies: Sequence[str] | None = None,
     nodes: Literal["sinks"] | Iterable[str] = "sinks",
-    **settings: Any,
+    **settings: Unpack[LedgerKeywords],
 ) -> Taint:
     """Say how much of the listed money each sink holds at the end, one column a policy.
 

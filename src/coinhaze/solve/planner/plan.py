@@ -19,6 +19,7 @@ from coinhaze.amounts import Ints
 from coinhaze.errors import ResourceError, UsageError
 from coinhaze.measures import Scores
 from coinhaze.observer import AbsorbingChain
+from coinhaze.options import Accuracy, Method, Over
 from coinhaze.solve.certify import plain_orders
 from coinhaze.solve.exact.eliminate import eliminate
 from coinhaze.solve.exact.engines import exact_method, foreseen, width_of
@@ -32,10 +33,8 @@ from coinhaze.solve.series import series
 from coinhaze.solve.sketch.sketch import DRAWS, sketch
 from coinhaze.solve.structure.lump import Folded, fold
 from coinhaze.solve.truncated.topological import may_drop, sweep
-from coinhaze.solve.truncated.truncate import AT_ONCE, Over, Truncation
+from coinhaze.solve.truncated.truncate import AT_ONCE, Truncation
 
-Accuracy = Literal["exact", "preview"] | float
-Method = Literal["auto", "sweep", "eliminate", "series", "published"]
 # All tries of a sweep together cost so many times the last.
 TRIES = 1.5
 

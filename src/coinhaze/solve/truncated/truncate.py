@@ -190,15 +190,18 @@ def truncated(
     width: float,
     over: Over = "worst",
     exact: ExactCost | None = None,
-    **sweeping: Any,
+    budget: Budget = UNLIMITED,
+    progress: Progress = silent,
 ) -> Scores | None:
     """Score rows by dropping what is small; None if that is no use.
 
     It is none where as good as nothing may be dropped, or where one try would take longer than
-    `exact` scores. `sweeping` are settings of `Truncation.attempt`.
+    `exact` scores.
     """
     question = Truncation.of(folded, over=over)
-    for now in narrowing(question, width=width, over=over, exact=exact, **sweeping):
+    for now in narrowing(
+        question, width=width, over=over, exact=exact, budget=budget, progress=progress
+    ):
         if now.widths.over(over) <= width:
             return now.scores
     return None
@@ -210,7 +213,8 @@ def narrowing(
     width: float,
     over: Over,
     exact: ExactCost | None = None,
-    **sweeping: Any,
+    budget: Budget = UNLIMITED,
+    progress: Progress = silent,
 ) -> Iterator[Try]:
     """Try ever lower levels, until intervals are as narrow as asked.
 
@@ -223,7 +227,7 @@ def narrowing(
     before: Try | None = None
     while level >= thresholds.MIN_LEVEL:
         try:
-            now = question.attempt(level, entries=entries, **sweeping)
+            now = question.attempt(level, entries=entries, budget=budget, progress=progress)
         except TooManyEntries:
             return
         except ResourceError as error:

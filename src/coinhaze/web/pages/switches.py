@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from coinhaze.explore.describe import TIMES, VIEWS
 from coinhaze.explore.models import LedgerCard, ListCard
 from coinhaze.observer.policies import POLICIES, Policy, needs_list
+from coinhaze.options import known
 from coinhaze.report.page import Html, escape
 from coinhaze.web.asks import Settings
 from coinhaze.web.pages.say import tag
@@ -27,8 +28,8 @@ def switches(
     policies = card.policies or (used.policy,)
     rules = "".join(_rule(policy, used, ask, lists, link) for policy in _in_order(policies))
     parts = [
-        f'<div><span class="lab" id="lp">Follow value by</span><span class="seg" role="group" '
-        f'aria-labelledby="lp">{rules}</span></div>',
+        f'<div><span class="lab" id="lp"{_help("policy")}>Follow value by</span>'
+        f'<span class="seg" role="group" aria-labelledby="lp">{rules}</span></div>',
         _choice("Nodes are", "view", card.views, VIEWS, used.view, link),
         # Coins have no balances over time: there the choice means nothing.
         _choice("Time", "time", card.times if used.time else (), TIMES, used.time, link),
@@ -91,7 +92,13 @@ def _choice(
     targets = [
         (link(**{name: None if k == 0 else o, "open": ()}), o) for k, o in enumerate(options)
     ]
-    return _menu(label, name, [(href, words.get(o, o), o == used) for href, o in targets])
+    rows = [(href, words.get(o, o), o == used) for href, o in targets]
+    return _menu(label, name, rows, help=_help(name))
+
+
+def _help(name: str) -> str:
+    """Give what an option is for, to be shown beside its label."""
+    return f' title="{escape(known(name).help)}"'
 
 
 def _lists(lists: Sequence[ListCard], ask: Settings, used: Settings, link: Linker) -> str:
@@ -106,14 +113,15 @@ def _lists(lists: Sequence[ListCard], ask: Settings, used: Settings, link: Linke
     return _menu("Exposure to", "list", rows)
 
 
-def _menu(label: str, name: str, rows: Sequence[tuple[str, str, bool]]) -> str:
+def _menu(label: str, name: str, rows: Sequence[tuple[str, str, bool]], *, help: str = "") -> str:
     now = next((words for _, words, on in rows if on), "choose")
     links = "".join(
         tag("a", words, href=href, data_swap="", aria_current="true" if on else None)
         for href, words, on in rows
     )
     return (
-        f'<div><span class="lab">{escape(label)}</span><details class="menu" id="menu-{name}">'
+        f'<div><span class="lab"{help}>{escape(label)}</span>'
+        f'<details class="menu" id="menu-{name}">'
         f'<summary aria-label="{escape(label)}: {escape(now)}">{escape(now)}</summary>'
         f'<div class="sheet">{links}</div></details></div>'
     )

@@ -1,0 +1,617 @@
+"""Every option, once: its type, default, choices, help text and spelling on the command line.
+
+One frozen dataclass for each subject. Keyword arguments of the public functions, options of the
+commands, the settings in a cache key, the settings of the web page and the page of options in the
+documentation are made from these fields, or compared with them by a test.
+
+>>> [option.spelling for option in options_of(ReadOptions)][:3]
+['--format', '--complete', '--from']
+>>> known("view").choices
+('coin', 'address', 'account')
+"""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, is_dataclass, replace
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Literal,
+    TypeAlias,
+    TypedDict,
+    Union,
+    Unpack,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
+
+if TYPE_CHECKING:
+    from coinhaze.graph.graph import TransactionGraph
+    from coinhaze.ledger.links import Links
+else:  # the types of the API need these modules; starting a command does not
+    Links = Mapping
+    TransactionGraph = object
+
+View: TypeAlias = Literal["coin", "address", "account"]
+Time: TypeAlias = Literal["stationary", "temporal"]
+Opening: TypeAlias = Literal["surplus", "observed"] | Mapping[str, int]
+Clustering: TypeAlias = Literal["common-input", "common-input-no-coinjoins", "change"]
+Unknown: TypeAlias = Literal["error", "leave-out"]
+PolicyLike: TypeAlias = str | Callable[[TransactionGraph], object] | object  # or a matrix
+Nodes: TypeAlias = Literal["sinks", "all"] | Iterable[str]
+Accuracy: TypeAlias = Literal["exact", "preview"] | float
+Method: TypeAlias = Literal["auto", "sweep", "eliminate", "series", "published"]
+Over: TypeAlias = Literal["worst", "mean"]
+Preset: TypeAlias = Literal["paper"]
+
+
+@dataclass(frozen=True)
+class Option:
+    """One option as a command shows it."""
+
+    help: str
+    spelling: str = ""  # on the command line; from the field's name unless given
+    choices: tuple[str, ...] = ()  # the only values, or words beside numbers, names and files
+    only_choices: bool = False
+    metavar: str = ""  # what a value is called in help
+    kind: type = str  # of one value: bool, int, float, Path or str
+    several: bool = False  # whether it can be repeated
+    minimum: float | None = None
+    maximum: float | None = None
+    above_minimum: bool = False  # whether the minimum itself is refused
+    below_maximum: bool = False
+    short: str = ""
+    registry: str = ""  # "module:function" that gives the choices as they are at that moment
+    command_line: bool = True  # whether commands offer it, not the API alone
+    required: bool = False
+    default: object = None
+    default_words: str = ""  # how help says a default that is no plain value
+    passed_on: bool = False  # left out unless given, so that the library's own default holds
+    name: str = ""
+    subject: type = object
+
+    @property
+    def is_file(self) -> bool:
+        """Whether a value names a file."""
+        return "FILE" in self.metavar
+
+    def all_choices(self) -> tuple[str, ...]:
+        """Give the choices, those of a registry if it has one."""
+        if not self.registry:
+            return self.choices
+        module, _, attribute = self.registry.partition(":")
+        return tuple(entry.name for entry in getattr(import_module(module), attribute)())
+
+    def help_text(self) -> str:
+        """Give the help with choices of a registry and the default, always in the same words."""
+        listed = self.registry and not self.only_choices  # else they are shown before the help
+        names = f" One of {', '.join(self.all_choices())}." if listed else ""
+        said = self.default_words or self._plain_default()
+        return self.help + names + (f" [default: {said}]" if said else "")
+
+    def _plain_default(self) -> str:
+        if self.default is None or isinstance(self.default, bool | tuple):
+            return ""
+        return f"{self.default:g}" if isinstance(self.default, float) else str(self.default)
+
+
+class AboutField(TypedDict, total=False):
+    """What can be said of an option beside its default and its help."""
+
+    spelling: str
+    choices: tuple[str, ...]
+    only_choices: bool
+    metavar: str
+    several: bool
+    minimum: float
+    maximum: float
+    above_minimum: bool
+    below_maximum: bool
+    short: str
+    registry: str
+    command_line: bool
+    required: bool
+    default_words: str
+
+
+class About(AboutField, total=False):
+    """What can be different in one command."""
+
+    help: str
+    default: object
+
+
+def option(default: Any, help: str, **about: Unpack[AboutField]) -> Any:
+    """Define a field of a subject: its default, its help, and what else `Option` can tell."""
+    return field(default=default, metadata={"option": Option(help, **about)})
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReadOptions:
+    """Reading a ledger."""
+
+    format: str | None = option(
+        None, "Format of the files; recognised by their content unless given."
+    )
+    complete: bool = option(
+        False, "The ledger begins with its chain: spending an unknown coin is an error."
+    )
+    first: str | int | None = option(
+        None, "Where to begin: a block height or a time.", spelling="--from"
+    )
+    last: str | int | None = option(
+        None, "Where to end, inclusive: a block height or a time.", spelling="--to"
+    )
+    token: str | None = option(None, "Which token to read, by its address.", metavar="ADDRESS")
+    unknown: Unknown = option(
+        "error",
+        "What to do where the value of a spent coin is not known: stop with an error, or leave "
+        "out what depends on it.",
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class GraphOptions:
+    """Building the transaction graph."""
+
+    view: View | None = option(
+        None, "What a node stands for.", default_words="coin, or account for transfers"
+    )
+    time: Time | None = option(
+        None, "Whether the order of payments counts.", default_words="stationary"
+    )
+    opening: Opening = option(
+        "surplus",
+        "What accounts held before: the least that explains what they spent, what their earlier "
+        "coins were worth, or a FILE account,amount.",
+        metavar="surplus|observed|FILE",
+    )
+    top_up: bool = option(False, "Raise an incomplete table of openings to what was spent.")
+    mint: Literal["each", "one"] = option(
+        "each", "Count each mint as a source, or the zero address as one."
+    )
+    pools: Literal["each", "merged"] = option(
+        "each", "Keep shielded pools apart, or merge them into one."
+    )
+    clusters: Mapping[str, str] | Clustering | None = option(
+        None,
+        "Addresses to merge: a heuristic of `coinhaze knowledge`, or a FILE address,cluster.",
+        metavar="NAME|FILE",
+    )
+    sinks: Literal["balance", "paper"] = option(
+        "balance",
+        "Which nodes are sinks: those with a balance, or all that received more than they spent.",
+        command_line=False,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ObserverOptions:
+    """What the observer believes."""
+
+    policy: PolicyLike | None = option(
+        None,
+        "How money is split over its origins.",
+        registry="coinhaze.observer.policies:score_policies",
+        only_choices=True,
+        default_words="proportional, or uniform where amounts are hidden",
+    )
+    listed: Iterable[str] | None = option(
+        None, "Names to measure exposure to: a FILE with one a line.", metavar="FILE"
+    )
+    links: Links | None = option(
+        None,
+        "Known origins of payments: a FILE payment,node,probability[,confidence].",
+        metavar="FILE",
+    )
+    history: Mapping[str, Sequence[int]] | None = option(
+        None,
+        "What entered shielded pools before the window: a FILE pool,value.",
+        spelling="--pool-history",
+        metavar="FILE",
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class SolveOptions:
+    """Solving: which nodes, how accurately, and within which limits."""
+
+    nodes: Nodes = option(
+        "sinks",
+        "Which nodes: sinks, all, a name, or a FILE with one name a line; can be repeated.",
+        metavar="sinks|all|NAME|FILE",
+        several=True,
+    )
+    accuracy: Accuracy = option("exact", "The widest interval to accept, in bits.")
+    over: Over = option("worst", "Which interval has to be that narrow: the widest, or their mean.")
+    method: Method = option("auto", "Which solver to use.", command_line=False)
+    preset: Preset | None = option(None, "Follow the conventions of the paper.")
+    renyi: Sequence[float] | float = option(
+        (), "Orders of further Renyi entropies.", command_line=False
+    )
+    draws: int = option(256, "How many draws a preview makes.", minimum=64)
+    threads: int | None = option(
+        None, "How many threads to use.", minimum=1, default_words="all cores"
+    )
+    memory: int | str | None = option(
+        None, "How much memory the process may use, such as 4GB.", metavar="SIZE"
+    )
+    seconds: float | None = option(None, "How many seconds one solve may take.", minimum=0)
+    strict: bool = option(
+        False,
+        "Treat a failed completeness check or a missed accuracy as an error, and write nothing.",
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class OutputOptions:
+    """What is shown and written."""
+
+    as_json: bool = option(False, "Print JSON to stdout.", spelling="--json")
+    output: Path | None = option(None, "Where to write the result.", short="-o", metavar="PATH")
+    figure: Path | None = option(None, "Draw a figure: a .png, .svg or .pdf file.", metavar="FILE")
+    figures: bool = option(True, "Draw figures and a page beside the tables.")
+    top: int = option(10, "How many of the largest to show.", minimum=1)
+    labels: tuple[str, ...] = option(
+        (),
+        "Names for addresses: a FILE address,label, JSON or a TagPack; can be repeated.",
+        metavar="FILE",
+    )
+    dry_run: bool = option(False, "Say what it would take, and stop.")
+    keep: bool = option(False, "Cache graph and scores, so that serve opens at once.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class MeasureOptions:
+    """Other measures beside the bits."""
+
+    with_: str | None = option(
+        None,
+        "Measures to add, with commas between: boltzmann,k-anonymity.",
+        spelling="--with",
+        metavar="NAME,...",
+    )
+    owners: str | None = option(
+        None, "Whose coins are whose, for wasabi: a FILE address,cluster.", metavar="FILE"
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class OriginsOptions:
+    """One coin's origins."""
+
+    hops: int = option(6, "How many steps back to show.", minimum=1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SimulateOptions:
+    """Simulated ledgers and random numbers."""
+
+    seed: int = option(1, "Seed of the random numbers.", minimum=0)
+    seeds: int = option(20, "How many seeds to repeat it with.", minimum=1)
+    size: float = option(1.0, "Size of a simulated week, as a part of the whole.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class GrowthOptions:
+    """Bits as money is paid on."""
+
+    length: int = option(30, "How many payments to follow.", minimum=1)
+    walks: int | None = option(
+        None, "How many walks to draw forward from sources.", minimum=0, default_words="weigh all"
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class RobustnessOptions:
+    """How bits fall as an observer learns more."""
+
+    learn: int = option(10, "How many links the observer learns.", minimum=1)
+    world: Links | None = option(
+        None,
+        "The true origins: a FILE payment,node,probability.",
+        metavar="FILE",
+        default_words="drawn",
+    )
+    tries: int = option(200, "How many links to choose from at most.", minimum=1)
+    coins: int = option(
+        2000, "How many sinks to choose links by at most.", minimum=1, command_line=False
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScreenOptions:
+    """Screening against a list."""
+
+    paths: int = option(3, "How many paths to show for each of the largest.", minimum=0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class WalletOptions:
+    """A wallet's coins."""
+
+    limit: float = option(
+        0.0,
+        "Exposure up to which a coin counts as not exposed.",
+        minimum=0,
+        maximum=1,
+        below_maximum=True,
+    )
+    spend: str | None = option(None, "What if these coins were spent together?", metavar="COIN,...")
+    psbt: str | None = option(None, "What if this transaction were sent?", metavar="FILE")
+    amount: int | None = option(
+        None, "Suggest coins worth this much, in the smallest unit.", minimum=1
+    )
+    max_transactions: int = option(
+        2_000, "From a node: how many transactions to fetch at most.", minimum=1
+    )
+    cache: str | None = option(None, "From a node: a FILE to keep transactions in.", metavar="FILE")
+
+
+@dataclass(frozen=True, kw_only=True)
+class KnowledgeOptions:
+    """What heuristics find."""
+
+    by: str | None = option(
+        None, "The heuristic to use; without a SOURCE all are listed.", metavar="NAME"
+    )
+    services: str | None = option(
+        None, "The services or pools: a FILE with one a line.", metavar="FILE"
+    )
+    gas_prices: str | None = option(
+        None, "Gas prices of payments: a FILE payment,gas_price.", metavar="FILE"
+    )
+    latest: int = option(5, "How many pay-ins to look back at.", minimum=1)
+    fee: float = option(
+        0.02, "The largest fee of a pay-out.", minimum=0, maximum=1, below_maximum=True
+    )
+    confidence: float | None = option(
+        None,
+        "How sure links are.",
+        minimum=0,
+        maximum=1,
+        default_words="the heuristic's own",
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class LabOptions:
+    """Privacy technologies in simulated economies."""
+
+    list_: bool = option(False, "List the technologies and observers, and stop.", spelling="--list")
+    all_: bool = option(False, "Every technology at its usual value.", spelling="--all")
+    values: str | None = option(
+        None, "Values of the parameter, with commas between: 0,0.1,0.5.", metavar="NUMBER,..."
+    )
+    observer: str | None = option(
+        None, "Against which observer.", metavar="NAME", default_words="the technology's first"
+    )
+    people: int = option(200, "How many people an economy has.", minimum=2)
+    payments: int = option(2000, "How many payments they make at most.", minimum=0)
+    level: float = option(
+        0.95,
+        "Level of the confidence bands.",
+        minimum=0,
+        maximum=1,
+        above_minimum=True,
+        below_maximum=True,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class CompareOptions:
+    """Comparing ledgers."""
+
+    settings: Path | None = option(
+        None, "Ledgers with settings of their own: a FILE.toml.", metavar="FILE"
+    )
+    add: bool = option(False, "Add the ledgers to the report that is there.")
+    replace: bool = option(False, "With --add: replace ledgers of the same name.")
+    weeks: bool = option(False, "Add the paper's five weeks, simulated.")
+    again: bool = option(False, "Score nothing; write the report again from the score files.")
+    published: bool = option(False, "Show the paper's own figures beside its weeks.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class IngestOptions:
+    """Reading into a store, and checking one."""
+
+    follow: bool = option(False, "Keep up with a node until interrupted.")
+    pool: tuple[str, ...] = option(
+        (),
+        "What a shielded pool held before the store begins; can be repeated.",
+        metavar="NAME=VALUE",
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServeOptions:
+    """The page and its API."""
+
+    open_: bool = option(False, "Open the page in the browser.", spelling="--open")
+    port: int | None = option(
+        None, "The port to listen on; 0 takes any free one.", minimum=0, maximum=65535
+    )
+    score: bool = option(False, "Score at once what is not scored yet.")
+    host: str = option("127.0.0.1", "The address to listen at.", metavar="ADDRESS")
+    allow_remote: bool = option(False, "Let other machines reach it.")
+    token_file: Path | None = option(None, "A FILE that holds the access token.", metavar="FILE")
+
+
+SUBJECTS: tuple[type, ...] = (
+    ReadOptions,
+    GraphOptions,
+    ObserverOptions,
+    SolveOptions,
+    OutputOptions,
+    MeasureOptions,
+    OriginsOptions,
+    SimulateOptions,
+    GrowthOptions,
+    RobustnessOptions,
+    ScreenOptions,
+    WalletOptions,
+    KnowledgeOptions,
+    LabOptions,
+    CompareOptions,
+    IngestOptions,
+    ServeOptions,
+)
+# Their options reach the library only where they are given.
+MODEL = (ReadOptions, GraphOptions, ObserverOptions)
+_PASSED_ON = (*MODEL, SolveOptions)
+
+
+class ReadKeywords(TypedDict, total=False):
+    """Keyword arguments of `read`."""
+
+    format: str | None
+    complete: bool
+    first: str | int | None
+    last: str | int | None
+    token: str | None
+    unknown: Unknown
+
+
+class GraphKeywords(TypedDict, total=False):
+    """Keyword arguments of `transaction_graph`."""
+
+    view: View | None
+    time: Time | None
+    opening: Opening
+    top_up: bool
+    mint: Literal["each", "one"]
+    pools: Literal["each", "merged"]
+    clusters: Mapping[str, str] | Clustering | None
+    sinks: Literal["balance", "paper"]
+
+
+class ObserverKeywords(TypedDict, total=False):
+    """Keyword arguments of `absorbing_chain`."""
+
+    policy: PolicyLike | None
+    listed: Iterable[str] | None
+    links: Links | None
+    history: Mapping[str, Sequence[int]] | None
+
+
+class LedgerKeywords(ReadKeywords, GraphKeywords, total=False):
+    """All that leads from files to a graph."""
+
+
+class ModelKeywords(LedgerKeywords, ObserverKeywords, total=False):
+    """All that leads from files to a chain."""
+
+
+class SolveKeywords(TypedDict, total=False):
+    """How nodes are scored, and within which limits."""
+
+    accuracy: Accuracy
+    over: Over
+    method: Method
+    preset: Preset | None
+    renyi: Sequence[float] | float
+    draws: int
+    threads: int | None
+    memory: int | str | None
+    seconds: float | None
+
+
+class ScoringKeywords(SolveKeywords, total=False):
+    """Which nodes are scored, and how."""
+
+    nodes: Nodes
+
+
+class NamedScoreKeywords(ModelKeywords, SolveKeywords, total=False):
+    """Keyword arguments of `score` where the nodes are named already."""
+
+
+class ScoreKeywords(ModelKeywords, ScoringKeywords, total=False):
+    """Keyword arguments of `score`."""
+
+
+def options_of(subject: type) -> tuple[Option, ...]:
+    """Give the options of a subject, with all that its fields tell."""
+    return _options_of(subject)
+
+
+@cache
+def _options_of(subject: type) -> tuple[Option, ...]:
+    assert is_dataclass(subject)
+    hints = get_type_hints(subject)
+    made = []
+    for each in fields(subject):
+        about: Option = each.metadata["option"]
+        kind, words, several, other = _told(hints[each.name])
+        made.append(
+            replace(
+                about,
+                name=each.name,
+                subject=subject,
+                spelling=about.spelling or "--" + each.name.strip("_").replace("_", "-"),
+                kind=kind,
+                choices=about.choices or words,
+                only_choices=about.only_choices or bool(words and not other),
+                several=about.several or several,
+                default=each.default,
+                passed_on=subject in _PASSED_ON,
+            )
+        )
+    return tuple(made)
+
+
+def _told(hint: Any) -> tuple[type, tuple[str, ...], bool, bool]:
+    """Tell from a type what kind a value is, its words, if there are several, and other values."""
+    parts = [p for p in _parts(hint) if p is not type(None)]
+    words = tuple(w for p in parts if get_origin(p) is Literal for w in get_args(p))
+    others = [p for p in parts if get_origin(p) is not Literal]
+    several = any(get_origin(p) is tuple for p in others)
+    kinds = [p for p in others if p in (bool, int, float, Path)]
+    kind = kinds[0] if len(others) == 1 and kinds else str
+    return kind, words, several, bool(others)
+
+
+def _parts(hint: Any) -> tuple[Any, ...]:
+    return get_args(hint) if get_origin(hint) in (Union, types.UnionType) else (hint,)
+
+
+def names_of(*subjects: type) -> frozenset[str]:
+    """Give the names of the options of subjects."""
+    return frozenset(option.name for subject in subjects for option in options_of(subject))
+
+
+def known(name: str, **changes: Unpack[About]) -> Option:
+    """Give an option by its name; `changes` are what is different in one command.
+
+    >>> known("seconds", default=120.0).help_text()
+    'How many seconds one solve may take. [default: 120]'
+    """
+    found = [o for subject in SUBJECTS for o in options_of(subject) if o.name == name]
+    return replace(found[0], **changes)
+
+
+def given(subject: type, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Give those settings that belong to a subject and say more than its defaults.
+
+    None and a default are the same as nothing, so settings that mean the same are the same.
+
+    >>> given(GraphOptions, {"view": "address", "mint": "each", "policy": "uniform"})
+    {'view': 'address'}
+    """
+    plain = {o.name: o.default for o in options_of(subject)}
+    return {
+        name: value
+        for name, value in settings.items()
+        if name in plain and value is not None and not _is_same(value, plain[name])
+    }
+
+
+def _is_same(value: object, default: object) -> bool:
+    return type(value) is type(default) and value == default
