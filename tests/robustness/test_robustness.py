@@ -85,6 +85,19 @@ def test_best_first_takes_the_link_that_lowers_bits_most(name: str) -> None:
     assert np.all(found.random[:, 1] >= found.best[1] - 1e-8)
 
 
+def test_a_link_that_closes_a_cycle_without_a_source_is_never_the_best() -> None:
+    """Linking ann's money to eve, who has hers from bob, who has his from ann, leaves no source."""
+    transfers = [("mint", "ann", 8), ("ann", "bob", 8), ("bob", "eve", 8), ("kim", "zoe", 8)]
+    graph = coinhaze.transaction_graph(
+        coinhaze.AccountLedger.from_transfers(transfers), time="stationary"
+    )
+    study = _Study(graph, {}, {}, None)
+    moves = study.moves({"0": {"eve": 1.0}, "1": {"kim": 1.0}})
+    gains, _ = bits_gained(study.first, study.asked, moves, most=9, chance=np.random.default_rng(1))
+    assert gains[0] == -np.inf
+    assert np.isfinite(gains[1])
+
+
 def test_one_coin_is_followed() -> None:
     ledger = TOWN
     scores = coinhaze.score(ledger)

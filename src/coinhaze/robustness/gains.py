@@ -23,6 +23,8 @@ from coinhaze.amounts import Bools, Floats, Ints
 from coinhaze.observer import AbsorbingChain
 
 AT_ONCE = 64  # solves whose results are held dense
+# The share of a walk that still leaves a cycle which a link closes; below this, it is rounding.
+NEVER_ENDS = 1e-12
 
 
 @dataclass(frozen=True)
@@ -83,7 +85,7 @@ def bits_gained(
     """Give for each link by how many bits in all it lowers what is unknown of the coins.
 
     Of the coins that the links touch at most so many are looked at, drawn by chance; the second
-    value tells whether they were.
+    value tells whether they were. A link that would close a cycle without a source gains -inf.
     """
     gains = Gains(chain)
     receivers, to = np.unique([m.receiver for m in moves], return_inverse=True)
@@ -100,7 +102,11 @@ def bits_gained(
     found = np.zeros(len(moves))
     for k, move in enumerate(moves):
         s, o, r = int(at[k, 0]), int(at[k, 1]), int(to[k])
-        scale = move.share / (1 - move.share * (between[o, r] - between[s, r]))
+        leaving = 1 - move.share * (between[o, r] - between[s, r])
+        if leaving <= NEVER_ENDS:
+            found[k] = -np.inf
+            continue
+        scale = move.share / leaving
         along = (theirs[[o]] - theirs[[s]]).tocoo()
         passing = np.flatnonzero(seen[:, r] > 0)
         before = told[passing][:, along.coords[1]].toarray()
