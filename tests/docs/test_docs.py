@@ -94,3 +94,32 @@ def test_links_between_pages_lead_somewhere() -> None:
     for page in PAGES:
         for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text()):
             assert (page.parent / target).exists(), f"{page.name}: {target}"
+
+
+def test_modules_and_functions_named_in_the_docs_exist() -> None:
+    named = {
+        (page.name, *match)
+        for page in [ROOT / "CONTRIBUTING.md", *PAGES]
+        for match in re.findall(r"`(coinhaze(?:\.\w+)+)(?::([\w.]+))?[(`]", page.read_text())
+    }
+    assert len(named) > 40
+    for page, path, attribute in named:
+        parts = path.split(".")
+        module = max(
+            (".".join(parts[:n]) for n in range(1, len(parts) + 1) if is_module(parts[:n])), key=len
+        )
+        thing: object = import_module(module)
+        for name in [*parts[module.count(".") + 1 :], *filter(None, attribute.split("."))]:
+            assert hasattr(thing, name), f"{page}: {path} {attribute}"
+            thing = getattr(thing, name)
+
+
+def is_module(parts: list[str]) -> bool:
+    path = ROOT.joinpath("src", *parts)
+    return path.with_suffix(".py").exists() or (path / "__init__.py").exists()
+
+
+def test_files_named_in_the_docs_exist() -> None:
+    for page in PAGES:
+        for path in re.findall(r"`((?:src|benchmarks|docs)/[\w/.-]+\.\w+)\b", page.read_text()):
+            assert (ROOT / path).exists(), f"{page.name}: {path}"
