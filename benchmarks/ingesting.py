@@ -19,7 +19,7 @@ import pyarrow as pa
 from benchmarks.apart import Run, run_apart
 from benchmarks.blockchair_files import write_blockchair
 from benchmarks.stored_scores import compare_scores
-from coinhaze.formats.registry import FORMATS, reader_of
+from coinhaze.formats.registry import formats
 from coinhaze.ledger import CoinLedger
 from coinhaze.ledger.text import repeated_row
 from coinhaze.ledger.window import ALL, Window
@@ -115,8 +115,8 @@ def _warm_up(home: Path) -> None:
 
     Modules are loaded here, so that no child does it while it is timed.
     """
-    for format in FORMATS:
-        reader_of(format)
+    for format in formats().values():
+        format.recognises(b"")
     repeated_row(pa.array(["warm"]))
 
     def run() -> None:

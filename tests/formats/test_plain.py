@@ -18,8 +18,7 @@ import pytest
 import coinhaze
 from coinhaze.errors import CoinhazeError, InputError, LedgerError, UsageError
 from coinhaze.formats.registry import format_of
-from coinhaze.formats.tabular import arrow_rows
-from coinhaze.formats.transfers import plain
+from coinhaze.formats.tabular import arrow_rows, plain
 from coinhaze.ledger import AccountLedger, CoinLedger
 from coinhaze.ledger.batches import SCHEMAS
 from coinhaze.readers import read
@@ -115,7 +114,7 @@ def test_transfers_are_read_as_rows_of_a_csv_file_are(tmp_path: Path, kind: str)
 @pytest.mark.parametrize("kind", WRITERS)
 def test_ids_heights_and_times_are_kept(tmp_path: Path, kind: str) -> None:
     path = written(tmp_path, kind, NAMED)
-    assert format_of(path) == "plain"
+    assert format_of(path) == "transfers"
     for ledger in (read(path), in_store([path])):
         rows = transfers(ledger)
         assert [row["id"] for row in rows] == ["t1:0", "t1:4", "t2:1", "t3:0"]

@@ -25,11 +25,11 @@ def load() -> None:
     from coinhaze.cli import ingest  # noqa: F401
     from coinhaze.formats.bitcoin_raw import kernels as block_kernels  # noqa: F401
     from coinhaze.formats.bitcoin_raw import script_kernels  # noqa: F401
-    from coinhaze.formats.registry import FORMATS, reader_of
+    from coinhaze.formats.registry import formats
     from coinhaze.store import store  # noqa: F401
 
-    for name in FORMATS:
-        reader_of(name)
+    for format in formats().values():
+        format.recognises(b"")
 
 
 def warm() -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from coinhaze.cli.options import tell_notes
+from coinhaze.cli.options import FormatOption, tell_notes
 from coinhaze.cli.waiting import wait_counting, wait_for
 
 LONGEST_WAIT = 60.0  # seconds between attempts to reach a node that does not answer
@@ -23,7 +23,7 @@ LONGEST_WAIT = 60.0  # seconds between attempts to reach a node that does not an
     "-o", "--output", type=click.Path(path_type=Path), required=True,
     help="The store to make, or to add to.",
 )  # fmt: skip
-@click.option("--format", "format_", help="Force the format of all files.")
+@click.option("--format", "format_", cls=FormatOption)
 @click.option("--from", "first", type=click.IntRange(0), help="A node's first block to read.")
 @click.option("--to", "last", type=click.IntRange(0), help="The last one. [default: the tip]")
 @click.option("--token", help="Of an Ethereum node: the transfers of one token, by its address.")

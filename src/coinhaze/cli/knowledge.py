@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from coinhaze.cli.options import FormatOption
 from coinhaze.cli.waiting import wait_for
 from coinhaze.errors import UsageError
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 @click.command("knowledge")
 @click.argument("sources", nargs=-1, metavar="[SOURCE...]")
 @click.option("--by", "name", help="The heuristic to use; all are listed without a SOURCE.")
-@click.option("--format", "format_", help="Force the format of all files.")
+@click.option("--format", "format_", cls=FormatOption)
 @click.option("--from", "first", help="Where a window of a store begins: a height, or a time.")
 @click.option("--to", "last", help="Where it ends, that block or second included.")
 @click.option("--token", help="Which token of a store.")

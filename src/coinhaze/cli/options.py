@@ -44,7 +44,7 @@ class PolicyChoice(Choice):
 
 # Options are listed once: name, type, help. Each becomes the setting of the same name.
 _GRAPH = (
-    ("--format", None, "Force the format: folder, transfers, bitcoin-etl."),
+    ("--format", None, ""),  # its help names the formats that are registered
     ("--from", None, "Where a window of a store begins: a height, or a time."),
     ("--to", None, "Where it ends, that block or second included."),
     ("--token", None, "Which token of a store, by its address."),
@@ -117,8 +117,20 @@ def some_options(*names: str) -> Callable[[F], F]:
 def _added(command: F, options: Sequence[tuple[str, Choices, str]]) -> F:
     for name, choices, text in reversed(options):
         kind = choices if isinstance(choices, click.Choice) else Choice(choices) if choices else str
-        command = click.option(name, type=kind, help=text)(command)
+        cls = FormatOption if name == "--format" else click.Option
+        command = click.option(name, type=kind, help=text, cls=cls)(command)
     return command
+
+
+class FormatOption(click.Option):
+    """--format, whose help names every format that is registered when it is shown."""
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        """Give the option and its help."""
+        from coinhaze.formats.registry import format_help
+
+        self.help = format_help()
+        return super().get_help_record(ctx)
 
 
 def strict_option(command: F) -> F:

@@ -1,82 +1,226 @@
-"""What a file is: its format, told by what it begins with, and its digest.
+"""The formats of files: one entry each, in the order in which files are compared with them.
 
-Light, since every command asks: no database, no compiled loops.
+A further format is one more entry, from wherever it is written:
+
+    register(Format("my-format", "Mine", "rows of mine, in CSV", recognises, batches))
+
+From then on it is recognised, read by `coinhaze.read` and `coinhaze ingest`, and named in the help.
+Entries are light: the modules that read a format are imported when a file is to be read.
 """
 
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import Any
-
-import pyarrow as pa
-import pyarrow.parquet as pq
+from typing import TYPE_CHECKING, Any
 
 from coinhaze.errors import InputError, UsageError
-from coinhaze.formats.compression import UNREADABLE, open_plain
 
-# Formats by name, and the module that reads each; told apart by what a file begins with, in this
-# order. Modules are imported when they are needed.
-FORMATS = {
-    "blockchair": "blockchair.bitcoin",
-    "blockchair-ethereum": "blockchair.ethereum",
-    "ethereum-etl": "ethereum.etl",
-    "mev-inspect": "ethereum.mev_inspect",
-    "bitcoin-etl": "bitcoin_etl.batches",
-    "bitcoin-json": "json.bitcoin",
-    "esplora": "json.esplora",
-    "utxo-edges": "tabular.utxo_edges",
-    "dumplings": "json.dumplings",
-    "tornado": "ethereum.tornado",
-    "bitcoin-blocks": "bitcoin_raw.blocks",
-    "zcash-blocks": "zcash_raw.blocks",
-    "plain": "transfers.plain",
-}
-PARQUET = b"PAR1"
-HEAD = 1 << 16
+if TYPE_CHECKING:
+    from coinhaze.ledger import Ledger
+    from coinhaze.ledger.batches import Batch
+
+HEAD = 1 << 16  # bytes by which a file is recognised
 DUCKDB = b"DUCK"  # at byte 8
+BOM = b"\xef\xbb\xbf"
+FOLDER = "folder"  # a ledger's own folder of Parquet files, which is a whole ledger
 
 
-def reader_of(format: str) -> Any:
-    """Give the module that reads a format."""
-    if format not in FORMATS:
-        raise UsageError(f"unknown format {format!r}: one of {', '.join(FORMATS)}")
-    return import_module(f"coinhaze.formats.{FORMATS[format]}")
+@dataclass(frozen=True, eq=False)
+class Format:
+    """One format: how it is called, recognised and read.
+
+    `recognises` decides by the first bytes of a file, unpacked; `recognises_columns` by the names
+    of the columns of a Parquet file. `batches` reads a file as rows for a store. `ledger` reads
+    files without a store in between; it gives None if it cannot read these.
+    """
+
+    name: str
+    label: str
+    description: str
+    recognises: Callable[[bytes], bool]
+    batches: Callable[[Path], Iterator[Batch]]
+    recognises_columns: Callable[[Sequence[str]], bool] | None = None
+    ledger: Callable[..., Ledger | None] | None = None
+    whole_blocks: bool = False  # it lists every transaction of the blocks that it describes
+
+
+def _builtin(
+    name: str,
+    label: str,
+    description: str,
+    module: str,
+    *further: str,
+    whole_blocks: bool = False,
+) -> Format:
+    """Make the entry of a module of this package; `further` are the optional functions it has."""
+
+    def function(attribute: str) -> Callable[..., Any]:
+        def call(*given: Any, **settings: Any) -> Any:
+            return getattr(import_module(f"coinhaze.formats.{module}"), attribute)(
+                *given, **settings
+            )
+
+        return call
+
+    return Format(
+        name,
+        label,
+        description,
+        function("recognises"),
+        function("batches"),
+        **{attribute: function(attribute) for attribute in further},
+        whole_blocks=whole_blocks,
+    )
+
+
+_formats: dict[str, Format] = {}
+
+
+def register(format: Format) -> None:
+    """Add a format; files are compared with it after those that are registered already."""
+    if format.name in _formats or format.name == FOLDER:
+        raise UsageError(f"a format {format.name!r} is registered already")
+    _formats[format.name] = format
+
+
+def unregister(name: str) -> None:
+    """Remove a format."""
+    del _formats[format_named(name).name]
+
+
+def formats() -> Mapping[str, Format]:
+    """Give all formats by name, in the order in which files are compared with them."""
+    return dict(_formats)
+
+
+def format_named(name: str) -> Format:
+    """Give the format of a name."""
+    if name not in _formats:
+        raise UsageError(f"unknown format {name!r}: one of {', '.join([*_formats, FOLDER])}")
+    return _formats[name]
+
+
+def lists_whole_blocks(name: str) -> bool:
+    """Tell whether sources of a format list every transaction of their blocks, as nodes do."""
+    return name == "node" or (name in _formats and _formats[name].whole_blocks)
+
+
+def format_help() -> str:
+    """Say in the help of an option which formats can be forced."""
+    return f"Force the format of all files: {', '.join([*_formats, FOLDER])}."
+
+
+for _entry in (
+    _builtin(
+        "transfers", "Transfers", "who paid whom how much, in CSV, Parquet or Arrow",
+        "transfers.files", "recognises_columns", "ledger",
+    ),
+    _builtin(
+        "blockchair", "Blockchair", "daily dumps of Bitcoin and its relatives (TSV)",
+        "blockchair.bitcoin", whole_blocks=True,
+    ),
+    _builtin(
+        "blockchair-ethereum", "Blockchair, Ethereum", "daily dumps of Ethereum (TSV)",
+        "blockchair.ethereum",
+    ),
+    _builtin(
+        "ethereum-etl", "ethereum-etl", "tables of ethereum-etl, BigQuery and AWS",
+        "ethereum.etl", "recognises_columns",
+    ),
+    _builtin(
+        "mev-inspect", "mev-inspect", "blocks with receipts and traces (JSON)",
+        "ethereum.mev_inspect",
+    ),
+    _builtin(
+        "bitcoin-etl", "bitcoin-etl", "transactions of bitcoin-etl, BigQuery and AWS",
+        "bitcoin_etl.batches", "recognises_columns", "ledger", whole_blocks=True,
+    ),
+    _builtin(
+        "bitcoin-json", "getblock", "blocks as a Bitcoin node gives them (JSON)",
+        "json.bitcoin", whole_blocks=True,
+    ),
+    _builtin(
+        "esplora", "Esplora", "transactions as Esplora and mempool.space give them (JSON)",
+        "json.esplora",
+    ),
+    _builtin(
+        "utxo-edges", "UTXO edges", "vertices and edges of a transaction graph (CSV)",
+        "tabular.utxo_edges",
+    ),
+    _builtin(
+        "dumplings", "Dumplings", "CoinJoins as the scanner Dumplings lists them",
+        "json.dumplings",
+    ),
+    _builtin(
+        "tornado", "Tornado Cash", "deposits and withdrawals of one pool (JSON)",
+        "ethereum.tornado",
+    ),
+    _builtin(
+        "bitcoin-blocks", "Bitcoin's blocks", "raw blocks of a Bitcoin node, blk*.dat",
+        "bitcoin_raw.blocks", whole_blocks=True,
+    ),
+    _builtin(
+        "zcash-blocks", "Zcash's blocks", "raw blocks of Zcash, binary or hexadecimal",
+        "zcash_raw.blocks", whole_blocks=True,
+    ),
+    _builtin(
+        "plain", "Plain columns", "the store's own tables, in CSV, Parquet or Arrow",
+        "tabular.plain", "recognises_columns",
+    ),
+):  # fmt: skip
+    register(_entry)
 
 
 def format_of(path: Path) -> str:
     """Name the format of a file by what it begins with."""
-    head = head_of(path)
-    name = _recognise_columns(path) if is_parquet(path) else recognise(head)
-    if name is None:
-        raise InputError(
-            f"{path}: no known format: it begins {head[:60]!r}; --format forces one of "
-            f"{', '.join(FORMATS)}"
+    return recognise(path, head_of(path)).name
+
+
+def recognise(path: Path, head: bytes) -> Format:
+    """Give the format of a file that begins with these bytes, unpacked."""
+    if head.startswith(b"PAR1"):
+        names = _parquet_columns(path)
+        known = (
+            entry
+            for entry in _formats.values()
+            if entry.recognises_columns is not None and entry.recognises_columns(names)
         )
-    return name
+    else:
+        start = head.removeprefix(BOM)
+        known = (entry for entry in _formats.values() if entry.recognises(start))
+    found = next(known, None)
+    if found is None:
+        lines = head[:60].decode("utf-8", "replace").splitlines()
+        raise InputError(
+            f"{path}: no known format: it begins {lines[0] if lines else ''!r}; a transfers file "
+            "begins with a header that has from,to,amount (with commas); --format forces one of "
+            f"{', '.join(_formats)}"
+        )
+    return found
 
 
-def _recognise_columns(path: Path) -> str | None:
-    """Name the format of a Parquet file by its columns."""
+def _parquet_columns(path: Path) -> list[str]:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    from coinhaze.formats.compression import packing
+
+    if packing(path):
+        raise InputError(f"{path}: Parquet inside of packing: unpack it first")
     try:
-        names = pq.read_schema(path).names
+        return list(pq.read_schema(path).names)
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise InputError(f"{path}: cannot be read as Parquet: {error}") from None
-    for name in FORMATS:
-        knows = getattr(reader_of(name), "recognises_columns", None)
-        if knows is not None and knows(names):
-            return name
-    return None
-
-
-def recognise(head: bytes) -> str | None:
-    """Name the format of a file that begins with these bytes, unpacked."""
-    return next((name for name in FORMATS if reader_of(name).recognises(head)), None)
 
 
 def head_of(path: Path) -> bytes:
     """Give what a file begins with, unpacked."""
+    from coinhaze.formats.compression import UNREADABLE, open_plain
+
     try:
         with open_plain(path) as file:
             return bytes(file.read(HEAD))
@@ -88,22 +232,13 @@ def head_of(path: Path) -> bytes:
         raise InputError(f"{path}: cannot be read: {error}") from None
 
 
-def is_parquet(path: Path) -> bool:
-    """Tell whether a file is Parquet."""
-    return _starts(path, 4) == PARQUET
-
-
 def is_store(path: Path) -> bool:
     """Tell whether a file is a DuckDB database."""
-    return _starts(path, 12)[8:] == DUCKDB
-
-
-def _starts(path: Path, size: int) -> bytes:
     try:
         with open(path, "rb") as file:
-            return file.read(size)
+            return file.read(12)[8:] == DUCKDB
     except OSError:
-        return b""
+        return False
 
 
 def digest_of(path: Path) -> str:

@@ -11,7 +11,7 @@ key may not.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Protocol
@@ -133,6 +133,8 @@ class Batch:
     where: Where = somewhere
     read: int = 0
     notes: tuple[str, ...] = ()  # what users should know of how rows were read
+    # What became of the columns of a table: used, unused, unknown -> names as the file has them.
+    columns: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for name, table in self.tables.items():
@@ -230,7 +232,17 @@ def joined(batches: Sequence[Batch]) -> Batch:
         return somewhere(table, row)
 
     notes = tuple(note for batch in batches for note in batch.notes)
-    return Batch(tables, where, batches[-1].read, notes)
+    columns = next((batch.columns for batch in batches if batch.columns), {})
+    return Batch(tables, where, batches[-1].read, notes, columns)
+
+
+def with_columns(
+    batches: Iterable[Batch], columns: Mapping[str, tuple[str, ...]]
+) -> Iterator[Batch]:
+    """Let the first batch of a file say what became of the columns."""
+    rest = iter(batches)
+    yield replace(next(rest, Batch({})), columns=columns)
+    yield from rest
 
 
 def gather(rows: Sequence[Rows]) -> dict[str, pa.Table]:

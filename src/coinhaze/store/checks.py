@@ -10,6 +10,7 @@ import pyarrow as pa
 from coinhaze.amounts import Amounts, Bools, Ints
 from coinhaze.errors import InputError
 from coinhaze.formats.bitcoin_raw.wire import Malformed, id_text, merkle_root
+from coinhaze.formats.registry import lists_whole_blocks
 from coinhaze.ledger.block_checks import (
     NO_PREVIOUS,
     NO_ROOT,
@@ -38,10 +39,6 @@ from coinhaze.ledger.window import ALL, Window
 from coinhaze.store.rows import StatedTransactions
 from coinhaze.store.store import Store
 
-# Formats that list every transaction of the blocks they tell of.
-WHOLE_BLOCKS = frozenset(
-    {"blockchair", "bitcoin-etl", "bitcoin-json", "bitcoin-blocks", "zcash-blocks", "node"}
-)
 NO_ORDER = "the source gives no index in the block, so that the order of ids is not known"
 OLD_STORE = "ingested by a version that did not store what sources say; ingest again"
 EMPTY_BLOCKS = "the source lists blocks only where money moved"
@@ -64,11 +61,10 @@ def coin_completeness(
     if not len(counts.height):
         return Completeness(tuple(not_checkable(name, "no transactions") for name in OF_COINS))
     formats = {source.format for source in store.sources()}
+    whole = bool(formats) and all(map(lists_whole_blocks, formats))
     ends = _ends(store, window, (int(counts.height[0]), int(counts.height[-1])))
     stated = _stated(store, counts, ends, window)
-    found = check_blocks(
-        counts, whole=bool(formats) and formats <= WHOLE_BLOCKS, ends=ends, stated=stated
-    )
+    found = check_blocks(counts, whole=whole, ends=ends, stated=stated)
     heights, coinbases, indexes, numbers = found.checks
     merkle, lacking = _merkle(store, counts, ids)
     checks = (

@@ -7,12 +7,13 @@ import os
 import queue
 import threading
 from collections.abc import Callable, Generator, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
 from coinhaze.errors import InputError
-from coinhaze.formats.registry import digest_of, format_of, reader_of
+from coinhaze.formats.registry import digest_of, format_named, format_of
+from coinhaze.formats.tabular.column_use import Use, joined_use
 from coinhaze.ledger.batches import Batch, in_chunks
 from coinhaze.store.store import Source, Store
 
@@ -26,7 +27,8 @@ class Ingested:
     rows: int  # new in the store
     files: int  # read
     known: int  # left out: their content was in the store already
-    notes: tuple[str, ...] = ()  # what was put in order or could not be told, file by file
+    notes: tuple[str, ...] = ()  # what was put in order or is not known, file by file
+    columns: Use = field(default_factory=dict)  # what became of the columns of the files read
 
 
 def ingest(
@@ -46,6 +48,7 @@ def ingest(
     in_store = {source.digest for source in store.sources() if source.done}
     rows = 0
     notes: list[str] = []
+    uses: list[Use] = []
     files, read = _Files(paths, in_store, format), 0
     for piece in ahead(files.pieces()):
         with store.transaction():
@@ -55,9 +58,10 @@ def ingest(
             store.note_source(source)
         rows += added
         notes += [f"{piece.path.name}: {note}" for note in piece.batch.notes]
+        uses.append(piece.batch.columns)
         progress(piece.done, whole)
     progress(whole, whole)
-    return Ingested(rows, files.read, files.known, tuple(notes))
+    return Ingested(rows, files.read, files.known, tuple(notes), joined_use(uses))
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,7 +105,7 @@ class _Files:
 
     def _pieces_of(self, path: Path, digest: str, before: int, size: int) -> Iterator[_Piece]:
         name = self.format or format_of(path)
-        batches = in_chunks(reader_of(name).batches(path))
+        batches = in_chunks(format_named(name).batches(path))
         batch: Batch | None = next(batches, Batch({}))
         begins = True
         while batch is not None:

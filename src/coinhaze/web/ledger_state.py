@@ -13,9 +13,8 @@ from coinhaze.cache.layers import Keeper, Kept
 from coinhaze.errors import CoinhazeError, InputError, UsageError
 from coinhaze.explore.models import State
 from coinhaze.explore.views import why_no_snapshots
-from coinhaze.formats.registry import is_store
+from coinhaze.formats.registry import format_of, is_store
 from coinhaze.ledger.parquet import folder_files, is_folder
-from coinhaze.readers import format_of
 from coinhaze.solve.progress import Progress
 from coinhaze.web.scoring import score_apart
 

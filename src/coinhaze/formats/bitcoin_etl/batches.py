@@ -11,17 +11,20 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pyarrow as pa
 
-from coinhaze.errors import LedgerError
+from coinhaze.errors import LedgerError, UsageError
 from coinhaze.formats.bitcoin_etl.parquet import STATED, is_parquet, parquet_batches
 from coinhaze.formats.bitcoin_etl.rows import Ends, Heads, etl_batch, owners
 from coinhaze.formats.json.records import Format, Records
 from coinhaze.formats.tabular.coin_rows import ROWS, Place, rows_of, texts, whole_numbers
 from coinhaze.ledger.batches import FLAG, NUMBER, Batch
 from coinhaze.ledger.block_checks import stated_number
+from coinhaze.ledger.coins import CoinLedger
+from coinhaze.ledger.window import ALL
 
 Number = int | str
 
@@ -82,6 +85,19 @@ def recognises(head: bytes) -> bool:
 def recognises_columns(names: Collection[str]) -> bool:
     """Tell by the names of its columns whether a Parquet file has the format."""
     return {"hash", "block_number", "inputs", "outputs"} <= set(names)
+
+
+def ledger(paths: Sequence[Path], *, complete: bool = False, **cut: Any) -> CoinLedger | None:
+    """Read files of JSON lines without a store, so that errors name the line of a transaction."""
+    from coinhaze.formats.bitcoin_etl import lines
+
+    if any(is_parquet(path) for path in paths):
+        return None
+    if cut.pop("unknown", "error") != "error":
+        raise UsageError("`unknown` is for stores and raw blocks: here every coin has its value")
+    if any(value not in (None, ALL) for value in cut.values()):
+        raise UsageError("windows and tokens are cut out of a store: `coinhaze ingest` makes one")
+    return lines.read(list(paths), complete=complete)
 
 
 def batches(path: Path) -> Iterator[Batch]:

@@ -6,6 +6,7 @@ BigQuery has NUMERIC satoshi and lists of addresses, AWS has doubles of bitcoin 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +17,7 @@ import pyarrow.parquet as pq
 from coinhaze.errors import InputError, LedgerError
 from coinhaze.formats.bitcoin_etl.rows import Ends, Heads, etl_batch, owners
 from coinhaze.formats.tabular.coin_rows import Place, RowNumbers
+from coinhaze.formats.tabular.table_rows import Layout
 from coinhaze.ledger.batches import FLAG, NUMBER, TEXT, Batch
 
 MAGIC = b"PAR1"
@@ -32,6 +34,12 @@ STATED = {
     "output_total": "output_value",
 }
 OPTIONAL = ("block_hash", "block_timestamp", "index", "is_coinbase", *STATED.values())
+# Columns that the tables have and that are not needed.
+UNNEEDED = (
+    "size", "stripped_size", "virtual_size", "version", "lock_time", "input_count",
+    "output_count", "input_value", "output_value", "fee", "block_timestamp_month", "date",
+    "last_modified", "join_splits", "value_balance", "type", "item_id", "item_timestamp",
+)  # fmt: skip
 OF_ENDS = {
     "index",
     "value",
@@ -60,11 +68,15 @@ def parquet_batches(path: Path) -> Iterator[Batch]:
         size = path.stat().st_size
         with pq.ParquetFile(path, page_checksum_verification=True) as file:
             columns = _leaves(file, path)
+            use = Layout("transactions", NEEDED, OPTIONAL).use(file.schema_arrow.names, UNNEEDED)
             total, done = file.metadata.num_rows, 0
+            if not total:
+                yield Batch({}, columns=use)
             for rows in file.iter_batches(AT_ONCE, columns=columns, use_threads=False):
                 rows.validate(full=True)
                 read = min(size * (done + len(rows)) // max(total, 1), size)
-                yield _batch(rows, path, done, read)
+                batch = _batch(rows, path, done, read)
+                yield batch if done else replace(batch, columns=use)
                 done += len(rows)
     except FAULTS as error:
         raise InputError(f"{path}: cannot be read as Parquet: {error}") from None

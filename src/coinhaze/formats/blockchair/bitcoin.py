@@ -14,10 +14,10 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from coinhaze.formats.blockchair.rows import blocks_batch, is_one_of, read_dump
+from coinhaze.formats.blockchair.rows import Mined, blocks_batch, is_one_of, read_dump
 from coinhaze.formats.tabular.arrow_columns import HIGHEST_BLOCK, Columns
 from coinhaze.formats.tabular.table_rows import Layout
-from coinhaze.ledger.batches import Batch, table_of
+from coinhaze.ledger.batches import Batch, table_of, with_columns
 
 INPUTS = Layout(
     "inputs",
@@ -42,6 +42,19 @@ BLOCKS = Layout(
     "blocks", ("id", "hash", "time", "merkle_root", "nonce", "bits"), ("transaction_count",)
 )
 LAYOUTS = (INPUTS, OUTPUTS, TRANSACTIONS, BLOCKS)
+# Columns that the tables have and that are not needed.
+UNNEEDED = (
+    "size", "stripped_size", "weight", "version", "version_hex", "version_bits", "lock_time",
+    "has_witness", "median_time", "difficulty", "chainwork", "coinbase_data_hex",
+    "transaction_count", "witness_count", "input_count", "output_count", "input_total",
+    "output_total", "fee", "fee_total", "fee_per_kb", "fee_per_kwu", "cdd_total", "generation",
+    "reward", "guessed_miner", "script_hex", "type", "time", "block_id", "is_spendable",
+    "is_from_coinbase", "spending_sequence", "spending_signature_hex", "spending_witness",
+    "lifespan", "cdd", "is_overwintered", "version_group_id", "expiry_height",
+    "join_split_raw", "shielded_input_raw", "shielded_output_raw", "binding_signature",
+    "final_sapling_root", "solution", "anchor", "shielded_value_delta_total", "nonce", "bits",
+    "merkle_root", "value", "index",
+)  # fmt: skip
 _LAST_INDEX = 2**32 - 1
 _MOST = 2**63 - 1
 
@@ -53,7 +66,12 @@ def recognises(head: bytes) -> bool:
 
 def batches(path: Path) -> Iterator[Batch]:
     """Read one file."""
-    layout, stretches = read_dump(path, LAYOUTS, what="Blockchair table of coins or blocks")
+    what = "Blockchair table of coins or blocks"
+    layout, names, stretches = read_dump(path, LAYOUTS, what=what)
+    yield from with_columns(_batches(layout, stretches), layout.use(names, UNNEEDED))
+
+
+def _batches(layout: Layout, stretches: Iterator[Mined]) -> Iterator[Batch]:
     if layout is BLOCKS:
         for mined in stretches:
             batch = blocks_batch(mined, mined.columns.hashes("hash", start=""))

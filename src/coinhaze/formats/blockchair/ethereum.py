@@ -35,7 +35,7 @@ from coinhaze.formats.ethereum.traces import (
 )
 from coinhaze.formats.tabular.arrow_columns import HIGHEST_BLOCK, Columns
 from coinhaze.formats.tabular.table_rows import Layout
-from coinhaze.ledger.batches import NUMBER, TEXT, Batch
+from coinhaze.ledger.batches import NUMBER, TEXT, Batch, with_columns
 
 CALLS = Layout(
     "calls",
@@ -54,6 +54,16 @@ TOKENS = Layout(
 )
 BLOCKS = Layout("blocks", ("id", "hash", "time", "miner", "uncle_count"))
 LAYOUTS = (CALLS, TOKENS, TRANSACTIONS, BLOCKS)
+# Columns that the tables have and that are not needed.
+UNNEEDED = (
+    "call_count", "internal_value", "fee", "gas_used", "gas_limit", "gas_price", "input_hex",
+    "output_hex", "nonce", "v", "r", "s", "depth", "fail_reason", "child_call_count",
+    "token_name", "token_symbol", "token_decimals", "size", "extra_data_hex", "difficulty",
+    "logs_bloom", "mix_hash", "receipts_root", "sha3_uncles", "state_root", "total_difficulty",
+    "transactions_root", "transaction_count", "synthetic_transaction_count",
+    "synthetic_call_count", "value_total", "internal_value_total", "generation",
+    "uncle_generation", "fee_total", "reward", "base_fee_per_gas",
+)  # fmt: skip
 COINBASE = "synthetic_coinbase"
 KINDS = {
     "call": "call",
@@ -79,7 +89,12 @@ def recognises(head: bytes) -> bool:
 def batches(path: Path) -> Iterator[Batch]:
     """Read one file."""
     what = "Blockchair table of Ethereum's calls, transactions, ERC-20 transfers or blocks"
-    layout, stretches = read_dump(path, LAYOUTS, what=what)
+    layout, names, stretches = read_dump(path, LAYOUTS, what=what)
+    found = _batches(path, layout, stretches)
+    yield from with_columns(found, layout.use(names, UNNEEDED))
+
+
+def _batches(path: Path, layout: Layout, stretches: Iterator[Mined]) -> Iterator[Batch]:
     if layout is BLOCKS:
         for mined in stretches:
             yield blocks_batch(mined, mined.columns.hashes("hash"))

@@ -44,8 +44,11 @@ def is_one_of(layouts: Sequence[Layout], head: bytes) -> bool:
 
 def read_dump(
     path: Path, layouts: Sequence[Layout], *, what: str
-) -> tuple[Layout, Iterator[Mined]]:
-    """Tell which table a file is, and give its rows; `what` says what it is not if it is none."""
+) -> tuple[Layout, list[str], Iterator[Mined]]:
+    """Tell which table a file is, and give its columns' names and its rows.
+
+    `what` says what the file is not if it is none of the tables.
+    """
     names = header_of(path, "\t")
     layout = _layout(layouts, names)
     if layout is None:
@@ -54,7 +57,7 @@ def read_dump(
         path, layout.needed, optional=layout.optional, delimiter="\t", null="\\N", quoted=False,
         names=names,
     )  # fmt: skip
-    return layout, (_mined(stretch, layout.needed[0]) for stretch in stretches)
+    return layout, names, (_mined(stretch, layout.needed[0]) for stretch in stretches)
 
 
 def blocks_batch(mined: Mined, hashes: pa.Array) -> Batch:

@@ -39,7 +39,7 @@ from coinhaze.formats.ethereum.traces import (
 from coinhaze.formats.ethereum.withdrawals import withdrawals
 from coinhaze.formats.tabular.arrow_columns import HIGHEST_BLOCK, Columns
 from coinhaze.formats.tabular.table_rows import Layout, Piece, column_names, names_in, pieces
-from coinhaze.ledger.batches import NUMBER, TEXT, Batch, table_of
+from coinhaze.ledger.batches import NUMBER, TEXT, Batch, table_of, with_columns
 
 _MOST = 2**31 - 1
 UNNAMED_TOKEN = "unnamed"
@@ -74,6 +74,19 @@ DATAFARM = Layout(
 )
 BLOCKS = Layout("blocks", ("number", "hash", "parent_hash", "timestamp"), ("withdrawals",))
 LAYOUTS = (TRACES, TOKENS, DATAFARM, TRANSACTIONS, BLOCKS)
+# Columns that the tables have and that are not needed.
+UNNEEDED = (
+    "nonce", "gas", "gas_price", "input", "max_fee_per_gas", "max_priority_fee_per_gas",
+    "transaction_type", "max_fee_per_blob_gas", "blob_versioned_hashes", "status", "error",
+    "receipt_cumulative_gas_used", "receipt_gas_used", "receipt_effective_gas_price",
+    "receipt_root", "receipt_blob_gas_price", "receipt_blob_gas_used", "receipt_l1_fee",
+    "receipt_l1_gas_used", "receipt_l1_gas_price", "receipt_l1_fee_scalar", "output",
+    "gas_used", "subtraces", "trace_id", "reward_type", "sha3_uncles", "logs_bloom",
+    "transactions_root", "state_root", "receipts_root", "miner", "difficulty",
+    "total_difficulty", "size", "extra_data", "gas_limit", "transaction_count",
+    "base_fee_per_gas", "withdrawals_root", "blob_gas_used", "excess_blob_gas", "date",
+    "last_modified", "item_id", "item_timestamp", "type", "r", "s", "v", "access_list",
+)  # fmt: skip
 
 KINDS = {
     "call": "call",
@@ -114,6 +127,10 @@ def batches(path: Path) -> Iterator[Batch]:
         what = "no table of ethereum-etl" if any(names) else "nothing tells which table this is"
         known = "; ".join(f"{known.name}: {', '.join(known.needed)}" for known in LAYOUTS)
         raise LedgerError(f"{path}:1", what, value=names[:40], fix=f"columns of {known}")
+    yield from with_columns(_table_batches(path, layout, names), layout.use(names, UNNEEDED))
+
+
+def _table_batches(path: Path, layout: Layout, names: Sequence[str]) -> Iterator[Batch]:
     if layout is TRACES:
         yield from _trace_batches(path, names)
         return

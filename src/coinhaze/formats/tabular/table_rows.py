@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ from coinhaze.formats.tabular.arrow_rows import (
     names_at_start,
     open_arrow,
 )
-from coinhaze.formats.tabular.column_use import Use, use_of
+from coinhaze.formats.tabular.column_use import Use, plain_name, use_of
 from coinhaze.formats.tabular.delimited import header_names, stream_text
 
 BOM = b"\xef\xbb\xbf"
@@ -36,9 +36,11 @@ class Layout:
     needed: tuple[str, ...]
     optional: tuple[str, ...] = ()
 
-    def use(self, names: Sequence[str]) -> Use:
-        """Say what becomes of the columns of a file of this layout."""
-        return use_of(names, (*self.needed, *self.optional), ())
+    def use(self, names: Sequence[str], unneeded: Iterable[str] = ()) -> Use:
+        """Say what becomes of the columns of a file; `unneeded` are those that are only known."""
+        known = {plain_name(name) for name in unneeded}
+        dollars = [name for name in names if known and name.endswith("_usd")]
+        return use_of(names, (*self.needed, *self.optional), known, dollars)
 
     def fits(self, names: Sequence[str]) -> bool:
         """Tell whether a file with these columns is of this layout."""

@@ -32,10 +32,16 @@ from coinhaze.formats.tabular.coin_rows import (
     whole_numbers,
 )
 from coinhaze.formats.tabular.csv_table import line_of, read_columns
-from coinhaze.ledger.batches import NUMBER, TEXT, Batch, table_of
+from coinhaze.formats.tabular.delimited import header_of
+from coinhaze.formats.tabular.table_rows import Layout
+from coinhaze.ledger.batches import NUMBER, TEXT, Batch, table_of, with_columns
 from coinhaze.ledger.checks import check_names
 
 VERTEX = ("id", "note", "tx_hash", "block_height", "block_hash", "temporal_index")
+# Columns that the tables have and that are not needed.
+UNNEEDED = (
+    "amount_input", "amount_output", "timestamp", "count_input", "count_output", "is_coinbase",
+)  # fmt: skip
 _NONE = pa.array([], pa.string())
 EDGE = ("src_id", "dst_id", "src_position", "dst_position", "address", "value")
 
@@ -74,11 +80,16 @@ def batches(path: Path) -> Iterator[Batch]:
     for number, file in enumerate(vertex_files):
         if path in (folder, file):
             read += file.stat().st_size
-            yield _transactions(vertices, number, edge_files, read)
+            yield from _described(file, VERTEX, _transactions(vertices, number, edge_files, read))
     for file in edge_files:
         if path in (folder, file):
             read += file.stat().st_size
-            yield _coins(vertices, file, read)
+            yield from _described(file, EDGE, _coins(vertices, file, read))
+
+
+def _described(file: Path, needed: tuple[str, ...], batch: Batch) -> Iterator[Batch]:
+    use = Layout(file.name, needed).use(header_of(file, ","), UNNEEDED)
+    return with_columns([batch], use)
 
 
 def _files(folder: Path, name: str) -> list[Path]:
