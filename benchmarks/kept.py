@@ -24,7 +24,7 @@ from coinhaze.cache.layers import Keeper
 from coinhaze.cache.place import homes_of
 from coinhaze.ledger import write_folder
 from coinhaze.simulate import simulate_week
-from coinhaze.solve.local.row import local_row
+from coinhaze.solve.local.origins import local_row
 from coinhaze.solve.pool.limits import in_words
 
 NEARLY: dict[str, Any] = {"accuracy": 0.1, "over": "mean"}
@@ -58,7 +58,7 @@ def open_again(folder: Path, *, count: int = 100) -> Opened:
     opened = time.perf_counter() - begin
     assert kept is not None
     drawn = np.random.default_rng(1).choice(kept.scores.nodes, count)
-    rows = [_seconds(partial(local_row, kept.chain, int(node), width=0.05)) for node in drawn]
+    rows = [_seconds(partial(local_row, kept.structure, int(node), width=0.05)) for node in drawn]
     names = kept.graph.names.of(drawn.astype(np.int64)).to_pylist()
     found = [_seconds(partial(kept.graph.names.node, name)) for name in names]
     return Opened(

@@ -21,7 +21,8 @@ import coinhaze
 from coinhaze import AbsorbingChain, CoinhazeError, absorbing_chain, transaction_graph
 from coinhaze.amounts import Floats, Ints
 from coinhaze.simulate import simulate_town, simulate_week
-from coinhaze.solve.local.row import LocalSolver, local_row
+from coinhaze.solve.local.origins import local_row
+from coinhaze.solve.structure.structure import Structure
 
 QUANTILES = (0.25, 0.5, 0.75, 0.95, 0.99, 1.0)
 
@@ -72,7 +73,7 @@ def ask(question: Callable[[int], tuple[float, float]], nodes: Ints) -> Asked:
 
 
 def questions(
-    chain: AbsorbingChain, width: float
+    chain: AbsorbingChain | Structure, width: float
 ) -> dict[str, Callable[[int], tuple[float, float]]]:
     """Name the questions: bits alone, and where the money came from as well."""
 
@@ -96,7 +97,8 @@ def main(
         ask(question, np.flatnonzero(small.graph.sinks)[:3])
     print(f"{platform.processor() or platform.machine()}, {os.cpu_count()} cores")
     wall, cpu = time.perf_counter(), time.process_time()
-    condensed = LocalSolver.of(chain).condensed
+    structure = Structure(chain)
+    condensed = structure.bounded
     wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
     print(
         f"{chain}\nmade ready in {wall:.2f} s ({cpu:.2f} s CPU): {len(condensed):,} states, "
@@ -105,7 +107,7 @@ def main(
     sinks = np.flatnonzero(chain.graph.sinks)
     drawn = np.random.default_rng(seed).choice(sinks, min(count, len(sinks)), replace=False)
     results = {}
-    for name, question in questions(chain, width).items():
+    for name, question in questions(structure, width).items():
         nodes = drawn if name == "bits" else drawn[:few]
         result = results[name] = ask(question, nodes)
         print(f"{name} to {width} bits, {len(nodes)} sinks, seed {seed}, refused {result.refused}")

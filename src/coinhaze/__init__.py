@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from coinhaze.observer.coinjoin_links import coinjoin_links
     from coinhaze.observer.policies import register_policy
     from coinhaze.readers import read
+    from coinhaze.session import Session
     from coinhaze.solve import (
         Parcels,
         Plan,
@@ -47,6 +48,7 @@ __all__ = [
     "Parcels",
     "Plan",
     "Scores",
+    "Session",
     "Taint",
     "TransactionGraph",
     "absorbing_chain",
@@ -76,6 +78,7 @@ _HOME = {
     "Parcels": "solve",
     "Plan": "solve",
     "Scores": "measures",
+    "Session": "session",
     "Taint": "measures",
     "TransactionGraph": "graph",
     "absorbing_chain": "observer",

@@ -31,7 +31,6 @@ from ledger.mutants import mutants
 @pytest.fixture(autouse=True)
 def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    Keeper._open.clear()
 
 
 @pytest.fixture
@@ -55,7 +54,6 @@ def layers(path: Path) -> list[Path]:
 
 def fresh(path: Path) -> Keeper:
     """Look at what is kept as another process would."""
-    Keeper._open.clear()
     return Keeper(path)
 
 
@@ -304,7 +302,6 @@ def test_a_killed_process_leaves_nothing_that_opens_and_others_clear_up(path: Pa
 
 
 def _build(path: Path, results: Any) -> None:
-    Keeper._open.clear()
     for _ in range(3):
         results.put(Keeper(path).build().scores.bits.tobytes())
         shutil.rmtree(home(path), ignore_errors=True)

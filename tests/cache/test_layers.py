@@ -16,7 +16,7 @@ import coinhaze
 from cache.layers_twin import differences
 from coinhaze import AccountLedger, CoinLedger, absorbing_chain, transaction_graph
 from coinhaze.cache import place as kept_place
-from coinhaze.cache.layers import Keeper, open_kept
+from coinhaze.cache.layers import Keeper, OpenLayers, open_kept
 from coinhaze.cache.tree import Packer, Unpacker
 from coinhaze.errors import CoinhazeError, InputError, UsageError
 from coinhaze.graph.build import transaction_graph as build_graph
@@ -24,7 +24,8 @@ from coinhaze.ledger import Ledger, write_folder
 from coinhaze.ledger.links import Link
 from coinhaze.simulate import simulate_town, simulate_week
 from coinhaze.solve.local.bounded import Condensed
-from coinhaze.solve.local.row import LocalSolver, local_row
+from coinhaze.solve.local.origins import local_row
+from coinhaze.solve.structure.structure import Structure
 from properties import strategies as ledgers
 from properties.comparison import profile
 
@@ -83,7 +84,7 @@ def check(ledger: Ledger, *, chain: dict[str, Any] | None = None, **graph: Any) 
 
 
 def _ask_both(built: coinhaze.AbsorbingChain, again: coinhaze.AbsorbingChain, local: Any) -> None:
-    LocalSolver.give(again, local)
+    structures = Structure(built), Structure(again, bounded=local)
     names = built.graph.names.of(np.arange(len(built))).to_pylist()
     assert again.graph.names.of(np.arange(len(again))).to_pylist() == names
     assert [again.graph.names.nodes(n).tolist() for n in names] == [
@@ -91,11 +92,11 @@ def _ask_both(built: coinhaze.AbsorbingChain, again: coinhaze.AbsorbingChain, lo
     ]
     assert differences(coinhaze.score(built).bits, coinhaze.score(again).bits) == []
     for node in range(0, len(built), 3):
-        one, other = (_row(chain, node) for chain in (built, again))
+        one, other = (_row(structure, node) for structure in structures)
         assert one == other
 
 
-def _row(chain: coinhaze.AbsorbingChain, node: int) -> object:
+def _row(chain: Structure, node: int) -> object:
     try:
         row = local_row(chain, node, width=0.01)
         found = coinhaze.origins(chain, node)
@@ -185,7 +186,6 @@ def test_what_is_opened_is_what_was_built(tmp_path: Path) -> None:
 def test_another_process_opens_it_and_scores_the_same(tmp_path: Path) -> None:
     path = town(tmp_path)
     built = Keeper(path).build()
-    Keeper._open.clear()
     opened = Keeper(path).open()
     assert opened is not None
     again = coinhaze.score(opened.chain)
@@ -202,7 +202,6 @@ def test_a_week_of_accounts_with_wide_amounts_is_kept(tmp_path: Path) -> None:
     built = Keeper(path, time="temporal").build()
     assert built.graph.amounts is not None
     assert built.graph.amounts.digits.shape[1] > 1
-    Keeper._open.clear()
     opened = Keeper(path, time="temporal").open()
     assert opened is not None
     assert differences(built.chain, opened.chain) == []
@@ -215,7 +214,9 @@ def test_policies_of_one_view_share_the_ledger_on_disk_and_in_memory(tmp_path: P
     layers = set(os.listdir(tmp_path / "town.kept"))
     even = Keeper(path, policy="uniform").build()
     assert len(set(os.listdir(tmp_path / "town.kept")) - layers) == 3  # chain, local, scores
-    opened, other = Keeper(path).open(), Keeper(path, policy="uniform").open()
+    shared = OpenLayers()
+    opened = Keeper(path, opened=shared).open()
+    other = Keeper(path, opened=shared, policy="uniform").open()
     assert opened is not None
     assert other is not None
     assert opened.ledger is other.ledger

@@ -38,7 +38,7 @@ def question(**settings: Any) -> Folded:
 def test_a_broken_law_is_refused_without_scores(time: str, law: str, off: float) -> None:
     folded = question(time=time)
     asked, columns = folded.asked, folded.columns
-    counts, _ = folded.sources()
+    counts, _ = folded.sources
     sums, weights = stream_sums(asked, columns, np.zeros(0), budget=UNLIMITED, progress=silent)
 
     def certify() -> coinhaze.Scores:
@@ -157,7 +157,7 @@ def test_intervals_hold_where_sweeps_over_a_core_miss_something(
     assert folded.asked.factor.sweeps
     assert folded.asked.factor.missing().max() > missing / 1000  # the core was iterated, not solved
     asked, columns = folded.asked, folded.columns
-    counts, _ = folded.sources()
+    counts, _ = folded.sources
     sums, _ = stream_sums(asked, columns, np.zeros(0), budget=UNLIMITED, progress=silent)
     add_missing(asked, sums, counts)
     found = certified(

@@ -78,7 +78,7 @@ def check(
     rows = np.flatnonzero(chain.graph.sinks)
     if careful:
         folded = fold(Asked.of(chain, rows), np.zeros(0))
-        counts, _ = folded.sources()
+        counts, _ = folded.sources
         scaled = rounding_of(folded, counts)[1]
         assert scaled is not None
         assert np.any(scaled.unit != 1.0) or len(rows) < 5

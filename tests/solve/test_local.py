@@ -3,6 +3,7 @@ from __future__ import annotations
 import io
 import itertools
 import math
+import weakref
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -20,8 +21,9 @@ from coinhaze.errors import AccuracyError, InputError
 from coinhaze.report.tables import origins_report
 from coinhaze.simulate import simulate_hubs, simulate_town
 from coinhaze.solve.local.bounded_kernels import ALIAS, LOST, TOKEN
-from coinhaze.solve.local.row import LocalSolver, local_row
-from coinhaze.solve.local.trace import trace
+from coinhaze.solve.local.origins import local_row
+from coinhaze.solve.local.past import trace
+from coinhaze.solve.structure.structure import Structure
 from properties import strategies as random
 from properties.comparison import node_names, profile
 from solve.dense import absorption
@@ -85,7 +87,7 @@ def test_every_interval_holds_the_truth_and_is_as_narrow_as_asked(name: str, wid
 def test_bounds_known_beforehand_hold_the_truth(name: str) -> None:
     chain = CHAINS[name]
     exact = coinhaze.score(chain, nodes="all")
-    condensed = LocalSolver.of(chain).condensed
+    condensed = Structure(chain).bounded
     sure = ~np.isnan(exact.bits)
     assert np.array_equal(condensed.kind == LOST, ~sure)
     assert np.all(condensed.node_low[sure] <= exact.bits_high[sure])
@@ -111,7 +113,7 @@ def past(chain: AbsorbingChain, start: int, closed: int = -1) -> set[int]:
 @pytest.mark.parametrize("name", CHAINS)
 def test_every_way_to_what_lies_behind_a_token_passes_it(name: str) -> None:
     chain = CHAINS[name]
-    kind = LocalSolver.of(chain).condensed.kind
+    kind = Structure(chain).bounded.kind
     rng = np.random.default_rng(1)
     for start in rng.permutation(len(chain))[:30].tolist():
         whole = past(chain, start)
@@ -124,7 +126,7 @@ def test_every_way_to_what_lies_behind_a_token_passes_it(name: str) -> None:
 
 
 def test_coins_of_one_owner_only_pass_on_and_tokens_are_many() -> None:
-    condensed = LocalSolver.of(CHAINS["town, coins"]).condensed
+    condensed = Structure(CHAINS["town, coins"]).bounded
     assert condensed.ordered
     assert np.count_nonzero(condensed.kind == ALIAS) > 500
     assert len(condensed) < len(condensed.kind) / 5
@@ -132,7 +134,7 @@ def test_coins_of_one_owner_only_pass_on_and_tokens_are_many() -> None:
 
 def test_questions_leave_no_trace() -> None:
     for chain in CHAINS.values():
-        solver = LocalSolver(chain)
+        solver = Structure(chain).local
         nodes = np.flatnonzero(solver.condensed.kind != LOST)[::7].tolist()
         first = [solver.row(node, width=0.01) for node in nodes]
         again = [solver.row(node, width=0.01) for node in nodes[::-1]][::-1]
@@ -146,7 +148,7 @@ def test_questions_leave_no_trace() -> None:
 
 def test_a_refused_question_leaves_no_trace_either() -> None:
     chain = CHAINS["hubs"]
-    solver = LocalSolver(chain)
+    solver = Structure(chain).local
     node = int(np.argmax(solver.condensed.node_high * (solver.condensed.number >= 0)))
     with pytest.raises(AccuracyError, match=r"after .* moves the proven interval is .* bits wide"):
         solver.row(node, width=1e-3, moves=3)
@@ -154,17 +156,17 @@ def test_a_refused_question_leaves_no_trace_either() -> None:
     assert solver.row(node, width=1e-3).width <= 1e-3
 
 
-def test_a_solver_is_kept_with_its_chain_and_no_longer() -> None:
-    chain = chain_of(random_transfers(10, 30, seed=1))
-    assert LocalSolver.of(chain) is LocalSolver.of(chain)
-    before = len(LocalSolver._ready)
-    del chain
-    assert len(LocalSolver._ready) == before - 1
+def test_a_solver_is_held_by_its_structure_and_no_longer() -> None:
+    structure = Structure(chain_of(random_transfers(10, 30, seed=1)))
+    assert structure.local is structure.local
+    held = weakref.ref(structure.local)
+    del structure
+    assert held() is None
 
 
 def test_a_question_touches_only_what_it_needs() -> None:
     chain = chain_of(random_transfers(2000, 20_000, seed=4), time="temporal")
-    solver = LocalSolver.of(chain)
+    solver = Structure(chain).local
     sinks = np.flatnonzero(chain.graph.sinks)
     moves = [solver.row(int(node), width=0.5).moves for node in sinks[:200]]
     assert np.median(moves) < len(solver.condensed.to) / 20
@@ -219,7 +221,7 @@ some = profile(30)
 
 
 def assert_holds(chain: AbsorbingChain, names: list[str], answers: Any) -> None:
-    solver = LocalSolver(chain)
+    solver = Structure(chain).local
     for node, name in enumerate(names):
         answer = answers[name]
         assert solver.lost(node) == (answer is None), name
@@ -255,14 +257,14 @@ def test_coins_against_rational_arithmetic(transactions: Any) -> None:
 @pytest.mark.parametrize("name", CHAINS)
 def test_followed_flows_are_parts_of_the_true_ones(name: str) -> None:
     chain = CHAINS[name]
-    solver = LocalSolver.of(chain)
-    sure = solver.condensed.kind != LOST
+    structure = Structure(chain)
+    sure = structure.bounded.kind != LOST
     b, _ = absorption(chain, sure)
     rows = np.flatnonzero(sure)
     place = {int(node): k for k, node in enumerate(rows)}
     for node in rows[::11].tolist():
         for finest in (0.05, 1e-3):
-            found = trace(chain, node, ordered=solver.condensed.ordered, finest=finest)
+            found = trace(structure, node, finest=finest)
             own = np.where(chain.column >= 0, chain.walk.own, 0.0)[found.nodes]
             ends = own > 0
             got = np.bincount(
@@ -298,7 +300,7 @@ def test_origins_to_a_width_agree_with_exact_ones(name: str) -> None:
 
 def test_a_report_says_what_was_not_followed() -> None:
     chain = CHAINS["town, coins"]
-    node = int(np.argmax(LocalSolver.of(chain).condensed.node_low))
+    node = int(np.argmax(Structure(chain).bounded.node_low))
     near = replace(coinhaze.origins(chain, node, accuracy=0.05), missing=0.0123)
     console = Console(record=True, width=120, file=io.StringIO())
     console.print(origins_report(near, most=3))

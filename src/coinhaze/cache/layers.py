@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, Unpack
+from typing import Any, Unpack
 from weakref import WeakValueDictionary
 
 from coinhaze.cache.facts import facts_of
@@ -34,7 +34,6 @@ from coinhaze.observer.policies import is_ordered
 from coinhaze.options import ModelKeywords, ScoringKeywords
 from coinhaze.readers import read
 from coinhaze.solve.local.bounded import Condensed
-from coinhaze.solve.local.row import LocalSolver
 from coinhaze.solve.pool.limits import in_words
 from coinhaze.solve.progress import Progress, silent
 from coinhaze.solve.score import refuse_incomplete, score, score_or_reached
@@ -46,6 +45,7 @@ from coinhaze.solve.source import (
     only,
     opening_before,
 )
+from coinhaze.solve.structure.structure import Structure
 
 # Layers from the ledger up, the settings of each, and what part of the time it takes.
 LADDER = (
@@ -66,7 +66,7 @@ class Kept:
 
     ledger: Ledger
     graph: TransactionGraph
-    chain: AbsorbingChain
+    structure: Structure  # the chain, bounded for questions about single nodes
     scores: Scores
     digest: str  # of the files it was made from, as they were
     facts: Mapping[str, Any]  # what can be told of it before it is opened
@@ -74,19 +74,29 @@ class Kept:
     notes: tuple[str, ...] = ()  # why something was built again, or not kept
     layers: tuple[Layer, ...] = field(default=(), repr=False)
 
+    @property
+    def chain(self) -> AbsorbingChain:
+        """The chain."""
+        return self.structure.chain
+
+
+class OpenLayers(WeakValueDictionary[tuple[Path, str], Layer]):
+    """Layers that somebody holds, to be shared: ten policies of a week have one ledger."""
+
 
 class Keeper:
     """What is kept of one ledger, under one choice of settings.
 
     Settings are those of `read`, `transaction_graph` and `absorbing_chain`. Looking is cheap; the
-    ledger's files are looked at once, when this is made.
+    ledger's files are looked at once, when this is made. `opened` are layers to share with others.
     """
 
-    # Layers that somebody holds are shared: ten policies of a week have one ledger.
-    _open: ClassVar[WeakValueDictionary[tuple[Path, str], Layer]] = WeakValueDictionary()
-
     def __init__(
-        self, source: str | Path | Sequence[str | Path], **settings: Unpack[ModelKeywords]
+        self,
+        source: str | Path | Sequence[str | Path],
+        *,
+        opened: OpenLayers | None = None,
+        **settings: Unpack[ModelKeywords],
     ) -> None:
         self.paths = [Path(source)] if isinstance(source, str | Path) else [*map(Path, source)]
         unknown = settings.keys() - MODEL_SETTINGS
@@ -95,6 +105,7 @@ class Keeper:
         if is_ordered(settings.get("policy")):
             raise UsageError("ordered policies replay the ledger: there is no chain to keep")
         self.settings = settings
+        self._open = OpenLayers() if opened is None else opened
         self.digest = digest_of_sources(self.paths)
         self.keys: list[str] = []
         for what, names, _ in LADDER:
@@ -168,7 +179,6 @@ class Keeper:
         ]
         for (_, _, share), k, make in zip(LADDER, self.keys, makers, strict=True):
             layers.append(work.layer(k, layers, make, share))
-        LocalSolver.give(layers[2].value, layers[3].value)
         limits = only(scoring, SCORE_SETTINGS | LIMITS)
         if strict:
             refuse_incomplete(layers[1].value)
@@ -235,9 +245,9 @@ class Keeper:
         view = self.settings.get("view") or graph.settings["view"]
         if view != graph.settings["view"]:  # the word for another kind of ledger's default
             raise UsageError(f"view {view!r} does not fit this ledger: {graph.settings['view']}")
-        LocalSolver.give(chain, local)
-        facts = layers[-1].facts
-        return Kept(ledger, graph, chain, scores, self.digest, facts, kept, notes, tuple(layers))
+        facts, structure = layers[-1].facts, Structure(chain, bounded=local)
+        every = tuple(layers)
+        return Kept(ledger, graph, structure, scores, self.digest, facts, kept, notes, every)
 
     def _best(self) -> tuple[str, Mapping[str, Any]] | None:
         """Find the scores of the chain that are proven best."""

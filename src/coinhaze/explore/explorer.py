@@ -45,7 +45,7 @@ from coinhaze.explore.what_if import WhatIfs
 from coinhaze.ledger.completeness import Completeness
 from coinhaze.measures import Scores
 from coinhaze.measures.summary import AT_LEAST
-from coinhaze.solve.source import Source, chain_of
+from coinhaze.solve.source import Source, structure_of
 from coinhaze.web.asks import CoinAsk, Settings, TableAsk, WalletAsk, WhatIfAsk
 
 ENDS = 10  # coins with most and with fewest bits that a ledger's page shows
@@ -87,10 +87,11 @@ class Explorer:
         they are first needed. `card` tells the state of a ledger that is served, `names_of` gives
         the names of a list.
         """
-        chain = chain_of(source)
+        structure = structure_of(source)
+        chain = structure.chain
         self.id = id
         self.digest = digest
-        self.views = Views(chain, scores, names_of=names_of)
+        self.views = Views(structure, scores, names_of=names_of)
         self.index = LedgerIndex(chain.graph.ledger)
         self.labels: Mapping[str, str] = labels or {}
         self.provenance = {"software": f"coinhaze {__version__}"} | dict(provenance or {})

@@ -261,7 +261,8 @@ class Grouping:
         belief = self.views.belief(options)
         found = []
         for node in self._exposed_nodes(group).tolist():
-            past = past_of(belief, node) if isinstance(belief, AbsorbingChain) else None
+            walks = isinstance(belief, AbsorbingChain)
+            past = past_of(self.views.structure(options), node) if walks else None
             found.append(met(self.views, options, listed, node, past))
         return found
 

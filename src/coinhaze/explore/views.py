@@ -27,6 +27,7 @@ from coinhaze.observer.policies import POLICIES, Policy, default_policy, score_p
 from coinhaze.options import Accuracy
 from coinhaze.solve import Parcels, parcels, score, score_or_reached
 from coinhaze.solve.local.row import LocalSolver
+from coinhaze.solve.structure.structure import Structure
 from coinhaze.web.asks import Settings
 
 # Larger graphs than this are scored to so many bits, so that an answer comes.
@@ -78,12 +79,14 @@ class Views:
 
     def __init__(
         self,
-        chain: AbsorbingChain,
+        structure: Structure,
         scores: Scores | None,
         *,
         names_of: Callable[[str], Sequence[str]],
     ) -> None:
+        chain = structure.chain
         self.chain = chain
+        self._structure = structure
         self.ledger = chain.graph.ledger
         self.names_of = names_of
         self.default = self._own(chain)
@@ -91,7 +94,7 @@ class Views:
         graphs, beliefs, scored = KEPT_LARGE if len(chain) > LARGE else KEPT
         self._graphs: Cache[TransactionGraph] = Cache(graphs)
         self._beliefs: Cache[AbsorbingChain | Parcels] = Cache(beliefs)
-        self._solvers: Cache[LocalSolver] = Cache(beliefs + 1)
+        self._structures: Cache[Structure] = Cache(beliefs + 1)
         self._scored: Cache[Scores] = Cache(scored)
         self._lists: Cache[Listed] = Cache(KEPT_LISTS)
 
@@ -266,11 +269,17 @@ class Views:
             return parcels(graph, order=options.policy, listed=names)  # type: ignore[arg-type]
         return absorbing_chain(graph, policy=options.policy, listed=names)
 
-    def solver(self, options: ViewOptions) -> LocalSolver:
-        """Give the chain of a look made ready for questions about single nodes; once for all."""
+    def structure(self, options: ViewOptions) -> Structure:
+        """Give the chain of a look with what is worked out of it, once for all."""
         chain = self.walk(options)
+        if chain is self.chain:
+            return self._structure
         key = options if options.rule.needs_list else options._replace(list=None)
-        return self._solvers.make(key, lambda: LocalSolver.of(chain))
+        return self._structures.make(key, lambda: Structure(chain))
+
+    def solver(self, options: ViewOptions) -> LocalSolver:
+        """Give what answers questions about single nodes under a look."""
+        return self.structure(options).local
 
     def has_scores(self, options: ViewOptions) -> bool:
         """Tell whether scores are there without any work."""

@@ -131,7 +131,7 @@ class WhatIfs(CoinSets):
             raise InputError("a coin is named twice, and can be spent but once")
         if len(graph) > large and not self.options.rule.needs_list:
             nodes = [int(coin.node or 0) for coin in coins]
-            found = mix_nearly(self.views.walk(self.options), nodes)
+            found = mix_nearly(self.views.structure(self.options), nodes)
             if found.width <= TOGETHER:
                 return self._nearly(coins, nodes, found, settings)
         return self._exactly(coins, settings)

@@ -13,6 +13,7 @@ from coinhaze.observer import AbsorbingChain
 from coinhaze.solve import origins
 from coinhaze.solve.local.paths import largest_paths
 from coinhaze.solve.planner import thresholds
+from coinhaze.solve.structure.structure import Structure
 
 # Paths through the same accounts at other times are one route: so many are looked at for each.
 LOOKED_AT = 10
@@ -40,11 +41,11 @@ def find_routes(chain: AbsorbingChain, nodes: Ints, *, most: int) -> Iterator[Ro
     >>> [route.names for route in find_routes(chain, np.array([graph.names.node("carol")]), most=1)]
     [('thief', 'shop', 'carol')]
     """
-    graph = chain.graph
+    graph, structure = chain.graph, Structure(chain)
     for node in nodes.tolist():
         try:
             large = len(chain) > thresholds.MAX_EXACT_NODES
-            found = origins(chain, int(node), accuracy=thresholds.NEARLY if large else "exact")
+            found = origins(structure, int(node), accuracy=thresholds.NEARLY if large else "exact")
         except (AccuracyError, InputError):
             continue  # its past never ends, or is too long to look at: there is no path to show
         listed = float(found.probability[found.outcomes != chain.elsewhere].sum())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple, Unpack, cast
 
 import numpy as np
@@ -29,7 +30,7 @@ from coinhaze.solve.planner.plan import Choice, Plan, choose, plan_of, refuse_lo
 from coinhaze.solve.pool.limits import Budget, bytes_of
 from coinhaze.solve.progress import Progress, silent
 from coinhaze.solve.sketch.sketch import DRAWS
-from coinhaze.solve.source import Source, chain_of
+from coinhaze.solve.source import Prepared, Source, structure_of
 
 # The published conventions: the zero address is an account, tables are topped up, fees kept by
 # transactions count as unspent, and the series stops at 0.001.
@@ -160,10 +161,13 @@ def _ask(
         method = published if method == "auto" else method
         settings = cast(ModelKeywords, usual | settings)
     budget = Budget(threads, None if memory is None else bytes_of(memory), seconds)
-    chain = chain_of(source, **settings)
+    if isinstance(source, Prepared):
+        budget = replace(budget, backend=source.backend)
+    structure = structure_of(source, **settings)
+    chain = structure.chain
     rows = rows_of(chain.graph, nodes)
     choice = choose(
-        chain,
+        structure,
         rows,
         accuracy=accuracy,
         over=over,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Unpack
@@ -26,6 +27,40 @@ from coinhaze.options import (
     names_of,
 )
 from coinhaze.readers import is_stream, read
+from coinhaze.solve.pool.limits import THREADS
+from coinhaze.solve.structure.structure import Structure
+
+
+class Prepared(ABC):
+    """Something that holds what solvers need, made once: a `coinhaze.Session`."""
+
+    backend: str = THREADS  # what solves its questions; see pool/backend.py
+
+    @property
+    @abstractmethod
+    def is_ordered(self) -> bool:
+        """Whether its policy follows lots, not a walk."""
+
+    @property
+    @abstractmethod
+    def graph(self) -> TransactionGraph:
+        """The graph."""
+
+    @property
+    @abstractmethod
+    def graph_in_time(self) -> TransactionGraph:
+        """The graph, or one that knows the order of payments where the settings leave it open."""
+
+    @property
+    @abstractmethod
+    def structure(self) -> Structure:
+        """The chain, and what was worked out of it."""
+
+    @property
+    @abstractmethod
+    def lots(self) -> Belief:
+        """The lots of an ordered policy."""
+
 
 READ_SETTINGS = names_of(ReadOptions)
 GRAPH_SETTINGS = names_of(GraphOptions)
@@ -39,6 +74,8 @@ Source = (
     | Ledger
     | TransactionGraph
     | Belief
+    | Structure
+    | Prepared
 )
 
 # What files can be named by settings, and how each is read.
@@ -78,23 +115,37 @@ def option_files(given: Mapping[str, Any]) -> dict[str, str]:
 
 def chain_of(source: Source, **settings: Unpack[ModelKeywords]) -> AbsorbingChain:
     """Go from whatever is given to a chain, each setting used at its own step."""
-    _check_known(settings, READ_SETTINGS | GRAPH_SETTINGS | CHAIN_SETTINGS)
+    check_known(settings, READ_SETTINGS | GRAPH_SETTINGS | CHAIN_SETTINGS)
+    if isinstance(source, Prepared | Structure):
+        return structure_of(source, **settings).chain
     if isinstance(source, AbsorbingChain):
-        _refuse(settings, "a chain is given")
+        refuse(settings, "a chain is given")
         return source
     exposure = settings.get("listed") is not None
     graph = graph_of(source, in_order=exposure, **only(settings, READ_SETTINGS | GRAPH_SETTINGS))
     return absorbing_chain(graph, **only(settings, CHAIN_SETTINGS))
 
 
+def structure_of(source: Source, **settings: Unpack[ModelKeywords]) -> Structure:
+    """Go from whatever is given to a chain with what is worked out of it so far."""
+    if isinstance(source, Prepared | Structure):
+        session = isinstance(source, Prepared)
+        refuse(settings, "a session is given" if session else "a chain is given")
+        return source.structure if isinstance(source, Prepared) else source
+    return Structure(chain_of(source, **settings))
+
+
 def graph_of(
     source: Source, *, in_order: bool = False, **settings: Unpack[LedgerKeywords]
 ) -> TransactionGraph:
     """Go from a path, ledger or graph to a graph; `in_order`: unless told, one that knows time."""
-    _check_known(settings, READ_SETTINGS | GRAPH_SETTINGS)
+    check_known(settings, READ_SETTINGS | GRAPH_SETTINGS)
     thing: Any = source
+    if isinstance(thing, Prepared):
+        refuse(settings, "a session is given")
+        return thing.graph_in_time if in_order else thing.graph
     if isinstance(thing, TransactionGraph):
-        _refuse(settings, "a graph is given")
+        refuse(settings, "a graph is given")
         return thing
     if not isinstance(thing, AccountLedger | CoinLedger):
         if not _is_readable(thing):
@@ -105,7 +156,7 @@ def graph_of(
         asked = opening_before(thing, settings)
         thing = read(thing, **only(asked, READ_SETTINGS))
     else:
-        _refuse(only(settings, READ_SETTINGS), "a ledger is given")
+        refuse(only(settings, READ_SETTINGS), "a ledger is given")
         asked = settings
     shape = only(asked, GRAPH_SETTINGS)
     return transaction_graph(thing, **(in_time(thing, shape) if in_order else shape))
@@ -119,7 +170,8 @@ def in_time(ledger: Ledger, settings: dict[str, Any]) -> dict[str, Any]:
     return settings | {"time": default_time(view, exposure=True)}
 
 
-def _check_known(settings: Mapping[str, Any], known: frozenset[str]) -> None:
+def check_known(settings: Mapping[str, Any], known: frozenset[str]) -> None:
+    """Refuse settings of other names."""
     unknown = settings.keys() - known
     if unknown:
         raise UsageError(
@@ -151,6 +203,7 @@ def only(settings: Mapping[str, Any], names: frozenset[str]) -> dict[str, Any]:
     return {k: v for k, v in settings.items() if k in names}
 
 
-def _refuse(settings: Mapping[str, Any], why: str) -> None:
+def refuse(settings: Mapping[str, Any], why: str) -> None:
+    """Refuse settings of what was made already."""
     if settings:
         raise UsageError(f"{', '.join(sorted(settings))} cannot be set any more: {why}")

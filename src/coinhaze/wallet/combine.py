@@ -6,7 +6,7 @@ these figures do not weigh that. They say what becomes of doubt and of exposure.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -18,6 +18,7 @@ from coinhaze.measures.mixture import Mixture, blend
 from coinhaze.observer import AbsorbingChain
 from coinhaze.observer.chain import ELSEWHERE
 from coinhaze.solve.local.mixing import mix, mix_weights
+from coinhaze.solve.structure.structure import Structure
 from coinhaze.wallet.holdings import WalletCoin
 
 
@@ -89,12 +90,8 @@ class CoinSet:
         self.exposed = exposed
         self.most_origins = most_origins
         self.coins = {coin.name: coin for coin in coins if coin.node is not None}
-        self._rows = {name: mix(chain, [coin.node or 0]) for name, coin in self.coins.items()}
-        self._listed = {
-            name: mix(exposed, [coin.node or 0])
-            for name, coin in self.coins.items()
-            if exposed is not None
-        }
+        self._rows = _rows(chain, self.coins)
+        self._listed = {} if exposed is None else _rows(exposed, self.coins)
 
     def together(self, names: Sequence[str]) -> Combination:
         """Put some of the coins together."""
@@ -132,6 +129,11 @@ class CoinSet:
     def pairs(self) -> list[Combination]:
         """Put every two coins together, in their order."""
         return [self.together(pair) for pair in combinations(self.coins, 2)]
+
+
+def _rows(chain: AbsorbingChain, coins: Mapping[str, WalletCoin]) -> dict[str, Mixture]:
+    structure = Structure(chain)
+    return {name: mix(structure, [coin.node or 0]) for name, coin in coins.items()}
 
 
 def _blended(

@@ -20,6 +20,7 @@ from coinhaze.measures.beyond import Beyond, bits_beyond
 from coinhaze.observer import absorbing_chain
 from coinhaze.options import PolicyLike, WalletOptions
 from coinhaze.solve.local.mixing import mix
+from coinhaze.solve.structure.structure import Structure
 from coinhaze.wallet.holdings import UnknownCoin
 
 ACCURACY = 0.1  # bits, unless given
@@ -78,7 +79,8 @@ def walk_back(
     while True:
         ledger = CoinLedger.from_transactions(in_order(known))
         chain = absorbing_chain(transaction_graph(ledger), policy=policy, links=links)
-        beyond = {name: bits_beyond(mix(chain, [name]), blocks) for name in coins}
+        structure = Structure(chain)
+        beyond = {name: bits_beyond(mix(structure, [name]), blocks) for name in coins}
         wanted = _heaviest(beyond, accuracy)
         room = min(max(FIRST, len(known) // 4), max_transactions - len(known))
         if not wanted or room <= 0:

@@ -16,6 +16,7 @@ from coinhaze.measures.mixture import Mixture
 from coinhaze.observer import AbsorbingChain
 from coinhaze.observer.policies import PROPORTIONAL
 from coinhaze.solve.local.mixing import listed_names, mix
+from coinhaze.solve.structure.structure import Structure
 from coinhaze.wallet.holdings import UnknownCoin, WalletCoin, coin_ledger, find_coin
 
 # A payment is two steps from the coins that made it: to its transaction, and to them.
@@ -82,11 +83,12 @@ def what_if(
     outputs = proposed.outputs if isinstance(proposed, Transaction) else ()
     coins = [_find(chain, given, unknown) for given in inputs]
     fee = _fee(coins, outputs)
+    own, listing = Structure(chain), None if exposed is None else Structure(exposed)
     return WhatIf(
-        coins=tuple(_before(chain, exposed, coin) for coin in coins),
+        coins=tuple(_before(own, listing, coin) for coin in coins),
         outputs=outputs,
-        after=_together(chain, coins),
-        exposure=None if exposed is None else _together(exposed, coins).exposure,
+        after=_together(own, coins),
+        exposure=None if listing is None else _together(listing, coins).exposure,
         fee=fee,
         listed=frozenset() if exposed is None else exposed.names_listed,
     )
@@ -135,14 +137,15 @@ def _fee(coins: Sequence[WalletCoin], outputs: Sequence[Output]) -> int | None:
     return fee
 
 
-def _before(chain: AbsorbingChain, exposed: AbsorbingChain | None, coin: WalletCoin) -> SpentCoin:
+def _before(chain: Structure, exposed: Structure | None, coin: WalletCoin) -> SpentCoin:
     now = _together(chain, [coin])
     exposure = None if exposed is None else _together(exposed, [coin]).exposure
     return SpentCoin(coin.name, coin.value, now.bits, now.bits_low, now.bits_high, exposure)
 
 
-def _together(chain: AbsorbingChain, coins: Sequence[WalletCoin]) -> Mixture:
+def _together(structure: Structure, coins: Sequence[WalletCoin]) -> Mixture:
     """Mix coins, unknown ones under the name a list may have for them."""
+    chain = structure.chain
     known = [coin.node for coin in coins if coin.node is not None]
     values = [coin.value or 0 for coin in coins if coin.node is not None]
     listed = listed_names(chain)
@@ -157,9 +160,9 @@ def _together(chain: AbsorbingChain, coins: Sequence[WalletCoin]) -> Mixture:
                 )
             others[str(name)] = others.get(str(name), 0.0) + (coin.value or 0)
     if others and chain.settings.get("policy") == PROPORTIONAL.name:
-        return mix(chain, known, values, others=others)
+        return mix(structure, known, values, others=others)
     if others:
         raise UsageError(
             f"coins the ledger does not know are weighed by value: {PROPORTIONAL.name} only"
         )
-    return mix(chain, known)
+    return mix(structure, known)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from coinhaze.cache.layers import Keeper, Kept
+from coinhaze.cache.layers import Keeper, Kept, OpenLayers
 from coinhaze.errors import CoinhazeError, InputError, UsageError
 from coinhaze.explore.models import State
 from coinhaze.explore.views import why_no_snapshots
@@ -47,6 +47,7 @@ class Entry:
         self.settings = dict(settings)
         self._lock = threading.RLock()
         self._kept: Kept | None = None
+        self._layers = OpenLayers()
         self._files: object = None  # as they were when the ledger was opened
         self._seen: tuple[float, Standing] | None = None
         self._names: tuple[Kept, str | None] | None = None  # what was found of its names
@@ -128,7 +129,7 @@ class Entry:
 
     def view(self, settings: Mapping[str, Any], progress: Progress) -> Kept:
         """Give the ledger as other settings see it, built and scored apart where it is not kept."""
-        keeper = Keeper(self.paths, **(self.settings | dict(settings)))
+        keeper = Keeper(self.paths, opened=self._layers, **(self.settings | dict(settings)))
         if self._kept is not None and keeper.digest != self._kept.digest:
             raise InputError(f"{self.name} has changed since it was read: score it again first")
         if keeper.facts() is None:
@@ -221,7 +222,7 @@ class Entry:
                 format_of(each)
 
     def _keeper(self) -> Keeper:
-        return Keeper(self.paths, **self.settings)
+        return Keeper(self.paths, opened=self._layers, **self.settings)
 
     def _scoring(self) -> dict[str, Any]:
         return {} if self._size() <= EXACT_BYTES else {"accuracy": NEARLY, "over": "mean"}

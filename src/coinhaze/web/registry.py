@@ -256,7 +256,7 @@ def check_named(given: str) -> tuple[str, str]:
 def explorer_of(registry: LedgerRegistry, ledger: str, kept: Kept) -> Explorer:
     """Make the explorer of an open ledger, with the registry's lists and labels."""
     explorer = Explorer(
-        kept.chain,
+        kept.structure,
         kept.scores,
         id=ledger,
         digest=registry.card(ledger).digest or kept.digest,

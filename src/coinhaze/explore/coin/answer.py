@@ -89,7 +89,7 @@ class Question:
         self.listed = views.listed(options)
         self.past: Past | None = None
         if isinstance(self.belief, AbsorbingChain):
-            self.past = past_of(self.belief, node)
+            self.past = past_of(views.structure(options), node)
             self.row = Row.of_past(self.past)
         else:
             self.row = Row.of_parcels(origins_in_order(self.belief, node), self.belief)
@@ -114,7 +114,7 @@ class Question:
             return met(self.views, self.options, self.listed, self.node, self.past)
         listed, node = self.views.listed(self.exposing), self.exposed_node
         assert listed is not None
-        past = past_of(self.views.walk(self.exposing), node)
+        past = past_of(self.views.structure(self.exposing), node)
         return met(self.views, self.exposing, listed, node, past)
 
     @property

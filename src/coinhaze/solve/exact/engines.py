@@ -21,7 +21,8 @@ from coinhaze.solve.planner import thresholds
 from coinhaze.solve.pool.limits import UNLIMITED, Budget
 from coinhaze.solve.progress import Progress, silent
 from coinhaze.solve.query import Asked
-from coinhaze.solve.structure.lump import Folded, fold
+from coinhaze.solve.structure.lump import Folded
+from coinhaze.solve.structure.structure import Structure
 from coinhaze.solve.sums import Sums
 from coinhaze.solve.truncated.lists import list_sums
 
@@ -55,9 +56,9 @@ def score_exactly(
     Lists or tiles are taken, whichever cost less.
     """
     orders = plain_orders(renyi)
-    folded = folded or fold(Asked.of(chain, rows), orders)
+    folded = folded or Structure(chain).lump(rows, orders)
     asked, columns = folded.asked, folded.columns
-    counts, counted = folded.sources(most_words=thresholds.MAX_COUNTED_WORDS)
+    counts, counted = folded.counted_sources
     lists = folded.cost.lists
     rounding, scaled = rounding_of(folded, counts)
     expected = foreseen_width(rounding, columns, counts, by_fours=lists is None)
@@ -104,7 +105,7 @@ def score_exactly(
 
 def foreseen(folded: Folded) -> float:
     """Bound the widest interval of exact scores before they are solved for."""
-    counts, _ = folded.sources()
+    counts, _ = folded.sources
     rounding, _ = rounding_of(folded, counts)
     by_fours = folded.cost.lists is None
     return foreseen_width(rounding, folded.columns, counts, by_fours=by_fours)

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import ClassVar
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -22,11 +20,11 @@ from coinhaze.observer.policies import POLICIES
 from coinhaze.solve.certify import CERTIFICATE
 from coinhaze.solve.local.mixing_kernels import push_to_ends
 from coinhaze.solve.local.row import no_answer
-from coinhaze.solve.structure.reduce_kernels import is_in_order
+from coinhaze.solve.structure.structure import Structure
 
 
 def mix(
-    chain: AbsorbingChain,
+    chain: AbsorbingChain | Structure,
     coins: Sequence[str | int],
     weights: Sequence[int] | Sequence[float] | None = None,
     *,
@@ -47,11 +45,13 @@ def mix(
     >>> mix(chain, ["a:0", "b:0"]).sources().to_pylist()[0]
     {'source': 'tx:b', 'probability': 0.75}
     """
+    structure = Structure.of(chain)
+    chain = structure.chain
     names = chain.graph.names
     nodes = np.array([names.node(c) if isinstance(c, str) else int(c) for c in coins], np.int64)
     given = mix_weights(chain, nodes) if weights is None else list(weights)
     shares, extra = _shares(given, others or {}, len(nodes))
-    _check(chain, nodes)
+    _check(structure, nodes)
     # A coin that poison never reached says nothing; with none reached there is no answer.
     if chain.clean is not None and np.all(chain.clean[nodes[shares > 0]]):
         none = np.zeros(0, dtype=np.int64)
@@ -121,20 +121,13 @@ def _shares(
     return shares, {name: w / total for name, w in others.items() if w > 0}
 
 
-class _Checked:
-    """Chains known to be in order."""
-
-    ready: ClassVar[WeakKeyDictionary[AbsorbingChain, bool]] = WeakKeyDictionary()
-
-
-def _check(chain: AbsorbingChain, nodes: Ints) -> None:
-    if len(nodes) and not 0 <= nodes.min() <= nodes.max() < len(chain):
-        raise InputError(f"no node {nodes.max()}: the graph has {len(chain)}")
+def _check(structure: Structure, nodes: Ints) -> None:
+    n = len(structure.chain)
+    if len(nodes) and not 0 <= nodes.min() <= nodes.max() < n:
+        raise InputError(f"no node {nodes.max()}: the graph has {n}")
     if len(np.unique(nodes)) < len(nodes):
         raise InputError("a coin is named twice, and can be spent but once")
-    if chain not in _Checked.ready:
-        _Checked.ready[chain] = bool(is_in_order(chain.Q.indptr, chain.Q.indices))
-    if not _Checked.ready[chain]:
+    if not structure.is_ordered:
         raise UsageError("coins are mixed in the coin view, where money never runs in a circle")
 
 

@@ -18,6 +18,7 @@ from coinhaze.observer import AbsorbingChain
 from coinhaze.solve.local.mixing import mix_weights
 from coinhaze.solve.local.past import Past, past_of
 from coinhaze.solve.planner import thresholds
+from coinhaze.solve.structure.structure import Structure
 
 # Sums of so many roundings change bits by less than this.
 ROUNDINGS = 1e-9
@@ -40,7 +41,7 @@ class NearlyMixed:
 
 
 def mix_nearly(
-    chain: AbsorbingChain,
+    chain: AbsorbingChain | Structure,
     nodes: Sequence[int],
     *,
     pasts: Sequence[Past] | None = None,
@@ -59,11 +60,13 @@ def mix_nearly(
     >>> round(mix_nearly(chain, nodes).bits, 6)
     1.0
     """
+    structure = Structure.of(chain)
+    chain = structure.chain
     if chain.history or chain.clean is not None:
         raise UsageError("mixing nearly is for rows over plain sources: no history, no poison")
     weights = mix_weights(chain, np.array(nodes, dtype=np.int64))
     shares = tuple(weight / sum(weights) for weight in weights)
-    found = [past_of(chain, n, whole=whole) for n in nodes] if pasts is None else list(pasts)
+    found = [past_of(structure, n, whole=whole) for n in nodes] if pasts is None else list(pasts)
     probability = _mixed(found, shares)
     # What roundings lost of a past that is whole is no missing origin.
     missing = max(1.0 - float(probability.sum()), 0.0)

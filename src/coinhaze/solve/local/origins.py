@@ -15,15 +15,14 @@ from coinhaze.observer import AbsorbingChain
 from coinhaze.observer.chain import NO_COLUMN
 from coinhaze.options import ModelKeywords
 from coinhaze.solve.exact.engines import score_exactly, width_of
-from coinhaze.solve.local.row import LocalSolver, local_row, no_answer
-from coinhaze.solve.local.trace import trace
+from coinhaze.solve.local.past import trace
+from coinhaze.solve.local.row import LocalRow, no_answer
 from coinhaze.solve.lots.scores import is_ordered, origins_in_order, parcels_of
 from coinhaze.solve.planner import thresholds
-from coinhaze.solve.query import Asked
-from coinhaze.solve.source import Source, chain_of
-from coinhaze.solve.structure.lump import fold
+from coinhaze.solve.source import Source, structure_of
 from coinhaze.solve.structure.moves_of import moves_of
 from coinhaze.solve.structure.reduce import NO_STATE
+from coinhaze.solve.structure.structure import Structure
 
 
 def origins(
@@ -49,32 +48,59 @@ def origins(
     if is_ordered(source, settings):
         width_of(accuracy)
         return origins_in_order(parcels_of(source, settings), node)
-    chain = chain_of(source, **settings)
+    structure = structure_of(source, **settings)
+    chain = structure.chain
     start = chain.graph.names.node(node) if isinstance(node, str) else int(node)
     if not 0 <= start < len(chain):
         raise UnknownName(f"no node {start}: the graph has {len(chain)}")
     width = width_of(accuracy)
     if width > thresholds.MIN_LOCAL_WIDTH:
         try:
-            return _nearly(chain, start, width)
+            return _nearly(structure, start, width)
         except AccuracyError:
             # Loops can hold mass for long; a small chain is then solved whole.
             if len(chain) > thresholds.MAX_SOLVED_NODES:
                 raise
-    return _exactly(chain, start, width)
+    return _exactly(structure, start, width)
 
 
-def _nearly(chain: AbsorbingChain, start: int, width: float) -> Origins:
+def local_row(
+    chain: AbsorbingChain | Structure,
+    node: int,
+    *,
+    width: float,
+    moves: int = thresholds.MAX_LOCAL_MOVES,
+) -> LocalRow:
+    """Bound one node's entropy to a width in bits.
+
+    Bounding a chain takes time and memory that grow with it; every question to its `Structure`
+    then touches only what it needs. Raises where the walk may never end, and where the
+    width was not reached within so many moves.
+
+    >>> import coinhaze
+    >>> ledger = coinhaze.AccountLedger.from_transfers([("a", "c", 1), ("b", "c", 3)])
+    >>> chain = coinhaze.absorbing_chain(coinhaze.transaction_graph(ledger))
+    >>> round(local_row(chain, chain.graph.names.node("c"), width=0.01).bits, 4)
+    0.8113
+    """
+    structure = Structure.of(chain)
+    if structure.bounded.lost(node):
+        raise no_answer(structure.chain, node)
+    return structure.local.row(node, width=width, moves=moves)
+
+
+def _nearly(structure: Structure, start: int, width: float) -> Origins:
     """Bound the bits on as little of the past as that takes, and follow the largest flows."""
+    chain = structure.chain
     row = local_row(
-        chain,
+        structure,
         start,
         width=width,
         moves=thresholds.FEW_LOCAL_MOVES
         if len(chain) <= thresholds.MAX_SOLVED_NODES
         else thresholds.MAX_LOCAL_MOVES,
     )
-    found = trace(chain, start, ordered=LocalSolver.of(chain).condensed.ordered)
+    found = trace(structure, start)
     return _origins(
         chain,
         start,
@@ -85,15 +111,16 @@ def _nearly(chain: AbsorbingChain, start: int, width: float) -> Origins:
     )
 
 
-def _exactly(chain: AbsorbingChain, start: int, width: float) -> Origins:
+def _exactly(structure: Structure, start: int, width: float) -> Origins:
     """Solve the coin's whole past."""
+    chain = structure.chain
     rows = np.array([start])
     # Every node of the past is asked about by itself, so none is merged with its predecessor.
-    asked = Asked.of(chain, rows, merge=False)
+    folded = structure.lump(rows, np.zeros(0), merge=False)
+    asked = folded.asked
     kept, state = asked.reduced.kept, asked.reduced.state
     if state[start] == NO_STATE:
         raise no_answer(chain, start)
-    folded = fold(asked, np.zeros(0), merge=False)
     score = score_exactly(chain, rows, method="origins", width=width, folded=folded)
     nodes = np.flatnonzero(kept)
     return _origins(

@@ -8,29 +8,26 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from threading import Lock
-from typing import ClassVar, NamedTuple
-from weakref import WeakKeyDictionary
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from coinhaze.amounts import Bools, Floats, Ints
 from coinhaze.observer import AbsorbingChain
 from coinhaze.observer.chain import NO_COLUMN
-from coinhaze.solve.local.past_kernels import NO_SLOT, ancestors, arrive, nearest, visit
+from coinhaze.solve.local.past_kernels import ancestors, arrive, nearest, visit
 from coinhaze.solve.local.trace_kernels import trace_back
 from coinhaze.solve.planner import thresholds
 from coinhaze.solve.structure.moves_of import moves_of
-from coinhaze.solve.structure.reduce_kernels import is_in_order
+from coinhaze.solve.structure.structure import Structure
 
 
-class _Ready(NamedTuple):
-    """What is found out once for a chain: whether it is in order, and room to mark nodes in."""
+class Trace(NamedTuple):
+    """Nodes a walk back was followed through, in order of number."""
 
-    ordered: bool
-    slot: npt.NDArray[np.int32]
-    lock: Lock
+    nodes: Ints
+    visits: Floats  # how often a walk comes by, at least
+    missing: float  # the mass that was not followed to its end
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,8 +50,6 @@ class Past:
     chance: Floats  # ... with this probability
     whole: bool
     ordered: bool
-
-    _ready: ClassVar[WeakKeyDictionary[AbsorbingChain, _Ready]] = WeakKeyDictionary()
 
     def __len__(self) -> int:
         return len(self.nodes)
@@ -163,30 +158,18 @@ class Past:
     def _sweeps(self) -> int:
         return max(10, thresholds.MAX_LOOPING_MOVES // (len(self.chance) + len(self)))
 
-    @classmethod
-    def _prepared(cls, chain: AbsorbingChain) -> _Ready:
-        ready = cls._ready.get(chain)
-        if ready is None:
-            ordered = bool(is_in_order(chain.Q.indptr, chain.Q.indices))
-            slot = np.full(len(chain), NO_SLOT, dtype=np.int32)
-            ready = cls._ready.setdefault(chain, _Ready(ordered, slot, Lock()))
-        return ready
 
-
-def past_of(chain: AbsorbingChain, node: int, *, whole: int = thresholds.MAX_WHOLE_PAST) -> Past:
+def past_of(
+    chain: AbsorbingChain | Structure, node: int, *, whole: int = thresholds.MAX_WHOLE_PAST
+) -> Past:
     """Find a node's past: all of it if that takes at most `whole` moves, else its largest flows."""
-    ready = Past._prepared(chain)
-    q = chain.Q
-    with ready.lock:
-        found = ancestors(q.indptr, q.indices, node, whole, ready.slot)
-        is_whole = len(found) > 0
-        if not is_whole:
-            reached, visits, _ = trace_back(
-                q.indptr, q.indices, q.data, node, ready.ordered,
-                thresholds.MIN_FLOW, thresholds.ENOUGH, thresholds.FEW_TRACED_MOVES,
-                thresholds.MAX_PAST_MOVES, ready.slot,
-            )  # fmt: skip
-            found = reached[visits > 0]
+    structure = Structure.of(chain)
+    chain = structure.chain
+    with structure.marking() as slot:
+        found = ancestors(chain.Q.indptr, chain.Q.indices, node, whole, slot)
+    is_whole = len(found) > 0
+    if not is_whole:
+        found = trace(structure, node, moves=thresholds.MAX_PAST_MOVES).nodes
     nodes = np.sort(found)
     at, before, chance = moves_of(chain, nodes)
     to = np.minimum(np.searchsorted(nodes, before), len(nodes) - 1)
@@ -199,5 +182,30 @@ def past_of(chain: AbsorbingChain, node: int, *, whole: int = thresholds.MAX_WHO
         to=np.where(nodes[to] == before, to, -1),
         chance=chance,
         whole=is_whole,
-        ordered=ready.ordered,
+        ordered=structure.is_ordered,
     )
+
+
+def trace(
+    chain: AbsorbingChain | Structure,
+    node: int,
+    *,
+    finest: float = thresholds.MIN_FLOW,
+    moves: int = thresholds.MAX_TRACED_MOVES,
+) -> Trace:
+    """Follow money back from a node: shares above 10 %, then above 1 %, and so on, to `finest`.
+
+    Ends where every share above `finest` was followed, where a thousandth is left after some
+    moves, or after so many `moves`. What is given is a part of the walk: every visit is at least
+    as likely as said.
+    """
+    structure = Structure.of(chain)
+    q = structure.chain.Q
+    with structure.marking() as slot:
+        nodes, visits, mass = trace_back(
+            q.indptr, q.indices, q.data, node, structure.is_ordered, finest, thresholds.ENOUGH,
+            thresholds.FEW_TRACED_MOVES, moves, slot,
+        )  # fmt: skip
+    passed = np.flatnonzero(visits > 0)
+    passed = passed[np.argsort(nodes[passed])]
+    return Trace(nodes[passed], visits[passed], float(mass.sum()))

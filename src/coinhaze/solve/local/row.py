@@ -33,8 +33,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from threading import Lock
-from typing import ClassVar, NamedTuple
-from weakref import WeakKeyDictionary
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -72,27 +71,6 @@ class LocalRow:
     def width(self) -> float:
         """How wide the interval is."""
         return self.bits_high - self.bits_low
-
-
-def local_row(
-    chain: AbsorbingChain, node: int, *, width: float, moves: int = thresholds.MAX_LOCAL_MOVES
-) -> LocalRow:
-    """Bound one node's entropy to a width in bits.
-
-    The first question to a chain prepares it, in time and memory that grow with the chain; every
-    further one touches only what it needs. Raises where the walk may never end, and where the
-    width was not reached within so many moves.
-
-    >>> import coinhaze
-    >>> ledger = coinhaze.AccountLedger.from_transfers([("a", "c", 1), ("b", "c", 3)])
-    >>> chain = coinhaze.absorbing_chain(coinhaze.transaction_graph(ledger))
-    >>> round(local_row(chain, chain.graph.names.node("c"), width=0.01).bits, 4)
-    0.8113
-    """
-    solver = LocalSolver.of(chain)
-    if solver.lost(node):
-        raise no_answer(chain, node)
-    return solver.row(node, width=width, moves=moves)
 
 
 def no_answer(chain: AbsorbingChain, node: int) -> InputError:
@@ -149,12 +127,10 @@ class _Reached(NamedTuple):
 
 
 class LocalSolver:
-    """A chain made ready for questions about single nodes, with room to work in."""
+    """A bounded chain, with room to work in, that answers questions about single nodes."""
 
-    _ready: ClassVar[WeakKeyDictionary[AbsorbingChain, LocalSolver]] = WeakKeyDictionary()
-
-    def __init__(self, chain: AbsorbingChain, condensed: Condensed | None = None) -> None:
-        self.condensed = Condensed.of(chain) if condensed is None else condensed
+    def __init__(self, condensed: Condensed) -> None:
+        self.condensed = condensed
         states = len(self.condensed)
         self._work = _Work.of(states, len(self.condensed.ends))
         self._queue: tuple[npt.NDArray[np.generic], ...] = (np.empty(states, dtype=np.int32),)
@@ -163,19 +139,6 @@ class LocalSolver:
             words = (-(-states // 64**k) for k in (1, 2, 3))
             self._queue = tuple(np.zeros(w, dtype=np.uint64) for w in words)
         self._lock = Lock()
-
-    @classmethod
-    def of(cls, chain: AbsorbingChain) -> LocalSolver:
-        """Give the solver of a chain, made at the first question and kept as long as the chain."""
-        solver = cls._ready.get(chain)
-        if solver is None:
-            solver = cls._ready[chain] = cls(chain)
-        return solver
-
-    @classmethod
-    def give(cls, chain: AbsorbingChain, condensed: Condensed) -> None:
-        """Let a chain have what was made ready of it before."""
-        cls._ready[chain] = cls(chain, condensed)
 
     def lost(self, node: int) -> bool:
         """Tell whether a walk back from a node may never end."""

@@ -17,7 +17,7 @@ from coinhaze.observer.chain import NO_COLUMN
 from coinhaze.solve.certify import plain_orders
 from coinhaze.solve.lots import lots_kernels as kernels
 from coinhaze.solve.lots.lots import Parcels, parcels
-from coinhaze.solve.source import Source
+from coinhaze.solve.source import Prepared, Source
 
 # A probability is off by three roundings, its logarithm, their product and the sum by one each:
 # each changes the entropy H by less than 2^-52 (H + log2 e), as `slack_from_each` proves.
@@ -26,16 +26,19 @@ _ROUNDINGS = 8 * 2.0**-52
 
 def is_ordered(source: Source, settings: Mapping[str, Any]) -> bool:
     """Tell whether a question is about parcels, not about a walk."""
+    if isinstance(source, Prepared):
+        return source.is_ordered
     return isinstance(source, Parcels) or policies.is_ordered(settings.get("policy"))
 
 
 def parcels_of(source: Source, settings: Mapping[str, Any]) -> Parcels:
     """Go from whatever is given to parcels, refusing settings that only walks have."""
-    if isinstance(source, Parcels):
+    held = source.lots if isinstance(source, Prepared) else source
+    if isinstance(held, Parcels):
         if settings:
             names = ", ".join(sorted(settings))
             raise UsageError(f"{names} cannot be set any more: parcels are given")
-        return source
+        return held
     order, *rest = settings["policy"], "links", "history"
     for name in rest:
         if settings.get(name):

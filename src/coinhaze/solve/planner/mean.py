@@ -20,9 +20,9 @@ from coinhaze.solve.exact.engines import score_exactly
 from coinhaze.solve.planner import thresholds
 from coinhaze.solve.pool.limits import UNLIMITED, Budget
 from coinhaze.solve.progress import Progress, silent
-from coinhaze.solve.query import Asked
 from coinhaze.solve.sketch.sketch import sketch
-from coinhaze.solve.structure.lump import Folded, fold
+from coinhaze.solve.structure.lump import Folded
+from coinhaze.solve.structure.structure import Structure
 from coinhaze.solve.truncated.topological import may_drop
 from coinhaze.solve.truncated.truncate import Truncation, Widths, truncated
 
@@ -51,7 +51,7 @@ def score_for_mean(
     >>> score_for_mean(chain, np.array([chain.graph.names.node("c")])).bits
     array([1.])
     """
-    folded = fold(Asked.of(chain, rows, missing=thresholds.PREVIEW_MISSING), np.zeros(0))
+    folded = Structure(chain).lump(rows, np.zeros(0), missing=thresholds.PREVIEW_MISSING)
     settings: dict[str, Any] = {"budget": budget, "progress": progress}
     if chain.listed or folded.cost.within(seconds):
         # Cores that are swept were swept for draws only.

@@ -28,10 +28,10 @@ from coinhaze.solve.exact.stream_kernels import WIDTH
 from coinhaze.solve.planner import thresholds
 from coinhaze.solve.pool.limits import Budget, in_words, memory_now, memory_peak, workers_for
 from coinhaze.solve.progress import Progress
-from coinhaze.solve.query import Asked
 from coinhaze.solve.series import series
 from coinhaze.solve.sketch.sketch import DRAWS, sketch
-from coinhaze.solve.structure.lump import Folded, fold
+from coinhaze.solve.structure.lump import Folded
+from coinhaze.solve.structure.structure import Structure
 from coinhaze.solve.truncated.topological import may_drop, sweep
 from coinhaze.solve.truncated.truncate import AT_ONCE, Truncation
 
@@ -127,7 +127,7 @@ def _duration(seconds: float) -> str:
 
 
 def choose(
-    chain: AbsorbingChain,
+    chain: AbsorbingChain | Structure,
     rows: Ints,
     *,
     accuracy: Accuracy = "exact",
@@ -138,6 +138,8 @@ def choose(
     budget: Budget,
 ) -> Choice:
     """Choose how to score rows of a chain."""
+    structure = Structure.of(chain)
+    chain = structure.chain
     if over not in ("worst", "mean"):
         raise UsageError(f"over is worst or mean, not {over!r}")
     if over == "mean" and isinstance(accuracy, str):
@@ -148,7 +150,7 @@ def choose(
                 "a preview is a sketch of bits: it takes no renyi, no method, and no preset that "
                 "names one"
             )
-        return _sketch(chain, rows, draws, budget)
+        return _sketch(structure, rows, draws, budget)
     if draws != DRAWS:
         raise UsageError('draws are those of a preview: ask for accuracy="preview"')
     width = width_of(accuracy)
@@ -158,7 +160,7 @@ def choose(
         return _series(chain, rows, method, width, renyi)
     if method not in ("auto", "sweep", "eliminate"):
         raise UsageError(f"unknown method {method!r}: auto, sweep, eliminate, series, published")
-    folded = fold(Asked.of(chain, rows), plain_orders(renyi))
+    folded = structure.lump(rows, plain_orders(renyi))
     acyclic = folded.asked.reduced.acyclic
     if method == "sweep" and not acyclic:
         raise UsageError("this chain has cycles: use eliminate, or leave the method open")
@@ -179,8 +181,9 @@ def choose(
     )
 
 
-def _sketch(chain: AbsorbingChain, rows: Ints, draws: int, budget: Budget) -> Choice:
-    folded = fold(Asked.of(chain, rows, missing=thresholds.PREVIEW_MISSING), np.zeros(0))
+def _sketch(structure: Structure, rows: Ints, draws: int, budget: Budget) -> Choice:
+    chain = structure.chain
+    folded = structure.lump(rows, np.zeros(0), missing=thresholds.PREVIEW_MISSING)
 
     def estimate() -> Estimate:
         begin = time.perf_counter()

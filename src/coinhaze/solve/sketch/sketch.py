@@ -39,7 +39,8 @@ from coinhaze.solve.progress import Progress, silent
 from coinhaze.solve.query import Asked
 from coinhaze.solve.sketch.kernels import start_draws, sum_draws
 from coinhaze.solve.structure.columns import Columns
-from coinhaze.solve.structure.lump import Folded, fold
+from coinhaze.solve.structure.lump import Folded
+from coinhaze.solve.structure.structure import Structure
 
 DRAWS = 256
 # Where a standard error of the mean is asked for, this many draws come first: it is measured over
@@ -69,7 +70,8 @@ def sketch(
         raise UsageError(f"draws come in tiles: a multiple of {WIDTH}, not {draws}")
     if chain.listed:
         raise UsageError("a list has few outcomes, which are cheap to score exactly")
-    folded = folded or fold(Asked.of(chain, rows, missing=thresholds.PREVIEW_MISSING), np.zeros(0))
+    if folded is None:
+        folded = Structure(chain).lump(rows, np.zeros(0), missing=thresholds.PREVIEW_MISSING)
     asked, columns = folded.asked, folded.columns
     taken = _Taken.none(asked, columns)
     _take(taken, draws if mean_error is None else max(draws, FIRST), seed, budget, progress)

@@ -35,9 +35,18 @@ class Folded:
         """What exact scores take; estimates and solves count it once."""
         return ExactCost(self.asked, self.columns)
 
-    def sources(self, *, most_words: float = thresholds.FEW_COUNTED_WORDS) -> tuple[Floats, bool]:
-        """Count the sources of each scored state, or bound them; see `possible_sources`."""
-        return possible_sources(self.asked, self.columns, most_words=most_words)
+    @cached_property
+    def sources(self) -> tuple[Floats, bool]:
+        """The sources of each scored state, counted if that is quick: see `possible_sources`."""
+        return possible_sources(self.asked, self.columns)
+
+    @cached_property
+    def counted_sources(self) -> tuple[Floats, bool]:
+        """The same for exact scores, where counting may take longer."""
+        if self.sources[1]:
+            return self.sources
+        words = thresholds.MAX_COUNTED_WORDS
+        return possible_sources(self.asked, self.columns, most_words=words)
 
 
 def fold(asked: Asked, orders: Floats, *, merge: bool = True) -> Folded:

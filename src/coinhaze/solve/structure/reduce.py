@@ -76,14 +76,25 @@ def certain_nodes(chain: AbsorbingChain, *, ordered: bool | None = None) -> Bool
     return ~np.asarray(reachable(*back, ~can_end), dtype=np.bool_)
 
 
-def reduce_chain(chain: AbsorbingChain, rows: Ints, *, merge: bool = True) -> Reduced:
-    """Keep what the given rows need; merge aliases unless told not to; order by components."""
+def reduce_chain(
+    chain: AbsorbingChain,
+    rows: Ints,
+    *,
+    merge: bool = True,
+    ordered: bool | None = None,
+    certain: Bools | None = None,
+) -> Reduced:
+    """Keep what the given rows need; merge aliases unless told not to; order by components.
+
+    `ordered` and `certain` say what is known already: whether moves lead to lower numbers only, and
+    what `certain_nodes` gives.
+    """
     n = len(chain)
     q = chain.Q
     asked = np.zeros(n, dtype=np.bool_)
     asked[rows] = True
-    ordered = is_in_order(q.indptr, q.indices)
-    asked &= certain_nodes(chain, ordered=ordered)
+    ordered = is_in_order(q.indptr, q.indices) if ordered is None else ordered
+    asked &= certain_nodes(chain, ordered=ordered) if certain is None else certain
     reach = reachable_in_order if ordered else reachable
     kept = np.asarray(reach(q.indptr, q.indices, asked), dtype=np.bool_)
     alias = kept & (np.diff(q.indptr) == 1) & (chain.column == NO_COLUMN) & merge

@@ -14,7 +14,8 @@ from coinhaze.solve.planner import thresholds
 from coinhaze.solve.pool.limits import UNLIMITED, Budget
 from coinhaze.solve.progress import Progress, silent
 from coinhaze.solve.query import Asked
-from coinhaze.solve.structure.lump import Folded, fold
+from coinhaze.solve.structure.lump import Folded
+from coinhaze.solve.structure.structure import Structure
 from coinhaze.solve.truncated.truncate import Over, truncated
 
 
@@ -35,7 +36,7 @@ def sweep(
     every row, or with `over="mean"` on average over the rows; as long as that takes less than
     exact scores would.
     """
-    folded = folded or fold(Asked.of(chain, rows), plain_orders(renyi))
+    folded = folded or Structure(chain).lump(rows, plain_orders(renyi))
     if over not in ("worst", "mean"):
         raise UsageError(f"over is worst or mean, not {over!r}")
     if may_drop(folded.asked, width, renyi):

@@ -110,7 +110,7 @@ class Truncation:
         asked = folded.asked
         # What is dropped of "elsewhere" would be taken for another outcome than what is kept.
         assert not asked.chain.listed
-        counts, counted = folded.sources()
+        counts, counted = folded.sources
         worth = list_worth(asked) if over == "mean" else np.ones(len(asked.moves))
         return cls(asked, folded.columns, counts, counted, worth)
 

@@ -1,0 +1,100 @@
+"""What is worked out of one chain, once: order, certainty, bounds of nodes, lumped questions.
+
+A chain is immutable, so all of this stays true of it. Functions that need it take a `Structure`
+where somebody holds one (a session does), and make one where they are given a bare chain.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cached_property
+from threading import Lock
+
+import numpy as np
+import numpy.typing as npt
+
+from coinhaze.amounts import Bools, Floats, Ints
+from coinhaze.observer import AbsorbingChain
+from coinhaze.solve.local.bounded import Condensed
+from coinhaze.solve.local.row import LocalSolver
+from coinhaze.solve.planner import thresholds
+from coinhaze.solve.query import Asked
+from coinhaze.solve.structure.lump import Folded, fold
+from coinhaze.solve.structure.reduce import certain_nodes, reduce_chain
+from coinhaze.solve.structure.reduce_kernels import is_in_order
+
+NO_SLOT = -1
+
+
+class Structure:
+    """A chain, and what was worked out of it so far.
+
+    >>> import coinhaze
+    >>> ledger = coinhaze.AccountLedger.from_transfers([("a", "c", 1), ("b", "c", 3)])
+    >>> structure = Structure(coinhaze.absorbing_chain(coinhaze.transaction_graph(ledger)))
+    >>> structure.is_ordered, structure.lump(np.array([2]), np.zeros(0)).asked.reduced.acyclic
+    (True, True)
+    """
+
+    def __init__(self, chain: AbsorbingChain, *, bounded: Condensed | None = None) -> None:
+        self.chain = chain
+        self._given = bounded
+        self._lock = Lock()
+        self._latest: tuple[tuple[bytes, bytes, float, bool], Folded] | None = None
+
+    @classmethod
+    def of(cls, chain: AbsorbingChain | Structure) -> Structure:
+        """Take a structure as it is; make one of a bare chain."""
+        return chain if isinstance(chain, Structure) else cls(chain)
+
+    @cached_property
+    def is_ordered(self) -> bool:
+        """Whether every move leads to a lower number, as in the coin view."""
+        return bool(is_in_order(self.chain.Q.indptr, self.chain.Q.indices))
+
+    @cached_property
+    def certain(self) -> Bools:
+        """Which nodes are absorbed with certainty; others have no answer."""
+        return certain_nodes(self.chain, ordered=self.is_ordered)
+
+    @cached_property
+    def bounded(self) -> Condensed:
+        """The chain with every node's bits bounded, for questions about single nodes."""
+        return Condensed.of(self.chain) if self._given is None else self._given
+
+    @cached_property
+    def local(self) -> LocalSolver:
+        """What answers questions about single nodes."""
+        return LocalSolver(self.bounded)
+
+    def lump(
+        self,
+        rows: Ints,
+        orders: Floats,
+        *,
+        missing: float = thresholds.EXACT_MISSING,
+        merge: bool = True,
+    ) -> Folded:
+        """Reduce and lump the chain for some rows; the latest answer is held, with its factors."""
+        key = (rows.tobytes(), orders.tobytes(), missing, merge)
+        latest = self._latest
+        if latest is not None and latest[0] == key:
+            return latest[1]
+        reduced = reduce_chain(
+            self.chain, rows, merge=merge, ordered=self.is_ordered, certain=self.certain
+        )
+        asked = Asked.by(self.chain, rows, reduced, missing=missing)
+        found = fold(asked, orders, merge=merge)
+        self._latest = key, found
+        return found
+
+    @contextmanager
+    def marking(self) -> Iterator[npt.NDArray[np.int32]]:
+        """Lend an array with a slot for every node, all empty; it must be empty again after."""
+        with self._lock:
+            yield self._slots
+
+    @cached_property
+    def _slots(self) -> npt.NDArray[np.int32]:
+        return np.full(len(self.chain), NO_SLOT, dtype=np.int32)
