@@ -16,7 +16,8 @@ import numpy as np
 import coinhaze
 from coinhaze.amounts import Floats
 from coinhaze.ledger import CoinLedger
-from coinhaze.measures.comparators.registry import COMPARATORS, compare_measures
+from coinhaze.measures.comparators.registry import COMPARATORS
+from coinhaze.measures.comparators.side_by_side import compare_measures
 from coinhaze.simulate import simulate_week
 
 # Transaction by transaction, some seconds each: timed on ledgers so many times smaller.
@@ -45,7 +46,9 @@ def approaches(ledger: CoinLedger) -> dict[str, Callable[[], Floats]]:
         "bits, preview": lambda: coinhaze.score(chain, accuracy="preview").bits,
         "fifo-bits": lambda: coinhaze.score(graph, policy="fifo").bits,
     }
-    found |= {name: partial(compared, name) for name in COMPARATORS if name not in OF_SCORES}
+    found |= {
+        name: partial(compared, name) for name in COMPARATORS.names() if name not in OF_SCORES
+    }
     return found | {f"taint, {p}": partial(tainted, p) for p in ("poison", "fifo", "lifo", "tiho")}
 
 

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from coinhaze.graph import TransactionGraph, transaction_graph
     from coinhaze.ledger import AccountLedger, CoinLedger
     from coinhaze.measures import Origins, Scores, Taint
-    from coinhaze.measures.comparators.registry import compare_measures
+    from coinhaze.measures.comparators.registry import register_comparator
+    from coinhaze.measures.comparators.side_by_side import ComparedScores, compare_measures
     from coinhaze.observer import AbsorbingChain, absorbing_chain
     from coinhaze.observer.coinjoin_links import coinjoin_links
     from coinhaze.observer.policies import register_policy
@@ -44,6 +45,7 @@ __all__ = [
     "AccountLedger",
     "CoinLedger",
     "CoinhazeError",
+    "ComparedScores",
     "Origins",
     "Parcels",
     "Plan",
@@ -60,6 +62,7 @@ __all__ = [
     "parcels",
     "plan",
     "read",
+    "register_comparator",
     "register_policy",
     "score",
     "series",
@@ -74,6 +77,7 @@ _HOME = {
     "AccountLedger": "ledger",
     "CoinLedger": "ledger",
     "CoinhazeError": "errors",
+    "ComparedScores": "measures.comparators.side_by_side",
     "Origins": "measures",
     "Parcels": "solve",
     "Plan": "solve",
@@ -83,13 +87,14 @@ _HOME = {
     "TransactionGraph": "graph",
     "absorbing_chain": "observer",
     "coinjoin_links": "observer.coinjoin_links",
-    "compare_measures": "measures.comparators.registry",
+    "compare_measures": "measures.comparators.side_by_side",
     "eliminate": "solve",
     "link_matrix": "coinjoin.link_matrix",
     "origins": "solve",
     "parcels": "solve",
     "plan": "solve",
     "read": "readers",
+    "register_comparator": "measures.comparators.registry",
     "register_policy": "observer.policies",
     "score": "solve",
     "series": "solve",

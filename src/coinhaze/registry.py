@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import pkgutil
 from collections.abc import Iterator
+from importlib import import_module
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
 from typing import Generic, Protocol, TypeVar
 
 from coinhaze.errors import UsageError
@@ -23,17 +28,48 @@ class Named(Protocol):
 Entry = TypeVar("Entry", bound=Named)
 
 
-class Registry(Generic[Entry]):
-    """Entries in the order in which they were added, found by name or alias."""
+PLUGINS = "COINHAZE_PLUGINS"  # modules and .py files, with commas between them
+_loaded: set[str] = set()
 
-    def __init__(self, kind: str) -> None:
+
+def load_plugins() -> None:
+    """Import, once, what COINHAZE_PLUGINS names: there policies and comparators are registered."""
+    for name in filter(None, os.environ.get(PLUGINS, "").split(",")):
+        if name in _loaded:
+            continue
+        _loaded.add(name)  # first: it may look entries up while it is imported
+        try:
+            if name.endswith(".py"):
+                spec = spec_from_file_location(Path(name).stem, name)
+                assert spec is not None
+                assert spec.loader is not None
+                spec.loader.exec_module(module_from_spec(spec))
+            else:
+                import_module(name)
+        except Exception as error:
+            what = f"{type(error).__name__}: {error}"
+            raise UsageError(f"{PLUGINS}: {name} cannot be imported: {what}") from error
+
+
+class Registry(Generic[Entry]):
+    """Entries found by name or alias.
+
+    They are listed in the order in which they were added; where the modules of a `package` add
+    them, those modules are imported when an entry is first looked for, and entries are listed by
+    name.
+    """
+
+    def __init__(self, kind: str, *, package: str | None = None) -> None:
         self.kind = kind
+        self._package = package
+        self._imported = package is None
         self._entries: dict[str, Entry] = {}
 
     def add(self, entry: Entry) -> Entry:
         """Add an entry; refuse a name or alias that is taken."""
+        taken = {name for e in self._entries.values() for name in (e.name, *e.aliases)}
         for name in (entry.name, *entry.aliases):
-            if self.get(name) is not None:
+            if name in taken:
                 raise UsageError(f"there is already a {self.kind} called {name!r}: take another")
         self._entries[entry.name] = entry
         return entry
@@ -44,19 +80,30 @@ class Registry(Generic[Entry]):
 
     def get(self, name: object) -> Entry | None:
         """Find an entry by its name or an alias; None if there is none."""
-        if not isinstance(name, str):
-            return None
-        found = self._entries.get(name)
-        return found or next((e for e in self if name in e.aliases), None)
+        return next((e for e in self if name == e.name or name in e.aliases), None)
+
+    def names(self) -> tuple[str, ...]:
+        """List the names."""
+        return tuple(entry.name for entry in self)
 
     def __getitem__(self, name: str) -> Entry:
         found = self.get(name)
         if found is None:
-            raise UsageError(f"unknown {self.kind} {name!r}: one of {', '.join(self._entries)}")
+            raise UsageError(f"unknown {self.kind} {name!r}: one of {', '.join(self.names())}")
         return found
 
     def __iter__(self) -> Iterator[Entry]:
-        return iter(tuple(self._entries.values()))
+        load_plugins()
+        if self._package is None:
+            return iter(tuple(self._entries.values()))
+        if not self._imported:
+            for module in pkgutil.iter_modules(import_module(self._package).__path__):
+                import_module(f"{self._package}.{module.name}")
+            self._imported = True
+        return iter([self._entries[name] for name in sorted(self._entries)])
+
+    def __contains__(self, name: object) -> bool:
+        return self.get(name) is not None
 
     def __len__(self) -> int:
-        return len(self._entries)
+        return len(self.names())

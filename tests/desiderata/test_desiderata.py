@@ -28,7 +28,7 @@ def test_every_comparator_we_have_is_tried(found: dict[tuple[str, str], Finding]
     from coinhaze.measures.comparators.registry import COMPARATORS
     from coinhaze.observer.policies import taint_policies
 
-    assert {*COMPARATORS, *(p.column for p in taint_policies()), "bits"} <= {
+    assert {*COMPARATORS.names(), *(p.column for p in taint_policies()), "bits"} <= {
         approach for approach, _ in found
     }
     assert set(PAPER) <= set(APPROACHES)

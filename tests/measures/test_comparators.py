@@ -13,7 +13,8 @@ import coinhaze
 from coinhaze import CoinLedger
 from coinhaze.errors import UsageError
 from coinhaze.measures.comparators.permanent import permanent, staircase_anonymity, system_anonymity
-from coinhaze.measures.comparators.registry import COMPARATORS, compare_measures
+from coinhaze.measures.comparators.registry import COMPARATORS
+from coinhaze.measures.comparators.side_by_side import compare_measures
 from coinhaze.measures.correlation import correlations, pearson, spearman
 
 
@@ -55,17 +56,16 @@ OWNERS = {"alice": "A", "alice 2": "A", "bob": "B", "bob 2": "B", "bob 3": "B"}
 
 
 def test_every_measure_has_a_column_and_says_what_it_is(mixed: CoinLedger) -> None:
-    scores = compare_measures(coinhaze.score(mixed), list(COMPARATORS), owners=OWNERS)
-    assert list(COMPARATORS) == sorted(COMPARATORS)
+    scores = compare_measures(coinhaze.score(mixed), COMPARATORS.names(), owners=OWNERS)
+    assert list(COMPARATORS.names()) == sorted(COMPARATORS.names())
     table = scores.to_arrow()
-    for name, measure in COMPARATORS.items():
-        assert measure.name == name
-        assert len(measure.says) > 10
-        assert len(table[name.replace("-", "_")]) == len(scores)
+    for measure in COMPARATORS:
+        assert len(measure.words) > 10
+        assert len(table[measure.name.replace("-", "_")]) == len(scores)
 
 
 def test_measures_of_a_small_mix_are_those_found_by_hand(mixed: CoinLedger) -> None:
-    scores = compare_measures(coinhaze.score(mixed), list(COMPARATORS), owners=OWNERS)
+    scores = compare_measures(coinhaze.score(mixed), COMPARATORS.names(), owners=OWNERS)
     assert column(scores, "k-anonymity") == {"j:1": 2, "j:2": 1, "m:0": 1}
     # 10, 14 -> 10, 10, 4: one block, or each 10 with the first input.
     assert column(scores, "boltzmann") == pytest.approx(

@@ -42,6 +42,26 @@ class PolicyChoice(Choice):
         return super().convert(value if found is None else found.name, param, ctx)
 
 
+class LateHelp(click.Option):
+    """An option whose help is made when it is shown: it lists what is registered by then."""
+
+    def __init__(self, names: Sequence[str], *, words: Callable[[], str], **settings: Any) -> None:
+        super().__init__(names, **settings)
+        self.words = words
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        """Give the option and its help."""
+        self.help = self.words()
+        return super().get_help_record(ctx)
+
+
+def comparator_words() -> str:
+    """Say which measures can be put beside the bits."""
+    from coinhaze.measures.comparators.registry import COMPARATORS
+
+    return f"Measures beside the bits, with commas between them: {', '.join(COMPARATORS.names())}."
+
+
 # Options are listed once: name, type, help. Each becomes the setting of the same name.
 _GRAPH = (
     ("--format", None, ""),  # its help names the formats that are registered

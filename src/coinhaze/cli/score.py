@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from coinhaze.cli.options import (
+    LateHelp,
     accuracy_of,
+    comparator_words,
     model_options,
     named_files,
     settings_of,
@@ -37,7 +39,7 @@ if TYPE_CHECKING:
 @click.option("--memory", help="The most the process may take, such as 4GB.")
 @click.option("--seconds", type=click.FloatRange(0, min_open=True), help="Refuse longer solves.")
 @click.option("--dry-run", is_flag=True, help="Say what it would take, and stop.")
-@click.option("--with", "with_", help="Measures beside the bits, such as boltzmann,k-anonymity.")
+@click.option("--with", "with_", cls=LateHelp, words=comparator_words)
 @click.option("--owners", help="A FILE address,cluster: whose coins are whose, for --with wasabi.")
 @click.option("--keep", is_flag=True, help="Keep graph and scores, so that serve opens at once.")
 @strict_option
@@ -147,7 +149,7 @@ def _kept(
 
 def _compared(scores: Scores, measures: list[str], owners: str | None) -> Scores:
     from coinhaze.formats.lists.knowledge import read_clusters
-    from coinhaze.measures.comparators.registry import compare_measures
+    from coinhaze.measures.comparators.side_by_side import compare_measures
 
     known = None if owners is None else read_clusters(owners)
     return compare_measures(scores, measures, owners=known)

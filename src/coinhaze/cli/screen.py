@@ -8,18 +8,21 @@ from typing import Any
 
 import click
 
-from coinhaze.cli.options import graph_options, named_files, settings_of, strict_option
+from coinhaze.cli.options import LateHelp, graph_options, named_files, settings_of, strict_option
 from coinhaze.cli.waiting import wait_for
 from coinhaze.observer.policies import taint_policies
 
-_POLICIES = ",".join(policy.column for policy in taint_policies())
 SUFFIXES = (".html", ".csv", ".json", ".parquet")
+
+
+def _policy_words() -> str:
+    return f"Some of {','.join(policy.column for policy in taint_policies())}. [default: all]"
 
 
 @click.command("screen")
 @click.argument("sources", nargs=-1, required=True, metavar="SOURCE...")
 @click.option("--listed", required=True, help="A FILE with the names to look for; see the docs.")
-@click.option("--policy", help=f"Some of {_POLICIES}. [default: all]")
+@click.option("--policy", cls=LateHelp, words=_policy_words)
 @click.option("--nodes", multiple=True, help="A node, address or FILE of them. [default: sinks]")
 @click.option("--top", type=click.IntRange(1), default=10, help="How many nodes to show.")
 @click.option("--paths", type=click.IntRange(0), default=3, help="Paths for each of the largest.")

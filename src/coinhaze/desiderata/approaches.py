@@ -11,7 +11,8 @@ import numpy as np
 from coinhaze.amounts import Floats
 from coinhaze.errors import UsageError
 from coinhaze.measures import Scores
-from coinhaze.measures.comparators.registry import COMPARATORS, compare_measures
+from coinhaze.measures.comparators.registry import COMPARATORS, Comparator
+from coinhaze.measures.comparators.side_by_side import compare_measures
 from coinhaze.observer.policies import (
     POLICIES,
     PROPORTIONAL,
@@ -71,9 +72,11 @@ def _untainted_by_trace(world: World, policy: Policy) -> Floats:
     return 1.0 - found.amounts(policy.column).floats() / found.balance.floats()
 
 
-def _compared(name: str) -> Measure:
+def _compared(comparator: Comparator) -> Measure:
+    name = comparator.name
+
     def measure(world: World) -> Floats:
-        owners = world.owners if name == "wasabi" else None
+        owners = world.owners if "owners" in comparator.needs else None
         return compare_measures(_scores(world), [name], owners=owners).comparators[name]
 
     return measure
@@ -93,8 +96,8 @@ APPROACHES: Mapping[str, Approach] = {
             for p in ordered_policies()
         ),
         *(
-            Approach(c.name, c.says, _compared(c.name), of_rings=c.name == "matching")
-            for c in COMPARATORS.values()
+            Approach(c.name, c.words, _compared(c), of_rings="rings" in c.needs)
+            for c in COMPARATORS
         ),
         *(_untainted(policy) for policy in taint_policies()),
     )

@@ -15,6 +15,11 @@ import numpy as np
 from coinhaze.amounts import Floats
 from coinhaze.desiderata.approaches import APPROACHES, Approach
 from coinhaze.errors import UsageError
+from coinhaze.measures.comparators.boltzmann import BOLTZMANN
+from coinhaze.measures.comparators.degree import DEGREE
+from coinhaze.measures.comparators.k_anonymity import K_ANONYMITY
+from coinhaze.measures.comparators.matching import MATCHING
+from coinhaze.measures.comparators.system_anonymity import SYSTEM_ANONYMITY
 from coinhaze.simulate.small_worlds import COIN_WORLDS, RING_WORLDS, World, Worlds
 
 ROUNDING = 1e-9
@@ -24,11 +29,11 @@ TIMES = (1, 3, 9, 99)
 # What the paper's table claims, in the order of WISHES.
 PAPER: Mapping[str, str] = {
     "bits": "++++++",
-    "k-anonymity": "+-++++",
-    "degree": "+++++-",
-    "system-anonymity": "+++++-",
-    "boltzmann": "+-+++-",
-    "matching": "+-++++",
+    K_ANONYMITY.name: "+-++++",
+    DEGREE.name: "+++++-",
+    SYSTEM_ANONYMITY.name: "+++++-",
+    BOLTZMANN.name: "+-+++-",
+    MATCHING.name: "+-++++",
 }
 
 

@@ -19,7 +19,7 @@ def correlations(scores: Scores) -> pa.Table:
     measures is the same everywhere.
 
     >>> import coinhaze
-    >>> from coinhaze.measures.comparators.registry import compare_measures
+    >>> from coinhaze.measures.comparators.side_by_side import compare_measures
     >>> ledger = coinhaze.AccountLedger.from_transfers(
     ...     [("a", "c", 1), ("b", "c", 1), ("a", "d", 1)])
     >>> compared = compare_measures(coinhaze.score(ledger), ["possible-sources"])

@@ -52,7 +52,7 @@ def _correlations(scores: Scores) -> Table:
 
 
 def _legend(scores: Scores) -> list[RenderableType]:
-    return [Text(f"{name}: {COMPARATORS[name].says}") for name in scores.comparators]
+    return [Text(f"{name}: {COMPARATORS[name].words}") for name in scores.comparators]
 
 
 def _number(value: float) -> str:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 
 import numpy as np
 
-from coinhaze.errors import CoinhazeError, InputError
+from coinhaze.errors import CoinhazeError, InputError, UsageError
 from coinhaze.explore.coin.answer import Question, exposure_of
 from coinhaze.explore.models import (
     Comparators,
@@ -18,27 +17,20 @@ from coinhaze.explore.nodes import MOST_COINS, Nodes, only
 from coinhaze.explore.views import ViewOptions, Views
 from coinhaze.graph import transaction_graph
 from coinhaze.graph.graph import Kind
-from coinhaze.measures import Scores
-from coinhaze.measures.comparators.registry import COMPARATORS, compare_measures
+from coinhaze.measures.comparators.degree import DEGREE
+from coinhaze.measures.comparators.effective_sources import EFFECTIVE_SOURCES
+from coinhaze.measures.comparators.mint import MINT_CENTRALITY
+from coinhaze.measures.comparators.possible_sources import POSSIBLE_SOURCES
+from coinhaze.measures.comparators.registry import COMPARATORS, Comparator
+from coinhaze.measures.comparators.side_by_side import compare_measures
 from coinhaze.observer.policies import ordered_policies
 from coinhaze.options import Time
 from coinhaze.solve import score_or_reached
 from coinhaze.web.asks import Settings
 
 STEPS = 2_000_000  # of Boltzmann's count: about a fifth of a second
-OF_TRANSACTION = ("boltzmann", "efficiency", "k-anonymity", "link-bits", "system-anonymity")
-UNITS: Mapping[str, str] = {
-    "boltzmann": "bits",
-    "degree": "of 1",
-    "effective-sources": "origins",
-    "efficiency": "of 1",
-    "k-anonymity": "outputs",
-    "link-bits": "bits",
-    "matching": "coins",
-    "mint-centrality": "coinbases",
-    "possible-sources": "origins",
-    "system-anonymity": "of 1",
-}
+# Measures that are read off the coin's own distribution, without a solve.
+OF_ROW = (DEGREE, EFFECTIVE_SOURCES, MINT_CENTRALITY, POSSIBLE_SOURCES)
 TOO_LARGE = "too many inputs and outputs to count in a short time"
 NO_COINS = "a measure of single coins: ask by coin"
 WITH_POOL = "its transaction also moved money through a pool"
@@ -54,7 +46,7 @@ def compare(question: Question) -> Comparators:
     if views.no_snapshots is not None:
         rules += [_refused(p.column, views.no_snapshots) for p in ordered_policies()]
     measures = [*_own_measures(question), *_transaction_measures(question)]
-    measures += _ring_measure(question)
+    measures += _ledger_measures(question)
     return Comparators(
         ledger=nodes.ledger,
         name=nodes.name(node),
@@ -120,11 +112,11 @@ def _refused(policy: str, why: str) -> Rule:
     )  # fmt: skip
 
 
-def measure(name: str, value: float | None, refused: str | None = None) -> Measure:
+def measure(comparator: Comparator, value: float | None, refused: str | None = None) -> Measure:
     """Name a measure, what it says, and its value, or why it has none."""
     known = value is not None and math.isfinite(value)
     return Measure(
-        name=name, value=value, unit=UNITS[name], words=COMPARATORS[name].says,
+        name=comparator.name, value=value, unit=comparator.unit, words=comparator.words,
         refused=None if known else refused or "no answer",
     )  # fmt: skip
 
@@ -138,40 +130,36 @@ def _own_measures(question: Question) -> list[Measure]:
         degree = bits / math.log2(sources)
     one = "one origin is possible" if sources == 1 else WHOLE
     found = [
-        measure("degree", degree, one),
-        measure("effective-sources", None if math.isnan(bits) else 2.0**bits),
-        measure("possible-sources", None if sources is None else float(sources), WHOLE),
+        measure(DEGREE, degree, one),
+        measure(EFFECTIVE_SOURCES, None if math.isnan(bits) else 2.0**bits),
+        measure(POSSIBLE_SOURCES, None if sources is None else float(sources), WHOLE),
     ]
     if question.options.rule.shares:
         kinds = question.nodes.graph.kinds
         made = [kinds[question.told.node(int(o))] for o in row.outcomes] if row.whole else []
         count = sum(kind in (Kind.transaction, Kind.mint) for kind in made)
-        found.append(measure("mint-centrality", float(count) if row.whole else None, WHOLE))
+        found.append(measure(MINT_CENTRALITY, float(count) if row.whole else None, WHOLE))
     return found
 
 
 def _transaction_measures(question: Question) -> list[Measure]:
     """Take measures of the transaction that made a coin, on a ledger of it alone."""
+    asked = [comparator for comparator in COMPARATORS if comparator.about == "transaction"]
     why = _not_apart(question.nodes, question.node)
     if why is not None:
-        return [measure(name, None, why) for name in OF_TRANSACTION]
+        return [measure(comparator, None, why) for comparator in asked]
     index, coin = question.nodes.index, question.nodes.coin(question.node)
     tx = question.nodes.tx(question.node)
     place = int(np.flatnonzero(index.made(tx) == coin)[0]) + len(index.spent(tx))
     graph = transaction_graph(only(index, [tx]))
     node = int(graph.names.newest[place])
     if node < 0:
-        return [measure(name, None, "a coin worth nothing") for name in OF_TRANSACTION]
+        return [measure(comparator, None, "a coin worth nothing") for comparator in asked]
     name = str(graph.names.of(np.array([node]))[0].as_py())
-    told = compare_measures(score_or_reached(graph, nodes=[name]), OF_TRANSACTION, steps=STEPS)
+    alone = score_or_reached(graph, nodes=[name])
+    told = compare_measures(alone, [comparator.name for comparator in asked], steps=STEPS)
     values = {n: float(column[0]) for n, column in told.comparators.items()}
-    return [measure(n, values[n], _why_not(n)) for n in OF_TRANSACTION]
-
-
-def _why_not(name: str) -> str:
-    if name == "system-anonymity":
-        return "its transaction has not as many inputs as outputs, or too many"
-    return TOO_LARGE
+    return [measure(c, values[c.name], c.no_answer or TOO_LARGE) for c in asked]
 
 
 def _not_apart(nodes: Nodes, node: int) -> str | None:
@@ -190,15 +178,23 @@ def _not_apart(nodes: Nodes, node: int) -> str | None:
     return None
 
 
-def _ring_measure(question: Question) -> list[Measure]:
-    """Count what a coin's rings can have spent, where the ledger has rings."""
-    ledger = question.nodes.graph.ledger
-    if not getattr(ledger, "has_rings", False):
+def _ledger_measures(question: Question) -> list[Measure]:
+    """Take measures that need the ledger around the coin; of rings, where the ledger has them."""
+    rings = bool(getattr(question.nodes.graph.ledger, "has_rings", False))
+    asked = [
+        comparator
+        for comparator in COMPARATORS
+        if comparator not in OF_ROW and comparator.about != "transaction"
+        if "owners" not in comparator.needs and (rings or "rings" not in comparator.needs)
+    ]
+    if not asked:
         return []
-    try:
-        name = question.nodes.name(question.node)
-        one: Scores = score_or_reached(question.belief, nodes=[name])
-        value = float(compare_measures(one, ["matching"]).comparators["matching"][0])
-    except InputError as error:
-        return [measure("matching", None, str(error))]
-    return [measure("matching", value, NOT_MADE)]
+    one = score_or_reached(question.belief, nodes=[question.nodes.name(question.node)])
+    found = []
+    for comparator in asked:
+        try:
+            value = float(compare_measures(one, [comparator.name]).comparators[comparator.name][0])
+            found.append(measure(comparator, value, comparator.no_answer or NOT_MADE))
+        except (InputError, UsageError) as error:
+            found.append(measure(comparator, None, str(error)))
+    return found

@@ -9,6 +9,7 @@ where counting the matchings is not.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Sequence
 from typing import TypeVar
 
@@ -16,9 +17,11 @@ import numpy as np
 import scipy.sparse
 import scipy.sparse.csgraph
 
-from coinhaze.amounts import Bools, Ints
+from coinhaze.amounts import Bools, Floats, Ints
 from coinhaze.errors import InputError
 from coinhaze.measures.comparators.permanent import permanent
+from coinhaze.measures.comparators.registry import COMPARATORS, Comparator
+from coinhaze.measures.comparators.side_by_side import ComparedScores
 
 Coin = TypeVar("Coin", bound=Hashable)
 
@@ -90,3 +93,29 @@ def _reaching(graph: scipy.sparse.csr_array, ends: Ints) -> Bools:
     order = scipy.sparse.csgraph.breadth_first_order(back, n, return_predecessors=False)
     found[order] = True
     return found[:n]
+
+
+def spendable_members(compared: ComparedScores) -> Floats:
+    """Count the coins that the rings of a coin's transaction can have spent between them."""
+    ledger = compared.ledger
+    if not ledger.has_rings:
+        return np.full(len(compared.scores), math.nan)
+    key = ledger.ring_tx * (int(ledger.ring_vin.max()) + 1) + ledger.ring_vin
+    _, ring = np.unique(key, return_inverse=True)
+    coins, coin = np.unique(ledger.ring_output, return_inverse=True)
+    kept = admissible_edges(ring, coin, int(ring.max()) + 1, len(coins))
+    pairs = np.unique(np.stack([ledger.ring_tx[kept], coin[kept]]), axis=1)
+    count = np.bincount(pairs[0], minlength=len(ledger.txids)).astype(np.float64)
+    count[count == 0] = math.nan
+    return compared.by_coin(lambda made: float(count[ledger.output_tx[made]]))
+
+
+MATCHING = COMPARATORS.add(
+    Comparator(
+        "matching",
+        "coins that the transaction's rings can have spent, every coin spent once",
+        spendable_members,
+        unit="coins",
+        needs=frozenset({"rings"}),
+    )
+)

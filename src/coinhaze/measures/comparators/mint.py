@@ -8,6 +8,7 @@ from coinhaze.amounts import Floats
 from coinhaze.graph import TransactionGraph
 from coinhaze.graph.graph import Kind
 from coinhaze.measures.comparators.mint_kernels import spread
+from coinhaze.measures.comparators.registry import COMPARATORS, Comparator
 
 AT_ONCE = 64  # sources that share one pass, a bit each
 
@@ -42,3 +43,14 @@ def mint_centrality(graph: TransactionGraph) -> Floats:
         spread(tail, head, marks)
         count += np.bitwise_count(marks)
     return count
+
+
+MINT_CENTRALITY = COMPARATORS.add(
+    Comparator(
+        "mint-centrality",
+        "coinbases the coin can be traced back to",
+        lambda compared: mint_centrality(compared.scores.chain.graph)[compared.scores.nodes],
+        unit="coinbases",
+        about="sources",
+    )
+)
