@@ -22,7 +22,7 @@ from coinhaze.graph.clusters.found import find
 from coinhaze.growth.growth import growth
 from coinhaze.lab.churn import churn
 from coinhaze.lab.lab import lab, lab_all
-from coinhaze.measures.comparators.registry import compare_measures
+from coinhaze.measures.comparators.side_by_side import compare_measures
 from coinhaze.options import (
     GraphOptions,
     GrowthOptions,
