@@ -114,7 +114,7 @@ def served(line: str) -> Iterator[Served]:
     """Run `coinhaze serve` at a free port, with nothing to open a browser by."""
     arguments = [word for word in shlex.split(line)[2:] if word != "--open"]
     with serving(*arguments) as server:
-        assert httpx2.get(server.address, headers=server.bearer).status_code == 200
+        assert httpx2.get(server.address, headers=server.bearer, timeout=60).status_code == 200
         yield server
 
 
@@ -163,7 +163,7 @@ def test_the_server_and_a_request_are_as_shown(
         headers = dict(words[at + 1].split(": ") for at, word in enumerate(words) if word == "-H")
         body = words[words.index("-d") + 1]
         url = words[-1].replace("127.0.0.1:8000", f"127.0.0.1:{server.port}")
-        answer = httpx2.post(url, headers=headers, content=body)
+        answer = httpx2.post(url, headers=headers, content=body, timeout=60)
         assert answer.status_code == 200, answer.text
         assert json.loads(answer.text)["after"]["bits"] > 0
 
