@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,12 +18,14 @@ from coinhaze.ledger.checks import (
     exact_amount,
     whole_number,
 )
+from coinhaze.ledger.coin_rules import check_rules
 from coinhaze.ledger.coins import (
     DUPLICATE_COINBASES,
     MOST_OUTPUTS,
     POOLS,
     CoinLedger,
     Input,
+    Output,
     Transaction,
 )
 
@@ -41,7 +44,7 @@ def assemble(
     for row, transaction in enumerate(transactions):
         columns.add(row, transaction)
     check_pool_values(pool_values, POOLS)
-    return columns.ledger(pool_values)
+    return columns.checked(pool_values)
 
 
 def place_of(transaction: Transaction) -> str:
@@ -72,6 +75,12 @@ def _merge_identical(records: Iterable[Transaction]) -> list[Transaction]:
     return kept
 
 
+def _numbered(t: Transaction) -> Iterator[tuple[int, Output]]:
+    """Give the outputs of a transaction with their numbers."""
+    for position, output in enumerate(t.outputs):
+        yield position if output.vout is None else output.vout, output
+
+
 def _txid(t: Transaction) -> str:
     """Name a transaction; the lost one of a duplicate pair goes by id and height."""
     return f"{t.txid}@{t.height}" if _is_lost(t) else t.txid
@@ -89,7 +98,7 @@ def _difference(a: Transaction, b: Transaction) -> str:
 
 
 class _Columns:
-    """Growing columns of one ledger."""
+    """Growing columns of one ledger; `check_rules` looks at them when they are whole."""
 
     def __init__(self, transactions: list[Transaction], *, complete: bool) -> None:
         self.transactions = transactions
@@ -99,14 +108,17 @@ class _Columns:
         self.rings = any(t.rings for t in transactions)
         self.owners: dict[str, int] = {}
         self.unowned: set[str] = set()
+        self.made = {
+            (_txid(t), n) for t in transactions for n, _ in _numbered(t) if isinstance(n, int)
+        }
         self.output_rows: dict[tuple[str, int], int] = {}
-        self.spent_by: dict[int, str] = {}
         self.earlier: dict[str, int] = {}
         self.outputs: list[tuple[int, int, int, int, bool]] = []
         self.coinbase = [False] * len(transactions)
-        self.inputs: list[tuple[int, int]] = []
+        # Coins are named by transaction and number until all of them have rows.
+        self.inputs: list[tuple[int, int, tuple[str, int]]] = []
         self.flows: list[tuple[int, int, int]] = []
-        self.ring_members: list[tuple[int, int, int, float]] = []
+        self.ring_members: list[tuple[int, int, tuple[str, int], float]] = []
 
     def add(self, row: int, t: Transaction) -> None:
         """Add one transaction: what it spends first, then what it makes."""
@@ -114,11 +126,12 @@ class _Columns:
         for field, value in (("height", t.height), ("time", t.time)):
             if value is not None:
                 whole_number(value, place, field=field)
-        value_in = sum(self._spend(row, vin, i, place) for vin, i in enumerate(t.inputs))
+        for vin, spent in enumerate(t.inputs):
+            self.inputs.append((row, vin, self._coin(row, spent, f"{place}, input {vin}")))
         for vin, ring in enumerate(t.rings):
             self._add_ring(row, vin, ring, t, place)
-        value_out = self._make(row, t, place)
-        from_pools = 0
+        paid = self._make(row, t, place)
+        takes = bool(t.inputs or t.rings)
         for pool, into in t.pools:
             number = check_pool(pool, place, POOLS)
             if isinstance(into, bool) or not isinstance(into, int):
@@ -126,71 +139,45 @@ class _Columns:
             exact_amount(abs(into), place, field="pool flow")
             if into:
                 self.flows.append((row, number, into))
-            value_in += max(-into, 0)
-            value_out += max(into, 0)
-            from_pools += max(-into, 0)
-        is_coinbase = not (t.inputs or t.rings or from_pools)
-        if t.coinbase and not is_coinbase:
-            raise LedgerError(place, "a coinbase that spends", fix="a coinbase has no inputs")
-        if t.coinbase is False and is_coinbase and value_out > 0:
+            paid += max(into, 0)
+            takes |= into < 0
+        if t.coinbase is False and not takes and paid > 0:
             raise LedgerError(
-                place, "outputs above inputs", value=f"{value_out} out, 0 in", fix="no inputs given"
+                place, "outputs above inputs", value=f"{paid} out, 0 in", fix="no inputs given"
             )
-        self.coinbase[row] = is_coinbase
-        if not (is_coinbase or self.hidden or t.rings) and value_out > value_in:
-            raise LedgerError(
-                place, "outputs above inputs", value=f"{value_out} out, {value_in} in"
-            )
+        self.coinbase[row] = bool(t.coinbase) or not takes
 
     def _make(self, row: int, t: Transaction, place: str) -> int:
         total = 0
         lost = _is_lost(t)
-        for position, output in enumerate(t.outputs):
-            vout = position if output.vout is None else output.vout
+        for vout, output in _numbered(t):
             whole_number(vout, place, field="output number", most=MOST_OUTPUTS)
-            if (_txid(t), vout) in self.output_rows:
-                raise LedgerError(place, "two outputs with one number", value=vout)
             value = 0
             if output.value is not None:
                 value = exact_amount(output.value, f"{place}, output {vout}", field="value")
             total += value
-            self._add_output(
-                row, _txid(t), vout, value, output.address, output.spendable and not lost, place
-            )
+            coin = (_txid(t), vout)
+            self._add_output(row, coin, value, output.address, output.spendable and not lost, place)
         return total
 
     def _add_output(
         self,
         row: int,
-        txid: str,
-        vout: int,
+        coin: tuple[str, int],
         value: int,
         address: str | None,
         spendable: bool,
         place: str,
-    ) -> int:
+    ) -> None:
+        txid, vout = coin
         if not address:
             address = f"{txid}:{vout}"
             self.unowned.add(address)
         if address not in self.owners:
             check_name(address, place, field="address")
         owner = self.owners.setdefault(address, len(self.owners))
+        self.output_rows.setdefault(coin, len(self.outputs))
         self.outputs.append((row, vout, value, owner, spendable))
-        self.output_rows[txid, vout] = len(self.outputs) - 1
-        return len(self.outputs) - 1
-
-    def _spend(self, row: int, vin: int, spent: Input, place: str) -> int:
-        output = self._coin(row, spent, f"{place}, input {vin}")
-        name = f"{spent.txid}:{spent.vout}"
-        if output in self.spent_by:
-            raise LedgerError(
-                place, "a coin spent twice", value=name, fix=f"also by {self.spent_by[output]}"
-            )
-        if not self.outputs[output][4]:
-            raise LedgerError(place, "spends a coin that can never be spent", value=name)
-        self.spent_by[output] = self.transactions[row].txid
-        self.inputs.append((row, output))
-        return self.outputs[output][2]
 
     def _add_ring(
         self, row: int, vin: int, ring: tuple[Input, ...], t: Transaction, place: str
@@ -201,37 +188,32 @@ class _Columns:
         chances: tuple[float, ...] = (1 / len(ring),) * len(ring)
         if t.posteriors:
             chances = t.posteriors[vin] if vin < len(t.posteriors) else ()
-        fits = len(chances) == len(ring)
-        if not (fits and min(chances) >= 0 and abs(sum(chances) - 1) <= 1e-9):
+        if len(chances) != len(ring) or not all(chance >= 0 for chance in chances):
             raise LedgerError(here, "a posterior that is no distribution", value=chances)
         for member, chance in zip(ring, chances, strict=True):
             self.ring_members.append((row, vin, self._coin(row, member, here), chance))
 
-    def _coin(self, row: int, spent: Input, place: str) -> int:
-        """Find the row of a spent coin, taking it up as an earlier one if the window allows."""
-        name = f"{spent.txid}:{spent.vout}"
-        output = self.output_rows.get((spent.txid, spent.vout))
-        if output is not None:
-            known = self.outputs[output][2]
-            given = spent.value
-            if given is not None and given != known and not self.hidden:
-                raise LedgerError(
-                    place, f"{name} with two values", value=f"{given} here, {known} where made"
-                )
-            return output
-        made = self.rows.get(spent.txid)
-        if made == row:
-            raise LedgerError(place, "a transaction that spends its own output", value=name)
-        if made is not None and made > row:
-            raise LedgerError(
-                place, "a coin spent before it is made", value=name, fix="check the order"
-            )
-        if made is not None:
+    def _coin(self, row: int, spent: Input, place: str) -> tuple[str, int]:
+        """Name a spent coin, taking it up as an earlier one if the window allows."""
+        coin, name = (spent.txid, spent.vout), f"{spent.txid}:{spent.vout}"
+        if coin in self.output_rows:
+            known = self.outputs[self.output_rows[coin]][2]
+            if spent.value is not None and spent.value != known and not self.hidden:
+                both = f"{spent.value} here, {known} where made"
+                raise LedgerError(place, f"{name} with two values", value=both)
+        elif coin in self.made:
+            pass  # made by this transaction or a later one: the rules say which
+        elif spent.txid in self.rows:
             raise LedgerError(place, "spends an output its transaction does not have", value=name)
-        if self.complete:
+        elif self.complete:
             raise LedgerError(
                 place, "an unknown coin in a complete ledger", value=name, fix="drop `complete`?"
             )
+        else:
+            self._add_earlier(spent, name, place)
+        return coin
+
+    def _add_earlier(self, spent: Input, name: str, place: str) -> None:
         check_name(spent.txid, place, field="spent txid")
         whole_number(spent.vout, place, field="output number", most=MOST_OUTPUTS)
         value = 0
@@ -245,7 +227,32 @@ class _Columns:
         if spent.value is not None:
             value = exact_amount(spent.value, place, field="value")
         number = self.earlier.setdefault(spent.txid, -1 - len(self.earlier))
-        return self._add_output(number, spent.txid, spent.vout, value, spent.address, True, place)
+        self._add_output(number, (spent.txid, spent.vout), value, spent.address, True, place)
+
+    def checked(self, pool_values: Mapping[str, int]) -> CoinLedger:
+        """Give the finished ledger if it keeps all rules."""
+        ledger = self.ledger(pool_values)
+        check_rules(ledger, self._place)
+        return replace(ledger, output_value=None) if self.rings else ledger
+
+    def _place(self, table: str, row: int | None) -> str:
+        """Say in which transaction a row of a table was given."""
+        if table == "owners" or row is None:
+            return table
+        if table == "inputs":
+            tx, vin, _ = self.inputs[row]
+            return f"{place_of(self.transactions[tx])}, input {vin}"
+        if table == "rings":
+            tx, vin, _, _ = self.ring_members[row]
+            return f"{place_of(self.transactions[tx])}, ring {vin}"
+        if table == "transactions":
+            tx = row - len(self.earlier)
+        else:
+            tx = self.outputs[row][0] if table == "outputs" else self.flows[row][0]
+        if tx >= 0:
+            return place_of(self.transactions[tx])
+        earlier = row if table == "transactions" else -1 - tx
+        return f"earlier transaction {list(self.earlier)[earlier]}"
 
     def ledger(self, pool_values: Mapping[str, int]) -> CoinLedger:
         """Give the finished ledger: earlier transactions first, then the window's in order."""
@@ -257,9 +264,11 @@ class _Columns:
         )
         # Earlier transactions were numbered -1, -2, ... in the order met.
         output_tx = np.where(output_tx < 0, -1 - output_tx, output_tx + before)
-        input_tx, input_output = _ints(self.inputs, 2)
+        input_tx, input_output = _ints([(t, self.output_rows[c]) for t, _, c in self.inputs], 2)
         flow_tx, flow_pool = _ints([flow[:2] for flow in self.flows], 2)
-        ring_tx, ring_vin, ring_output = _ints([m[:3] for m in self.ring_members], 3)
+        ring_tx, ring_vin, ring_output = _ints(
+            [(t, vin, self.output_rows[c]) for t, vin, c, _ in self.ring_members], 3
+        )
         given = any(t.posteriors for t in self.transactions)
         return CoinLedger(
             txids=pa.array(txids, pa.string()),
@@ -271,9 +280,7 @@ class _Columns:
             owner_is_coin=np.array([o in self.unowned for o in self.owners], dtype=np.bool_),
             output_tx=output_tx,
             output_vout=vouts,
-            output_value=None
-            if self.hidden or self.rings
-            else Amounts.of([o[2] for o in self.outputs]),
+            output_value=None if self.hidden else Amounts.of([o[2] for o in self.outputs]),
             output_owner=owners,
             output_spendable=spendable.astype(np.bool_),
             input_tx=input_tx + before,
