@@ -1,1 +1,1 @@
-"""One transaction from the inside: which inputs can have paid for which outputs."""
+"""Interpretations of a single transaction: which inputs can have paid for which outputs."""

@@ -1,12 +1,13 @@
-"""The ways to take a transaction apart: which inputs can have paid for which outputs by themselves.
+"""Decompose a transaction into blocks: inputs that can pay for some outputs by themselves.
 
-A block is some inputs with the outputs they pay for; it stands if what it keeps as a fee is within
-bounds. Inputs of one value are alike, and so are outputs, so a block is a number of each value: the
-digits of a code. The sums of all codes of outputs are sorted once, so the outputs a choice of
-inputs can pay for lie side by side: two lists of sums met in the middle, never their product.
+A block is a set of inputs with the outputs they pay for; it is valid if the fee it leaves is within
+bounds. Inputs of equal value are interchangeable, and so are outputs, so a block is described by
+how many of each value it has: the digits of a code. The sums of all output codes are sorted once,
+so the outputs that a choice of inputs can pay for are adjacent: meet in the middle over two lists
+of sums, never their product.
 
-What is left to take apart is a state. It gives up next the block that holds the first of its
-inputs of the highest value, so that every interpretation is met once, in one order.
+A state is what remains to be decomposed. The block removed next is always the one that holds the
+first remaining input of the highest value, so every interpretation is visited once, in one order.
 """
 
 from __future__ import annotations
@@ -28,19 +29,19 @@ MOST_STATES = 2**25
 
 @dataclass(frozen=True, eq=False)
 class Side:
-    """The inputs or the outputs: distinct values, how often each occurs, every choice of them."""
+    """The inputs or the outputs: distinct values, their multiplicities and every choice of them."""
 
     value: Ints
     count: Ints
     stride: Ints  # code = sum of digit x stride
     sums: Ints
-    packed: Ints  # digits with a spare bit each: x | guard - y keeps all guards if y is within x
+    packed: Ints  # one spare bit per digit: x | guard - y leaves all guards set if y is within x
     guard: int
     digit: Ints  # shift and mask of each digit, lowest value first
 
     @classmethod
     def of(cls, amounts: Sequence[int]) -> Side:
-        """List every choice of some amounts."""
+        """Enumerate all choices of the given amounts."""
         alike = sorted(Counter(amounts).items())
         sums, packed = np.zeros(1, dtype=np.int64), np.zeros(1, dtype=np.int64)
         stride, digit, guard, shift = [], [], 0, 0
@@ -62,21 +63,21 @@ class Side:
         return int(self.count.sum())
 
     def digits(self, packed: Ints) -> Ints:
-        """Give the numbers of each value in choices given packed, a column a value."""
+        """Return how many of each value the packed choices hold, one column per value."""
         return (packed[:, None] >> self.digit[:, 0]) & self.digit[:, 1]
 
     @property
     def repeated(self) -> Ints:
-        """Shift and mask of the digits that can pass 1: elsewhere there is one way to choose."""
+        """The shift and mask of digits that can exceed 1: the others allow only one choice."""
         return self.digit[self.count > 1]
 
 
 class Blocks(NamedTuple):
-    """All blocks that stand and all states, as arrays for the kernels.
+    """All valid blocks and all states, as arrays for the kernels.
 
-    Outputs go by rank, their place among all choices in order of sum. The k-th choice of inputs
-    that can pay for anything pays for the ranks from `block_begin[k]` to `block_end[k]`; the
-    states with inputs of code c have ranks from `state_first[c]` on.
+    Outputs are identified by rank, their position among all choices ordered by sum. The k-th choice
+    of inputs that can pay for anything pays for the ranks from `block_begin[k]` to `block_end[k]`;
+    the states with inputs of code c have ranks from `state_first[c]` on.
     """
 
     in_stride: Ints
@@ -84,7 +85,7 @@ class Blocks(NamedTuple):
     in_guard: int
     in_digit: Ints
     in_repeated: Ints
-    in_block: Ints  # by code, which of `block_inputs` it is, -1 if none
+    in_block: Ints  # by code: its index in `block_inputs`, or -1
     out_stride: Ints
     out_digit: Ints
     out_sum: Ints  # by rank
@@ -97,7 +98,7 @@ class Blocks(NamedTuple):
     block_sum: Ints
     block_begin: Ints
     block_end: Ints
-    block_start: Ints  # where the blocks of those inputs begin among all blocks
+    block_start: Ints  # where the blocks of those inputs start among all blocks
     state_start: Ints
     state_first: Ints
     least: int
@@ -105,7 +106,7 @@ class Blocks(NamedTuple):
 
 
 def blocks_of(inputs: Side, outputs: Side, *, least: int, most: int) -> Blocks:
-    """Find the blocks that keep between `least` (not above 0) and `most` of their money."""
+    """Find the blocks that leave a fee between `least` (at most 0) and `most`."""
     order = np.argsort(outputs.sums, kind="stable")
     by_sum = outputs.sums[order]
     begin = np.searchsorted(by_sum, inputs.sums - most, "left")
@@ -149,10 +150,10 @@ def blocks_of(inputs: Side, outputs: Side, *, least: int, most: int) -> Blocks:
 
 
 def _states(inputs: Side, by_sum: Ints, *, least: int, most: int) -> tuple[Ints, Ints]:
-    """Find which outputs can be left with each choice of inputs.
+    """Find which outputs can remain with each choice of inputs.
 
-    A state is left by k inputs in at most k blocks, and what was taken before had at most n - k:
-    both bound what it keeps, since the whole keeps what it keeps.
+    A state with k inputs is decomposed into at most k blocks, and what was removed before had at
+    most n - k: both bound the fee left in the state, since the fee of the whole is fixed.
     """
     k = inputs.digits(inputs.packed).sum(axis=1)
     n, whole = int(k[-1]), int(inputs.sums[-1] - by_sum[-1])
@@ -164,5 +165,5 @@ def _states(inputs: Side, by_sum: Ints, *, least: int, most: int) -> tuple[Ints,
 
 
 def choices(amounts: Sequence[int]) -> int:
-    """Count the choices of some amounts, those of one value alike."""
+    """Count the choices of the given amounts; equal amounts are interchangeable."""
     return math.prod(count + 1 for count in Counter(amounts).values())

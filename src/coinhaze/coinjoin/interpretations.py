@@ -19,21 +19,22 @@ PRIME_BITS = 30.99
 
 
 class Counted(NamedTuple):
-    """How many interpretations there are, and for each block that occurs, how often."""
+    """The number of interpretations, and how often each block occurs in them."""
 
     interpretations: int
     inputs: Ints  # packed choices
     outputs: Ints
-    times: npt.NDArray[Any]  # int64, or Python integers where those are too small
+    times: npt.NDArray[Any]  # int64, or Python integers where int64 would overflow
 
 
 def count_blocks(blocks: Blocks, ins: Side, outs: Side, *, steps: int) -> Counted:
-    """Count with 64-bit integers where they are sure to do, else by remainders.
+    """Count with 64-bit integers where they cannot overflow, otherwise modulo several primes.
 
-    Remainders modulo enough primes determine a number below their product (Chinese remainders).
+    The remainders modulo enough primes determine a number below their product (Chinese remainder
+    theorem).
     """
     n, m = len(ins), len(outs)
-    # A sum over all interpretations of inputs x outputs in a block is the largest number needed.
+    # The largest number needed is the sum of inputs x outputs in a block over all interpretations.
     bound = most_interpretations(n, m) * n * m
     if bound >= LARGEST_PLAIN:
         bound = min(bound, _about(blocks, ins, outs, steps) * n * m)
@@ -61,7 +62,7 @@ def _counted(blocks: Blocks, at: Ints, interpretations: int, times: npt.NDArray[
 
 
 def _count(blocks: Blocks, ins: Side, outs: Side, modulus: int, steps: int) -> tuple[int, Ints]:
-    """Give the interpretations and how often each block occurs, modulo a prime or 2^64."""
+    """Count interpretations and the occurrences of each block, modulo a prime or 2^64."""
     choose = _choose(ins, outs)
     wrapped = choose % modulus if modulus else (choose + 2**63) % 2**64 - 2**63
     table = wrapped.astype(np.int64)
@@ -77,7 +78,7 @@ def _count(blocks: Blocks, ins: Side, outs: Side, modulus: int, steps: int) -> t
 def _about(blocks: Blocks, ins: Side, outs: Side, steps: int) -> int:
     """Bound the number of interpretations from above by counting in floats.
 
-    Sums of positive numbers lose at most 2^-53 a step, and a number goes through fewer than 2^40.
+    A sum of positive floats loses at most 2^-53 per step, and fewer than 2^40 steps are made.
     """
     try:
         table = _choose(ins, outs).astype(np.float64)
@@ -90,13 +91,13 @@ def _about(blocks: Blocks, ins: Side, outs: Side, steps: int) -> int:
 
 
 def _choose(ins: Side, outs: Side) -> npt.NDArray[np.object_]:
-    """Give C(n, k) for all n up to how often a value occurs."""
+    """Return C(n, k) for all n up to the highest multiplicity of a value."""
     most = int(max(ins.count.max(), outs.count.max()))
     return np.array([[math.comb(n, k) for k in range(most + 1)] for n in range(most + 1)], object)
 
 
 def _primes(count: int) -> list[int]:
-    """Give the largest primes below 2^31."""
+    """Return the largest primes below 2^31."""
     found: list[int] = []
     number = 2**31 - 1
     while len(found) < count:
@@ -107,7 +108,7 @@ def _primes(count: int) -> list[int]:
 
 
 def _is_prime(n: int) -> bool:
-    """Tell an odd n above 7 and below 3 215 031 751 by Miller and Rabin: these bases are enough."""
+    """Return whether an odd n, 7 < n < 3 215 031 751, is prime (Miller-Rabin, enough bases)."""
     odd = n - 1
     twos = (odd & -odd).bit_length() - 1
     odd >>= twos
@@ -125,7 +126,7 @@ def _is_prime(n: int) -> bool:
 
 
 def _from_remainders(rows: Sequence[Sequence[int]], primes: Sequence[int]) -> list[int]:
-    """Find the numbers below the primes' product that leave these remainders."""
+    """Return the numbers below the product of the primes that leave these remainders."""
     product = math.prod(primes)
     parts = [product // p * pow(product // p, -1, p) for p in primes]
     return [sum(r * part for r, part in zip(row, parts, strict=True)) % product for row in rows]

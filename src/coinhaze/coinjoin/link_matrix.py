@@ -1,8 +1,9 @@
-"""One transaction from the inside: how often an input and an output belong together (Boltzmann).
+"""The link matrix of a transaction: how often an input and an output belong together (Boltzmann).
 
-An interpretation is a partition of the inputs into blocks with every output assigned to one, such
-that each block pays its outputs and a fee within bounds. Without knowing more, every one is as
-likely as any other. Definition: LaurentMT, "Bitcoin Transactions & Privacy", parts 1 to 3.
+An interpretation is a partition of the inputs into blocks, with every output assigned to one of
+them, such that each block pays for its outputs and a fee within bounds. Without further knowledge
+all interpretations are equally likely. Definition: LaurentMT, "Bitcoin Transactions & Privacy",
+parts 1 to 3.
 """
 
 from __future__ import annotations
@@ -23,23 +24,23 @@ from coinhaze.coinjoin.too_large import too_large
 from coinhaze.errors import InputError, ResourceError
 
 LARGEST = 2**61
-# A hundred million steps take about a second, and go down and up again.
+# A hundred million steps take about a second; the count makes a pass down and a pass up.
 MOST_STEPS = 1_000_000_000
 
 
 @dataclass(frozen=True)
 class LinkMatrix:
-    """How many ways a transaction can be read, and how many of them link an input to an output."""
+    """The interpretations of a transaction, and how many of them link an input to an output."""
 
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
     interpretations: int
-    links: tuple[tuple[int, ...], ...]  # a row an output, a column an input
-    shares: Floats  # of an output, what came from each input: rows sum to 1
+    links: tuple[tuple[int, ...], ...]  # one row per output, one column per input
+    shares: Floats  # the share of an output that came from each input: rows sum to 1
 
     @property
     def bits(self) -> float:
-        """The transaction's entropy: every interpretation equally likely."""
+        """The entropy of the transaction, all interpretations being equally likely."""
         return math.log2(self.interpretations)
 
     @cached_property
@@ -49,7 +50,7 @@ class LinkMatrix:
 
     @property
     def efficiency(self) -> float:
-        """Interpretations as a share of the closest perfect CoinJoin's; 0 if there is just one."""
+        """Interpretations relative to the closest perfect CoinJoin's; 0 if there is only one."""
         if self.interpretations == 1:
             return 0.0
         perfect, _ = perfect_coinjoin(*closest_perfect(len(self.inputs), len(self.outputs)))
@@ -70,11 +71,11 @@ def link_matrix(
     taker: int = 0,
     steps: int = MOST_STEPS,
 ) -> LinkMatrix:
-    """Count the interpretations of a transaction, exactly, and those that link each pair.
+    """Count the interpretations of a transaction exactly, and those that link each pair.
 
-    The fee is what inputs have above outputs. With intra-fees (see `intra_fees`) a block may lack
-    `maker`, or keep `taker` above the fee. `steps` bounds the work: what would take more is
-    refused with a ResourceError.
+    The fee is the excess of inputs over outputs. With intra-fees (see `intra_fees`) a block may
+    fall short by `maker`, or leave `taker` above the fee. `steps` bounds the work; a ResourceError
+    is raised where more would be needed.
 
     >>> link_matrix([10, 10], [8, 2, 3, 7])
     LinkMatrix(2 inputs, 4 outputs: 3 interpretations, 1.5850 bits)
@@ -92,10 +93,10 @@ def link_matrix(
 
 
 def intra_fees(outputs: Sequence[int], ratio: float) -> tuple[int, int]:
-    """Give the most a maker may gain and the taker may pay in a CoinJoin where makers are paid.
+    """Return the highest gain of a maker and cost of the taker in a CoinJoin that pays its makers.
 
-    A maker's part is `ratio` of the value that outputs share, rounded down; the taker pays all
-    makers. (0, 0) where no two outputs are equal.
+    A maker earns `ratio` of the value that outputs share, rounded down; the taker pays all makers.
+    (0, 0) where no two outputs are equal.
 
     >>> intra_fees([84077613] * 4 + [14868890, 15369204, 177252160], 0.005)
     (420388, 1261164)
@@ -124,10 +125,11 @@ def _fee(inputs: Sequence[int], outputs: Sequence[int], maker: int, taker: int) 
 
 
 def _is_one_block(inputs: Sequence[int], outputs: Sequence[int], *, most: int) -> bool:
-    """Tell at once whether all belongs together: no two blocks can stand."""
+    """Return whether, as is quickly seen, no two blocks can be valid: all belongs together."""
     if len(inputs) == 1:
         return True
-    # A block without outputs keeps all it has; if none can, there are no more blocks than outputs.
+    # A block without outputs leaves all it has as a fee; if none can, there are no more blocks than
+    # outputs.
     return len(outputs) == 1 and min(inputs) > most
 
 
@@ -163,12 +165,12 @@ def _matrix(
     blocks: Blocks,
     counted: Counted,
 ) -> LinkMatrix:
-    """Turn how often blocks occur into links and shares.
+    """Convert block counts to links and shares.
 
-    Of the a_t inputs of value t and b_u outputs of value u in a block each has the same part in
-    all occurrences together, since alike amounts may change places. An interpretation that puts an
-    output into a block of inputs worth s gives input i the share v_i / s of it: the shares of one
-    interpretation sum to 1, so their mean does.
+    Over all occurrences of a block, each of its a_t inputs of value t and b_u outputs of value u
+    takes part equally often, since equal amounts are interchangeable. An interpretation that puts
+    an output into a block of inputs worth s gives input i the share v_i / s of it: the shares of
+    one interpretation sum to 1, so their mean does too.
     """
     a, b = ins.digits(counted.inputs), outs.digits(counted.outputs)
     worth = a @ ins.value

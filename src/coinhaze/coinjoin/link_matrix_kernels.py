@@ -1,8 +1,8 @@
-"""Hot loops over the ways to take a transaction apart; `blocks.Blocks` says what `k` holds.
+"""Hot loops over the decompositions of a transaction; `blocks.Blocks` describes the fields of `k`.
 
-Counts are kept modulo 2^64, or modulo a prime below 2^31 where one is given (0: none), or as
-floats. Arrays are taken out of `k` before a loop: inside, each taking would count references.
-Slow twin in the tests: tests/coinjoin/interpretations_twin.py.
+Counts are held modulo 2^64, or modulo a prime below 2^31 where one is given (0: none), or as
+floats. Arrays are read from `k` before a loop: reading them inside it would count references. Slow
+twin in the tests: tests/coinjoin/interpretations_twin.py.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-# Going through all choices of outputs and looking inputs up costs so many comparisons each.
+# The cost, in comparisons, of visiting one choice of outputs and looking up its inputs.
 LOOKUP = 8
 
 
 @njit(cache=True, nogil=True)
 def count_down(k, choose, modulus, reached, limit):
-    """Count the ways to reach each state from the whole; give the steps taken, -1 past `limit`."""
+    """Count the ways to reach each state from the whole; return the steps, or -1 past `limit`."""
     reached[-1] = 1
     nothing = reached[:0]
     present = np.empty(len(k.out_code), np.int64)
@@ -36,7 +36,7 @@ def count_down(k, choose, modulus, reached, limit):
 
 @njit(cache=True, nogil=True)
 def count_up(k, choose, modulus, reached, finished, blocks):
-    """Count the ways to finish from each state, and how often each block occurs in all of them."""
+    """Count the ways to finish from each state, and the occurrences of each block."""
     finished[0] = 1
     present = np.empty(len(k.out_code), np.int64)
     top = 0
@@ -48,18 +48,18 @@ def count_up(k, choose, modulus, reached, finished, blocks):
 
 @njit(cache=True, nogil=True)
 def _take(k, whole, top, present, choose, modulus, reached, finished, blocks, limit):
-    """Take every block that fits out of the states with these inputs; give the steps it took."""
+    """Remove every block that fits from the states with these inputs; return the steps made."""
     here = k.state_start[whole] - k.state_first[whole]
     n = _reached_here(reached, k.state_start[whole], k.state_start[whole + 1], here, present)
     if n == 0:
         return 0
     fits, steps = _fitting(k, whole, top)
-    if n > 1:  # lookups need them in order of sum
+    if n > 1:  # lookups need them ordered by sum
         fits = fits[np.argsort(k.block_sum[fits], kind="mergesort")]
     sums = k.block_sum[fits]
     ways = np.empty(len(fits), choose.dtype)
     tests = 0
-    one = 1 << k.in_digit[top, 0]  # the first input of the highest value is in the block already
+    one = 1 << k.in_digit[top, 0]  # the first input of the highest value is already in the block
     for f in range(len(fits)):
         inputs = k.in_packed[k.block_inputs[fits[f]]]
         ways[f] = _ways(k.in_packed[whole] - one, inputs - one, k.in_repeated, choose, modulus)
@@ -86,7 +86,7 @@ def _take(k, whole, top, present, choose, modulus, reached, finished, blocks, li
 def _by_inputs(
     k, whole, at, outputs, fits, in_ways, choose, modulus, reached, finished, blocks
 ):  # fmt: skip
-    """Try for each choice of inputs all outputs it can pay for."""
+    """Try, for each choice of inputs, all outputs it can pay for."""
     packed, guard, begin, end = k.out_packed, k.out_guard, k.block_begin, k.block_end
     begins = k.state_start, k.state_first, k.block_start
     names = k.out_code, k.out_rank
@@ -107,7 +107,7 @@ def _by_inputs(
 def _by_outputs(
     k, whole, at, outputs, fits, sums, in_ways, choose, modulus, reached, finished, blocks
 ):
-    """Look up for each choice of outputs the inputs that can pay for it; give how many moves."""
+    """Look up, for each choice of outputs, inputs that can pay for it; return the moves made."""
     begins = k.state_start, k.state_first, k.block_start
     names = k.out_code, k.out_rank
     inputs, begin, repeated = k.block_inputs, k.block_begin, k.out_repeated
@@ -137,7 +137,7 @@ def _by_outputs(
 def _move(
     begins, names, left, at, outputs, a, b, number, ways, modulus, reached, finished, blocks
 ):  # fmt: skip
-    """Go from one state to the one without a block, down or, where `finished` is kept, up."""
+    """Move from a state to the one without a block: down or, where `finished` is given, up."""
     state_start, state_first, block_start = begins
     code, rank_of = names
     rank = rank_of[code[outputs] - code[b]]
@@ -153,7 +153,7 @@ def _move(
 
 @njit(cache=True, nogil=True)
 def _reached_here(reached, begin, end, here, present):
-    """List which outputs, by rank, are in the states that were reached; give how many."""
+    """List, by rank, the outputs of the states that were reached; return how many there are."""
     n = 0
     for s in range(begin, end):
         if reached[s] != 0:
@@ -164,7 +164,7 @@ def _reached_here(reached, begin, end, here, present):
 
 @njit(cache=True, nogil=True)
 def _fitting(k, whole, top):
-    """List the blocks' inputs that fit into `whole` with one of its highest value; the steps."""
+    """List block inputs within `whole` with one of its highest value; return them and the steps."""
     begin = np.searchsorted(k.block_inputs, k.in_stride[top])
     end = np.searchsorted(k.block_inputs, whole, side="right")
     most = k.in_packed[whole]
@@ -189,7 +189,7 @@ def _fitting(k, whole, top):
 
 @njit(cache=True, nogil=True, inline="always")
 def _next(most, part, code, digit, stride):
-    """Give the next choice within `most`, packed and as a code; after the last comes nothing."""
+    """Return the next choice within `most`, packed and as a code; 0 after the last."""
     for t in range(len(stride)):
         have = (part >> digit[t, 0]) & digit[t, 1]
         if have < (most >> digit[t, 0]) & digit[t, 1]:
@@ -210,7 +210,7 @@ def _choices(most, digit):
 
 @njit(cache=True, nogil=True, inline="always")
 def _ways(whole, part, digit, choose, modulus):
-    """Count the ways to choose `part` of `whole`, by shift and mask of the values seen twice."""
+    """Count the ways to choose `part` of `whole`, given shift and mask of the repeated values."""
     ways = choose[0, 0]
     for t in range(len(digit)):
         w = (whole >> digit[t, 0]) & digit[t, 1]

@@ -1,4 +1,4 @@
-"""What each transaction of a coin ledger spends and makes, by its number."""
+"""The coins that each transaction of a coin ledger spends and creates, by transaction number."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from coinhaze.ledger import CoinLedger
 
 @dataclass(frozen=True, eq=False)
 class Parts:
-    """The coins every transaction spends and makes; coins worth nothing are left out.
+    """The coins every transaction spends and creates, without those of value 0.
 
     >>> ledger = CoinLedger.from_transactions([{"txid": "t", "inputs": [
     ...     {"txid": "x", "vout": 0, "value": 5}, {"txid": "y", "vout": 0, "value": 5}],
@@ -28,27 +28,27 @@ class Parts:
     ledger: CoinLedger
 
     def spent(self, tx: int) -> Ints:
-        """Give the coins a transaction spends, in its order."""
+        """Return the coins a transaction spends, in its order."""
         start, order = self._inputs
         return self._worth_something(self.ledger.input_output[order[start[tx] : start[tx + 1]]])
 
     def made(self, tx: int) -> Ints:
-        """Give the coins it makes, in its order."""
+        """Return the coins a transaction creates, in its order."""
         start, order = self._outputs
         return self._worth_something(order[start[tx] : start[tx + 1]])
 
     def values(self, coins: Ints) -> list[int]:
-        """Give what coins are worth."""
+        """Return the values of coins."""
         return self._value.take(coins).ints()
 
     def can_be_taken_apart(self, tx: int) -> bool:
-        """Tell whether coins alone went in and out, some of each, and none of them in rings."""
+        """Return whether all inputs and outputs are coins, some of each, and none in rings."""
         if not self.ledger.inside[tx] or self._meets_others[tx]:
             return False
         return len(self.spent(tx)) > 0 and len(self.made(tx)) > 0
 
     def matrix(self, tx: int, *, ratio: float = 0.0, steps: int = MOST_STEPS) -> LinkMatrix:
-        """Take a transaction apart; `ratio` is the makers' part: see `intra_fees`."""
+        """Compute a transaction's link matrix; `ratio` is the makers' share (see `intra_fees`)."""
         inputs, outputs = self.values(self.spent(tx)), self.values(self.made(tx))
         maker, taker = intra_fees(outputs, ratio) if ratio else (0, 0)
         return link_matrix(inputs, outputs, maker=maker, taker=taker, steps=steps)

@@ -9,11 +9,11 @@ from coinhaze.errors import UsageError
 
 
 def perfect_coinjoin(inputs: int, outputs: int) -> tuple[int, int]:
-    """Count the interpretations of a perfect CoinJoin, and those that link an input and an output.
+    """Count the interpretations of a perfect CoinJoin, and those that link an input to an output.
 
-    With r outputs to an input: f(0) = 1, and the block of the first input has j inputs and jr
-    outputs, so f(k) = sum over j of C(k-1, j-1) C(kr, jr) f(k-j); an output is in that block in
-    C(kr-1, jr-1) of the C(kr, jr) ways to choose it. Exact for any size.
+    With r outputs per input, f(0) = 1; the block of the first input has j inputs and jr outputs, so
+    f(k) = sum over j of C(k-1, j-1) C(kr, jr) f(k-j). An output is in that block in C(kr-1, jr-1)
+    of the C(kr, jr) ways to choose it. Exact for any size.
 
     >>> perfect_coinjoin(5, 5)
     (1496, 512)
@@ -31,10 +31,10 @@ def perfect_coinjoin(inputs: int, outputs: int) -> tuple[int, int]:
 
 
 def closest_perfect(inputs: int, outputs: int) -> tuple[int, int]:
-    """Give the size of the perfect CoinJoin a transaction is held against.
+    """Return the size of the perfect CoinJoin with which a transaction is compared.
 
-    The smaller side stays, the larger one grows to its next multiple (as LaurentMT's Boltzmann
-    does); sides may change places, as a perfect one has as many interpretations either way round.
+    The smaller side stays and the larger one grows to its next multiple (as in LaurentMT's
+    Boltzmann); the sides may be swapped, which does not change the number of interpretations.
 
     >>> closest_perfect(5, 7)
     (5, 10)
@@ -47,7 +47,7 @@ def closest_perfect(inputs: int, outputs: int) -> tuple[int, int]:
 def _interpretations(inputs: int, ratio: int) -> list[int]:
     ways = [1]
     for k in range(1, inputs + 1):
-        chosen, total = 1, 0  # C(k-1, j-1), brought forward from j to j + 1
+        chosen, total = 1, 0  # C(k-1, j-1), updated from j to j + 1
         for j in range(1, k + 1):
             total += chosen * comb(k * ratio, j * ratio) * ways[k - j]
             chosen = chosen * (k - j) // j

@@ -1,4 +1,4 @@
-"""Transactions too large to take apart, and what is certain of them all the same."""
+"""Transactions too large to decompose, and the bounds that still hold for them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from coinhaze.errors import ResourceError
 
 
 def most_interpretations(inputs: int, outputs: int) -> int:
-    """Count the interpretations if every block could stand: an upper bound for any amounts.
+    """Count the interpretations if every block were valid: an upper bound for any amounts.
 
     The sum over k of S(n, k) k^m: inputs in k blocks, each output in one of them.
 
@@ -22,7 +22,7 @@ def most_interpretations(inputs: int, outputs: int) -> int:
 
 
 def too_large(inputs: int, outputs: int, why: str) -> ResourceError:
-    """Say what was refused and why, with the bounds that hold for any amounts.
+    """Return the error that names what was refused and why, with bounds that hold for any amounts.
 
     >>> print(too_large(2, 2, "more than 1 steps"))
     2 inputs and 2 outputs: too much to take apart, more than 1 steps; between 0 and 2.3 bits

@@ -131,7 +131,7 @@ def draw_comparison(
 
 
 def _known(files: Sequence[ScoreFile], column: str) -> bool:
-    """Tell whether any coin has a figure in this column."""
+    """Return whether any coin has a figure in this column."""
     found = [(file, getattr(file, column)) for file in files]
     return any(v is not None and not np.all(np.isnan(v[file.held])) for file, v in found)
 
@@ -253,7 +253,7 @@ def measured(files: Sequence[ScoreFile]) -> str:
 
 
 def notes_by_ledger(files: Sequence[ScoreFile]) -> list[str]:
-    """Give every note once, with the names of the ledgers it is about, and the time if only one."""
+    """Return every note once, with the ledgers it is about, and the time if there is only one."""
     times: dict[str, set[str]] = {}
     found: dict[str, dict[str, list[str]]] = {}
     for file in files:

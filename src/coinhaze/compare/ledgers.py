@@ -100,7 +100,7 @@ settings={})
         return simulate_week(week.name, size=week.size, seed=week.seed), given
 
     def pool_history(self, ledger: Ledger) -> Mapping[str, Sequence[int]] | None:
-        """Give what entered its pools before, where that is known."""
+        """Return what entered its pools before, where that is known."""
         if self.history is not None:
             return read_history(str(self.history))
         if not isinstance(self.source, Week) or self.source.name != "zcash-week":
@@ -115,7 +115,7 @@ settings={})
 
 
 def week_of(place: str, size: float = 1.0, seed: int = 1) -> Week | None:
-    """Give the made-up week that `week:NAME` means; None for anything else.
+    """Return the made-up week that `week:NAME` means; None for anything else.
 
     >>> week_of("week:dai").name, week_of("transfers.csv")
     ('dai-week', None)
@@ -146,7 +146,7 @@ def compared_of(texts: Sequence[str], *, size: float = 1.0, seed: int = 1) -> li
 
 
 def all_weeks(*, size: float = 1.0, seed: int = 1) -> list[ComparedLedger]:
-    """Give the paper's five weeks, made up."""
+    """Return the paper's five weeks, made up."""
     order = ("bitcoin-week", "zcash-week", "ethereum-week", "dai-week", "usdc-week")
     assert set(order) == set(WEEKS)
     return [ComparedLedger(name, Week(name, size, seed)) for name in order]

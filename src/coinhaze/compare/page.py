@@ -40,7 +40,7 @@ def comparison_page(
     folder: str = "REPORT",
     published: bool = False,
 ) -> str:
-    """Give the page as HTML that needs no other file; `folder` is where the score files lie.
+    """Return the page as HTML that needs no other file; `folder` is where the score files lie.
 
     All that is told is computed from the score files, and `growth` from the tables beside them.
     """
@@ -74,7 +74,7 @@ def _lead(files: Sequence[ScoreFile], names: Sequence[str]) -> str:
 
 
 def _notes(files: Sequence[ScoreFile]) -> list[Html]:
-    """Give every note of every ledger, where there are any."""
+    """Return every note of every ledger, where there are any."""
     notes = notes_by_ledger(files)
     return [section("What must be known of these ledgers", _points(notes))] if notes else []
 

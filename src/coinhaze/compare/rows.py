@@ -97,7 +97,7 @@ PRINTED = "as published"
 def comparison_rows(
     files: Sequence[ScoreFile], time: str, *, published: bool = False
 ) -> list[ComparisonRow]:
-    """Give the rows of one table, in the order of the files.
+    """Return the rows of one table, in the order of the files.
 
     A ledger with a history of its pools has a second row without it. With `published` the paper's
     own rows follow those of ledgers named like its weeks.
@@ -185,7 +185,7 @@ def row_of(file: ScoreFile, *, unmodified: bool = False) -> ComparisonRow:
 
 
 def rows_table(rows: Sequence[ComparisonRow]) -> pa.Table:
-    """Give rows with all their figures in full, null where nobody knows."""
+    """Return rows with all their figures in full, null where nobody knows."""
     columns = {}
     for field in fields(ComparisonRow):
         values = [getattr(row, field.name) for row in rows]

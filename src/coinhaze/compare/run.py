@@ -185,7 +185,7 @@ def _path(folder: Path, one: ComparedLedger, time: str) -> Path:
 
 
 def _is_of(path: Path, key: dict[str, Any]) -> bool:
-    """Tell whether a score file is there and was made like this."""
+    """Return whether a score file is there and was made like this."""
     if not path.exists():
         return False
     try:
@@ -195,7 +195,7 @@ def _is_of(path: Path, key: dict[str, Any]) -> bool:
 
 
 def _scored_before(one: ComparedLedger, folder: Path, key: dict[str, Any]) -> list[Path]:
-    """Give all score files of a ledger, if they are there: each says how many there are."""
+    """Return all score files of a ledger, if they are there: each says how many there are."""
     for time in ("temporal", "stationary"):
         path = _path(folder, one, time)
         if _is_of(path, key):

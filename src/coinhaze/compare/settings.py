@@ -40,7 +40,7 @@ class ScoringSettings:
     strict: bool = False  # a ledger that fails a completeness check is refused
 
     def key(self, one: ComparedLedger) -> dict[str, Any]:
-        """Give all that the scores of a ledger depend on."""
+        """Return all that the scores of a ledger depend on."""
         return {
             "software": f"coinhaze {__version__}",
             "made_of": one.made_of(),
@@ -54,7 +54,7 @@ class ScoringSettings:
 
 
 def command_of(one: ComparedLedger, asking: ScoringSettings) -> str:
-    """Give the command that scores one ledger alone, less the folder it writes to.
+    """Return the command that scores one ledger alone, less the folder it writes to.
 
     It is the same however the ledger came into a comparison, so that its score file is.
 

@@ -19,7 +19,7 @@ WIDTH = 110  # of the text files, in letters
 
 
 def comparison_grids(rows: Sequence[ComparisonRow], time: str) -> list[Grid]:
-    """Give the paper's table, and a second one with what it left out."""
+    """Return the paper's table, and a second one with what it left out."""
     return [_paper_grid(rows, time), _more_grid(rows, time)]
 
 
@@ -108,7 +108,7 @@ def lower_bounds_note(rows: Sequence[ComparisonRow]) -> list[str]:
 
 
 def _remarks(rows: Sequence[ComparisonRow]) -> list[str]:
-    """Give every note, with the name of the ledgers it is about."""
+    """Return every note, with the name of the ledgers it is about."""
     found: dict[str, list[str]] = {}
     for row in rows:
         for note in row.notes if not row.variant else ():

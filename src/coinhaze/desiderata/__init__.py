@@ -1,1 +1,1 @@
-"""What a measure of traceability should do, tried on small ledgers."""
+"""Desiderata for a measure of traceability, tested on small ledgers."""

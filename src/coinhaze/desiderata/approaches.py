@@ -1,4 +1,4 @@
-"""Approaches to traceability under one roof: each gives a coin a number, more if less traceable."""
+"""Approaches to traceability behind one interface: the less traceable a coin, the more it gets."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ Measure = Callable[[World], Floats]
 
 @dataclass(frozen=True)
 class Approach:
-    """A way to put a number on the coins of a world; NaN where it has none."""
+    """A way to assign a number to the coins of a world; NaN where it has none."""
 
     name: str
     says: str
     measure: Measure
-    of_rings: bool = False  # whether it asks about rings, so that its worlds must have some
+    of_rings: bool = False  # whether it is about rings, so that its worlds must contain some
 
 
 def _scores(world: World, **settings: Any) -> Scores:
@@ -49,7 +49,7 @@ def _bits(**settings: Any) -> Measure:
 
 
 def _untainted(policy: Policy) -> Approach:
-    """Give the share of each coin that does not come from the listed owner."""
+    """Return the approach that computes the share of a coin not from the listed owner."""
 
     def measure(world: World) -> Floats:
         if policy.kind == "trace":

@@ -1,7 +1,8 @@
-"""What a measure of traceability should do (the paper's section 2), tried on made-up ledgers.
+"""Desiderata for a measure of traceability (the paper's section 2), tested on synthetic ledgers.
 
-Each wish is one experiment, the same for every approach. An approach that fails gets the ledger it
-fails on; one that holds has been tried, which is no proof (docs/desiderata.md has those we know).
+Each desideratum is one experiment, the same for every approach. An approach that fails is shown
+with the ledger it fails on; one that passes has been tested, which is no proof (docs/desiderata.md
+has the known proofs).
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ ROUNDING = 1e-9
 SIZES = (2, 4, 8, 16)
 TIMES = (1, 3, 9, 99)
 
-# What the paper's table claims, in the order of WISHES.
+# The claims of the paper's table, in the order of WISHES.
 PAPER: Mapping[str, str] = {
     "bits": "++++++",
     K_ANONYMITY.name: "+-++++",
@@ -39,18 +40,18 @@ PAPER: Mapping[str, str] = {
 
 @dataclass(frozen=True)
 class Finding:
-    """Whether an approach did what one wish asks, and the figures that show it."""
+    """Whether an approach satisfies one desideratum, and the figures that show it."""
 
     approach: str
     wish: str
     holds: bool
     shown: str
-    claimed: bool | None  # what the paper's table says, where it has the approach
+    claimed: bool | None  # the claim of the paper's table, where it lists the approach
 
 
 @dataclass(frozen=True)
 class _Trial:
-    """An approach, the worlds it is tried on, and how many random ones."""
+    """An approach, the worlds it is tested on, and the number of random ones."""
 
     approach: Approach
     worlds: Worlds
@@ -64,7 +65,7 @@ class _Trial:
 
 
 def _range(trial: _Trial) -> tuple[bool, str]:
-    """A certain origin has the least value, any doubt has more, equal origins the most."""
+    """Test that a certain origin has the lowest value, doubt more, equal origins the highest."""
     certain = trial.first(trial.worlds.certain())
     doubt = trial.first(trial.worlds.doubtful())
     mixes = [trial.first(trial.worlds.mix(k)) for k in SIZES]
@@ -77,7 +78,7 @@ def _range(trial: _Trial) -> tuple[bool, str]:
 
 
 def _fine_grained(trial: _Trial) -> tuple[bool, str]:
-    """The same two origins, ever less evenly likely, give ever other values."""
+    """Test that the same two origins, ever less evenly likely, give ever different values."""
     values = [trial.first(trial.worlds.uneven(times)) for times in TIMES]
     steps = np.diff(values)
     holds = bool(np.all(steps < -ROUNDING) or np.all(steps > ROUNDING))
@@ -86,13 +87,13 @@ def _fine_grained(trial: _Trial) -> tuple[bool, str]:
 
 
 def _decay(trial: _Trial) -> tuple[bool, str]:
-    """Coins spent together make no coin with less than the least of theirs."""
+    """Test that coins spent together yield no coin with less than the lowest of their values."""
     pairs = _pairs(trial.worlds.sent_on, "after a mix", trial.worlds.before_and_after, trial.seeds)
     return _worst(trial, pairs, lambda before, after: float(before.min()) - after, "fell below all")
 
 
 def _tamper_resistant(trial: _Trial) -> tuple[bool, str]:
-    """An owner who moves a coin about with no other money makes no coin with more."""
+    """Test that owners who move a coin without adding other money create no coin with more."""
     pairs = _pairs(trial.worlds.split_alone, "cut by its owner", trial.worlds.tampered, trial.seeds)
     return _worst(trial, pairs, lambda before, after: after - float(before[0]), "rose above what")
 
@@ -106,7 +107,7 @@ def _pairs(
     drawn: Callable[[int], tuple[World, World]],
     seeds: int,
 ) -> _Pairs:
-    """Give worked cases, then drawn ones, each with a name."""
+    """Return worked cases, then drawn ones, each with a name."""
     return [(name, *pair) for pair in worked()] + [
         (f"seed {seed}", *drawn(seed)) for seed in range(seeds)
     ]
@@ -115,7 +116,7 @@ def _pairs(
 def _worst(
     trial: _Trial, pairs: _Pairs, harm: Callable[[Floats, float], float], verb: str
 ) -> tuple[bool, str]:
-    """Count the coins that are harmed, and tell of the one that is harmed most."""
+    """Count the coins that are harmed, and describe the one that is harmed most."""
     harmed, tried, worst, example = 0, 0, 0.0, ""
     for name, had, made in pairs:
         before, after = trial.of(had), trial.of(made)
@@ -137,7 +138,7 @@ def _worst(
 
 
 def _subjective(trial: _Trial) -> tuple[bool, str]:
-    """One who is told something about the coin's origin sees less doubt."""
+    """Test that an observer who learns something about the coin's origin has less doubt."""
     mix, told = trial.worlds.told()
     before, after = trial.first(mix), [trial.first(world) for world in told]
     holds = any(value < before - ROUNDING for value in after)
@@ -148,7 +149,7 @@ def _subjective(trial: _Trial) -> tuple[bool, str]:
 
 
 def _efficient(trial: _Trial) -> tuple[bool, str]:
-    """A large transaction is answered, not refused. Times are `benchmarks.desiderata`'s."""
+    """Test that a large transaction is answered, not refused; `benchmarks.desiderata` times it."""
     values = trial.of(trial.worlds.crowd())
     answered = int(np.sum(~np.isnan(values)))
     return answered == len(values), f"{answered} of {len(values)} coins of a crowd answered"
@@ -167,7 +168,7 @@ WISHES: Mapping[str, Callable[[_Trial], tuple[bool, str]]] = {
 def try_approaches(
     approaches: Sequence[str] = tuple(APPROACHES), *, seeds: int = 30
 ) -> list[Finding]:
-    """Try what each approach does about each wish, on as many random ledgers as `seeds`.
+    """Test each approach against each desideratum, on `seeds` random ledgers.
 
     >>> [f.wish for f in try_approaches(["k-anonymity"], seeds=5) if not f.holds]
     ['range', 'fine-grained', 'decay', 'tamper-resistant', 'subjective']

@@ -1,4 +1,4 @@
-"""Findings as a table of approaches against wishes, and the cases behind its crosses."""
+"""Findings as a table of approaches by desideratum, with the case behind each failure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from coinhaze.desiderata.cases import WISHES, Finding
 
 
 def desiderata_report(findings: Sequence[Finding]) -> Group:
-    """Draw the table; below it, for every no, the case that says so."""
+    """Return the table and, for every "no" in it, the case that shows it."""
     table = Table(title="Approaches against wishes", title_justify="left")
     table.add_column("approach")
     for wish in WISHES:

@@ -13,7 +13,7 @@ from coinhaze.ledger.text import TextIndex
 
 
 def account_flows(ledger: AccountLedger, *, mint: str, clusters: Clusters | None) -> Flows:
-    """Take each transfer as one step; with `mint` "each" the zero address is no party."""
+    """Treat each transfer as one step; with `mint` "each" the zero address is not a party."""
     merged = merge_owners(ledger.accounts, clusters)
     zero = ledger.is_zero_address() & (mint == "each")
     made, burnt = zero[ledger.sender], zero[ledger.receiver]

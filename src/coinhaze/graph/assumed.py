@@ -1,4 +1,4 @@
-"""What of a balance is an assumption: money taken to have been there before the window."""
+"""The part of a balance that is assumed: money taken to have been there before the window."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from coinhaze.amounts import Ints
 from coinhaze.graph.graph import Kind, TransactionGraph
 from coinhaze.ledger import Amounts
 
-# Whose opening balance no ledger or table tells, by the rule that found it.
+# Kinds of holder whose opening balance no ledger or table states, by the rule that found it.
 _ASSUMED = {
     "surplus": (Kind.address, Kind.account, Kind.pool),
     "observed": (Kind.pool,),
@@ -16,10 +16,10 @@ _ASSUMED = {
 
 
 def assumed_openings(graph: TransactionGraph, nodes: Ints) -> Amounts | None:
-    """Give for each node the opening balance that was assumed for its holder; None where hidden.
+    """Return the opening balance assumed for the holder of each node; None where hidden.
 
-    By `surplus` an account opens with the least that lets it pay what it paid. Its closing balance
-    contains that; a table of balances is known, and so is what coins are worth.
+    By `surplus` an account opens with the lowest balance that allows what it paid. Its closing
+    balance contains that; a table of balances is known, and so are the values of coins.
 
     >>> import coinhaze
     >>> ledger = coinhaze.AccountLedger.from_transfers([("a", "b", 5), ("c", "a", 7)])
@@ -38,7 +38,7 @@ def assumed_openings(graph: TransactionGraph, nodes: Ints) -> Amounts | None:
 
 
 def assumed_words(holds: int, assumed: int, shown: str) -> str:
-    """Say what of a holding is assumed, to be put behind it; `shown` is that amount as written.
+    """Describe the assumed part of a holding, as a suffix; `shown` is the formatted amount.
 
     >>> assumed_words(7, 5, "5")
     ', of which 5 assumed to have been there before the window'

@@ -26,16 +26,16 @@ from coinhaze.options import Opening as OpeningOption
 
 
 def default_view(ledger: Ledger) -> View:
-    """What nodes stand for where nobody says."""
+    """Return the default view: what nodes stand for unless specified."""
     return "coin" if isinstance(ledger, CoinLedger) else "account"
 
 
 def default_time(view: View, *, exposure: bool = False) -> Time:
-    """Whether the order of payments counts where nobody says.
+    """Return the default time: whether the order of payments counts unless specified.
 
     Coins have their own order. Bits of addresses and accounts are stationary; exposure, the share
-    that came from a list, is in the order of time everywhere: money cannot come from somebody who
-    was paid later.
+    that came from a list, always follows the order of time: money cannot come from somebody who was
+    paid later.
 
     >>> default_time("account"), default_time("account", exposure=True)
     ('stationary', 'temporal')
@@ -59,9 +59,9 @@ def transaction_graph(
 
     `view` is `coin` (default) or `address` for coins, `account` for transfers; `time` is
     `stationary` (default) or `temporal`, and not for the coin view, which has its own time.
-    `opening` is the least that explains what was spent (`surplus`), what earlier coins were worth
-    (`observed`), or a table of balances. `sinks="paper"` counts every node that took in more than
-    it paid out, fees kept by transactions too.
+    `opening` is the lowest balance that explains what was spent (`surplus`), the value of earlier
+    coins (`observed`), or a table of balances. `sinks="paper"` counts every node that received more
+    than it paid out, including fees left in transactions.
 
     >>> from coinhaze.ledger import AccountLedger
     >>> transaction_graph(AccountLedger.from_transfers([("a", "b", 5), ("b", "c", 3)]))
@@ -118,7 +118,7 @@ def _cluster_notes(ledger: Ledger, clusters: Clusters | str | None) -> tuple[str
 
 
 def _by_cluster(opening: Mapping[str, int], clusters: Clusters) -> Mapping[str, int]:
-    """Add the balances of a cluster's members up, also of those the ledger never shows."""
+    """Add up the balances of each cluster's members, including those absent from the ledger."""
     total: dict[str, int] = {}
     for name, amount in opening.items():
         value = exact_amount(amount, f"opening of {name}", field="amount")
@@ -166,7 +166,7 @@ def _check_settings(
 def _opening(
     flows: Flows, opening: str | Mapping[str, int], *, top_up: bool, pools: str
 ) -> Opening:
-    """Turn the setting into a rule; pools take the surplus unless a value is given for them."""
+    """Convert the setting to a rule; pools take the surplus unless given a value."""
     if not isinstance(opening, str):
         return Opening(table=opening, top_up=top_up)
     if opening == "surplus" or flows.observed is None:

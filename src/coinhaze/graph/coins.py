@@ -18,17 +18,17 @@ from coinhaze.ledger import Amounts, CoinLedger
 from coinhaze.ledger.coins import POOLS
 from coinhaze.ledger.text import TextIndex
 
-# A transaction is three steps: members enter rings, inputs enter the transaction, it pays out.
+# A transaction has three steps: members enter rings, inputs enter the transaction, it pays out.
 RING, ENTER, PAY = 0, 1, 2
-# Flows come in parts, those of inputs and of made outputs at these places among them.
+# Flows come in parts; these are the positions of those of inputs and of created outputs.
 INPUTS, PAYMENTS = 2, 4
 
 
 class _Parties(NamedTuple):
-    """How parties are numbered: holders of coins, transactions, pools, rings."""
+    """The numbering of parties: holders of coins, transactions, pools, rings."""
 
     by_owner: bool
-    owner: Ints  # for each output its owner
+    owner: Ints  # the owner of each output
     holders: int
     transactions: int
     pools: list[str]
@@ -38,7 +38,7 @@ class _Parties(NamedTuple):
         return self.holders, self.transactions, len(self.pools), len(self.rings)
 
     def holding(self, outputs: Ints) -> Ints:
-        """Give the party that holds each of these outputs: the coin itself, or its owner."""
+        """Return the party that holds each of these outputs: the coin itself, or its owner."""
         return self.owner[outputs] if self.by_owner else outputs
 
     @property
@@ -53,7 +53,7 @@ class _Parties(NamedTuple):
 def coin_flows(
     ledger: CoinLedger, *, by_owner: bool, pools: str, clusters: Clusters | None = None
 ) -> Flows:
-    """Take coins, or their owners if `by_owner`, as the parties that transactions link."""
+    """Return flows between transactions and coins, or the owners of coins if `by_owner`."""
     merged = merge_owners(ledger.owners, clusters)
     owner = merged.number[ledger.output_owner] if clusters else ledger.output_owner
     pool_flows = _pool_flows(ledger, merged=pools == "merged")
@@ -109,12 +109,12 @@ def _links(
     pools: _PoolFlows,
     rings: tuple[Ints, Ints],
 ) -> tuple[Ints, Ints, Ints, list[int]]:
-    """Give step, tail and head of every flow, and where each part of them begins."""
+    """Return step, tail and head of every flow, and where each part begins."""
     transaction = parties.holders
     ring_tx, ring = rings
     into, out_of = pools.pays_in, ~pools.pays_in
     made_tx = ledger.output_tx[made]
-    # Each part: its transaction and stage, and both ends as a number and what to add to it.
+    # Each part: its transaction and stage, and both ends as a number and an offset to add.
     parts = (
         (ledger.ring_tx, RING, parties.holding(ledger.ring_output), 0, ring, parties.first_ring),
         (ring_tx, ENTER, np.arange(len(ring_tx)), parties.first_ring, ring_tx, transaction),
@@ -182,13 +182,13 @@ def _kinds(ledger: CoinLedger, parties: _Parties, number: Ints) -> Kinds:
     each = [Kind.address if parties.by_owner else Kind.coin, Kind.transaction, Kind.pool, Kind.ring]
     kinds = np.repeat(np.array(each, dtype=np.int8), parties.counts())
     if parties.by_owner:
-        # An output without an address owns itself: a coin, which has no snapshots.
+        # An output without an address is its own owner: a coin, which has no snapshots.
         kinds[np.flatnonzero(_lone_coins(ledger, number, parties.holders))] = Kind.coin
     return kinds
 
 
 def _lone_coins(ledger: CoinLedger, number: Ints, parties: int) -> Bools:
-    """Tell which parties are a single output without an address."""
+    """Return which parties are a single output without an address."""
     members = np.bincount(number, minlength=parties)
     unowned = np.bincount(number, weights=ledger.owner_is_coin, minlength=parties)
     lone: Bools = (members == 1) & (unowned == 1)
@@ -196,7 +196,7 @@ def _lone_coins(ledger: CoinLedger, number: Ints, parties: int) -> Bools:
 
 
 class _PoolFlows(NamedTuple):
-    """What each transaction paid into a pool, negative if out of it; one row a pool it met."""
+    """What each transaction paid into a pool, negative if out of it; one row per pool it met."""
 
     tx: Ints
     pool: Ints
@@ -206,7 +206,7 @@ class _PoolFlows(NamedTuple):
 
 
 def _pool_flows(ledger: CoinLedger, *, merged: bool) -> _PoolFlows:
-    """Net each transaction's flow with each pool, or with all of them as one."""
+    """Compute each transaction's net flow with each pool, or with all of them as one."""
     pool = np.full(len(ledger.flow_tx), POOLS.index("shielded")) if merged else ledger.flow_pool
     key, group = np.unique(ledger.flow_tx.astype(np.int64) * len(POOLS) + pool, return_inverse=True)
     into = ledger.flow_into.total_by(group, len(key))

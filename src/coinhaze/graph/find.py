@@ -1,4 +1,4 @@
-"""Names people give, found in a graph, or why they are not there."""
+"""Look up names given by users in a graph; errors explain why one is not there."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from coinhaze.ledger import CoinLedger
 
 
 def name_in(graph: TransactionGraph, name: str) -> str:
-    """Give a name as the ledger writes it: addresses of Ethereum may differ in case."""
+    """Return a name as the ledger writes it: Ethereum addresses may differ in case."""
     return name if len(graph.names.nodes(name)) else normal_address(name)
 
 
 def find_node(graph: TransactionGraph, name: str) -> int:
-    """Find one node by name; where there is none, say of which network an address is.
+    """Find one node by name; the error for a missing one names the network of an address.
 
     >>> import coinhaze
     >>> graph = coinhaze.transaction_graph(coinhaze.AccountLedger.from_transfers([("a", "b", 1)]))
@@ -40,7 +40,7 @@ def find_node(graph: TransactionGraph, name: str) -> int:
 def find_holdings(graph: TransactionGraph, names: Iterable[str]) -> Ints:
     """Find what names stand for, each once: an address for its unspent coins, or else for all.
 
-    Of an account the newest snapshot is meant.
+    An account stands for its newest snapshot.
     """
     found: dict[int, None] = {}
     for name in names:
@@ -55,7 +55,7 @@ def find_holdings(graph: TransactionGraph, names: Iterable[str]) -> Ints:
 
 
 def other_network(graph: TransactionGraph, names: Iterable[str]) -> str | None:
-    """Say that one of some names is an address of another network than the ledger's.
+    """Return a message if one of some names is an address of another network than the ledger's.
 
     None if there is no such name among the first thousand.
     """

@@ -1,4 +1,4 @@
-"""Flows: who paid whom in ledger order, one step between every ledger and every graph.
+"""Flows: who paid whom in ledger order, the step between every ledger and every graph.
 
 Every view of every ledger is a choice of parties: those that hold money (accounts, addresses,
 pools) and those that pass it on (coins, transactions, mints, burns, rings). `stationary` makes
@@ -35,27 +35,27 @@ class Flows:
     tail: Ints
     head: Ints
     amounts: Amounts | None
-    payment_flow: Ints  # for each payment of the ledger its flow, -1 if it makes none
+    payment_flow: Ints  # the flow of each payment of the ledger, -1 if it makes none
     payment_amounts: Amounts | None
     ledger: Ledger
     lone: Bools  # parties that are nodes even if no money moves: transactions
     lost: Amounts | None  # what each party closes without: fees paid, outputs it can never spend
     others: Aliases  # further names of parties
-    observed: Callable[[], Amounts] | None = None  # what each party's earlier coins were worth
-    weights: Floats | None = None  # chances of ring members, where a posterior is given
+    observed: Callable[[], Amounts] | None = None  # the value of each party's earlier coins
+    weights: Floats | None = None  # probabilities of ring members, where a posterior is given
 
     def kept(self) -> Bools:
-        """Tell which flows move money from one party to another."""
+        """Return which flows move money from one party to another."""
         moves: Bools = self.tail != self.head
         return moves if self.amounts is None else moves & self.amounts.positive()
 
 
 class NodesAndEdges(NamedTuple):
-    """Nodes and edges of one way to see time, before balances are drawn up."""
+    """Nodes and edges for one treatment of time, before balances are computed."""
 
     party: Ints
     snapshot: Ints
-    flow_tail: Ints  # for each kept flow
+    flow_tail: Ints  # for each retained flow
     flow_head: Ints
     carry_tail: Ints
     carry_head: Ints
@@ -65,7 +65,7 @@ class NodesAndEdges(NamedTuple):
 
 
 def stationary(flows: Flows, opening: Opening, *, paper_sinks: bool = False) -> TransactionGraph:
-    """Make each party one node, whatever the order of its payments."""
+    """Make each party one node, regardless of the order of its payments."""
     kept = flows.kept()
     tail, head, amounts = flows.tail[kept], flows.head[kept], moved_amounts(flows, kept)
     n = len(flows.names)
@@ -91,14 +91,14 @@ def stationary(flows: Flows, opening: Opening, *, paper_sinks: bool = False) -> 
 
 
 def no_snapshots(nodes: int) -> Ints:
-    """Say that no node is a snapshot, in the memory of a single number."""
+    """Return -1 for every node (none is a snapshot), in the memory of a single number."""
     return np.broadcast_to(np.int32(NO_SNAPSHOT), nodes)
 
 
 def graph_of(
     flows: Flows, kept: Bools, nodes: NodesAndEdges, notes: tuple[str, ...], *, paper_sinks: bool
 ) -> TransactionGraph:
-    """Merge flows into edges and draw up balances, sources and sinks."""
+    """Merge flows into edges and compute balances, sources and sinks."""
     n = len(nodes.party)
     tail = np.concatenate([nodes.flow_tail, nodes.carry_tail])
     head = np.concatenate([nodes.flow_head, nodes.carry_head])
@@ -106,7 +106,7 @@ def graph_of(
     amounts = Amounts.concat([moved_amounts(flows, kept), nodes.carry]).total_by(edge, len(tail))
     incoming, outgoing = amounts.total_by(head, n), amounts.total_by(tail, n)
     newest = np.full(len(flows.names), -1)
-    newest[nodes.party] = np.arange(n)  # of several nodes of a party the last one stays
+    newest[nodes.party] = np.arange(n)  # of several nodes of a party the last one wins
     closing = nodes.opening + incoming - outgoing
     if flows.lost is not None:
         is_newest = newest[nodes.party] == np.arange(n)
@@ -159,8 +159,8 @@ def _is_ring_ledger(flows: Flows) -> bool:
 
 
 def moved_amounts(flows: Flows, kept: Bools) -> Amounts:
-    """Give the amounts of kept flows."""
-    # Where amounts are hidden every flow counts one: it says who can have paid whom, no more.
+    """Return the amounts of retained flows."""
+    # Where amounts are hidden every flow counts as one: it says only who can have paid whom.
     if flows.amounts is None:
         return Amounts.of(np.ones(int(kept.sum()), dtype=np.int64))
     return flows.amounts.take(kept)

@@ -54,7 +54,7 @@ class TransactionGraph:
     sources: Bools
     closing: Amounts | None
     sinks: Bools
-    born: Ints | None  # the step at which each node came to be; None where time does not count
+    born: Ints | None  # the step at which each node came into being; None where time does not count
     payment_edge: Ints
     payment_amount: Amounts | None
     ledger: Ledger
@@ -79,7 +79,7 @@ class TransactionGraph:
 
     @cached_property
     def unknown_sources(self) -> Ints:
-        """The sources that stand for several coins of unknown value, spent together."""
+        """The sources that stand for several coins of unknown value that were spent together."""
         if not isinstance(self.ledger, CoinLedger) or not self.ledger.has_unknown:
             return np.zeros(0, dtype=np.int64)
         sources = np.flatnonzero(self.sources)
@@ -88,7 +88,7 @@ class TransactionGraph:
         return found
 
     def to_arrow(self) -> dict[str, pa.Table]:
-        """Give nodes and edges as Arrow tables."""
+        """Return nodes and edges as Arrow tables."""
         every = np.arange(len(self))
         names = self.names.of(every)
         hidden = pa.nulls(len(self), pa.string())
@@ -116,19 +116,19 @@ class TransactionGraph:
 
 
 def kind_names(kinds: Kinds) -> pa.StringArray:
-    """Spell kinds out."""
+    """Return the names of kinds."""
     return pa.array([k.name for k in Kind]).take(pa.array(kinds))
 
 
 def downstream(nodes: Ints, tail: Ints, head: Ints, n: int) -> Bools:
-    """Tell which of n nodes edges from `tail` to `head` lead to from these, themselves included.
+    """Return which of n nodes can be reached from `nodes`, themselves included.
 
     >>> downstream(np.array([1]), np.array([0, 1]), np.array([1, 2]), 3)
     array([False,  True,  True])
     """
     from scipy.sparse.csgraph import breadth_first_order
 
-    # One node more, from which an edge leads to each of these.
+    # One extra node, with an edge to each of these.
     tail, head = np.append(tail, np.full(len(nodes), n)), np.append(head, nodes)
     edges = scipy.sparse.csr_array((np.ones(len(tail)), (tail, head)), shape=(n + 1, n + 1))
     found = np.zeros(n + 1, dtype=np.bool_)

@@ -1,4 +1,4 @@
-"""Which nodes a hole in the ledger can touch: those with money whose making may be missing."""
+"""Which nodes a hole in the ledger can affect: those with money whose creation may be missing."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _NEVER = np.iinfo(np.int64).max
 def incomplete_notes(
     graph: TransactionGraph, nodes: Ints, moves: scipy.sparse.csr_array | None = None
 ) -> tuple[str, ...]:
-    """Say which completeness checks failed, and how many of some nodes that can touch.
+    """Return notes on failed completeness checks, with how many of `nodes` they can affect.
 
     `moves` are the walk's, from a node to where its money can have been before; without them money
     can have come along every edge.
@@ -34,7 +34,7 @@ def incomplete_notes(
 
 
 def from_holes(graph: TransactionGraph, moves: scipy.sparse.csr_array | None = None) -> Bools:
-    """Tell which nodes have a share of a source whose making may lie where the ledger has a hole.
+    """Return which nodes have a share of a source whose creation may be in a hole of the ledger.
 
     >>> import coinhaze
     >>> ledger = coinhaze.AccountLedger.from_transfers([("a", "b", 1)])
@@ -50,9 +50,10 @@ def from_holes(graph: TransactionGraph, moves: scipy.sparse.csr_array | None = N
 
 
 def suspects(graph: TransactionGraph) -> Bools:
-    """Tell which sources stand for money made outside the ledger, perhaps where it has a hole.
+    """Return which sources stand for money created outside the ledger, possibly in a hole of it.
 
-    Coinbases and mints are made in it. A coin spent below the lowest hole was made below it.
+    Coinbases and mints are created inside it. A coin spent below the lowest hole was created below
+    it.
     """
     since = graph.ledger.completeness.missing_from
     if since is None:
@@ -66,7 +67,7 @@ def suspects(graph: TransactionGraph) -> Bools:
 
 
 def _spent_at(ledger: CoinLedger) -> Ints:
-    """Give the greatest height at which each coin was or may have been spent."""
+    """Return the highest height at which each coin was or may have been spent."""
     heights = np.asarray(pc.fill_null(ledger.heights, _NEVER), dtype=np.int64)
     spent = np.full(len(ledger.output_tx), -1, dtype=np.int64)
     np.maximum.at(spent, ledger.input_output, heights[ledger.input_tx])

@@ -1,4 +1,4 @@
-"""How nodes are called, and nodes found by what they are called."""
+"""Names of nodes, and finding nodes by name."""
 
 from __future__ import annotations
 
@@ -17,27 +17,27 @@ from coinhaze.graph.party_names import ABSENT, Aliases, PartyNames
 from coinhaze.ledger.frozen import narrow
 
 NO_SNAPSHOT = -1
-# A mistyped name is looked for among so many of the newest, and compared with so many at most.
+# A mistyped name is compared with at most this many of this many newest names.
 LOOKED_AT, COMPARED = 1_000_000, 2_000
 
 
 @dataclass(frozen=True, eq=False)
 class NodeNames:
-    """How nodes are called: a party's name, with `:i` for its earlier snapshots."""
+    """The names of nodes: a party's name, with `:i` for its earlier snapshots."""
 
     parties: PartyNames
     party: Ints
     snapshot: Ints
-    newest: Ints  # for each party its newest node, -1 if it has none
+    newest: Ints  # the newest node of each party, -1 if it has none
     others: Aliases
 
     def of(self, nodes: Ints) -> pa.StringArray:
-        """Name nodes; an account's newest snapshot goes by the account's own name."""
+        """Return names of nodes; an account's newest snapshot has the account's own name."""
         numbered = (self.snapshot[nodes] != NO_SNAPSHOT) & (self.newest[self.party[nodes]] != nodes)
         return self._join(nodes, numbered)
 
     def of_sources(self, nodes: Ints) -> pa.StringArray:
-        """Name nodes as sources; an account's opening is always `name:0` where it has snapshots."""
+        """Return names of sources; an account with snapshots has its opening as `name:0`."""
         return self._join(nodes, self.snapshot[nodes] != NO_SNAPSHOT)
 
     def _join(self, nodes: Ints, numbered: Bools) -> pa.StringArray:
@@ -70,7 +70,8 @@ class NodeNames:
         last = np.arange(max(0, len(self.parties) - LOOKED_AT), len(self.parties))
         names = self.parties.take(last)
         if len(names) > COMPARED:
-            # Comparing letter by letter is slow: of many names only those that begin or end alike.
+            # Comparing letter by letter is slow: of many names, only those with the same beginning
+            # or end.
             third = max(1, len(name) // 3)
             alike = pc.or_(pc.starts_with(names, name[:third]), pc.ends_with(names, name[-third:]))
             names = names.filter(alike)[:COMPARED]
@@ -87,7 +88,7 @@ class NodeNames:
         return np.sort(found.astype(np.int64))
 
     def parties_named(self, name: str) -> Ints:
-        """Find the parties a name means: one of its own, or those it is another name for."""
+        """Find the parties a name refers to: its own, or those for which it is another name."""
         own = self.parties.find(name)
         return self.others.parties(name) if own == ABSENT else np.array([own])
 

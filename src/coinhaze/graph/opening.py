@@ -16,10 +16,10 @@ from coinhaze.ledger.checks import exact_amount
 
 @dataclass(frozen=True, eq=False)
 class Opening:
-    """How opening balances of holders are found.
+    """The rule by which opening balances of holders are found.
 
-    No table: the least that lets every payment happen. A table: its entries, for the parties it
-    covers. `strict` parties missing from the table count as zero; otherwise they take the least.
+    No table: the lowest balance that allows every payment. A table: its entries, for the parties it
+    covers. `strict` parties missing from the table count as zero; otherwise they take the lowest.
     """
 
     table: Mapping[str, int] | None = None
@@ -27,7 +27,7 @@ class Opening:
     top_up: bool = False
 
     def entries(self, names: PartyNames, holds: Bools) -> tuple[dict[int, int], list[str]]:
-        """Resolve the table to holders; the rest are entries that name none of them."""
+        """Resolve the table to holders; also return the entries that name none of them."""
         found: dict[int, int] = {}
         missing: list[str] = []
         assert self.table is not None
@@ -44,9 +44,10 @@ class Opening:
 def opening_balances(
     names: PartyNames, holds: Bools, least: Amounts, opening: Opening
 ) -> tuple[Amounts, tuple[str, ...]]:
-    """Give every party its opening balance, at least what its payments need, and remarks.
+    """Return every party's opening balance, at least what its payments need, and notes.
 
-    Parties that only pass money on (coinbases, mints, earlier coins) open with just what they pay.
+    Parties that only pass money on (coinbases, mints, earlier coins) open with exactly what they
+    pay.
     """
     if opening.table is None:
         return least, ()

@@ -1,7 +1,7 @@
 """Hot loops that sort by counting: rows by group, edges by their two ends.
 
-Numbers to sort by are below n, so that counting them takes linear time. All sorts are stable.
-Slow twins in the tests: tests/graph/test_order.py.
+Keys are below n, so counting them takes linear time. All sorts are stable. Slow twins in the tests:
+tests/graph/test_order.py.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from numba import njit
 
 @njit(cache=True, nogil=True)
 def group_starts(key, n):
-    """Give where each group 0 .. n-1 begins among rows sorted by group."""
+    """Return where each group 0 .. n-1 begins among rows sorted by group."""
     start = np.zeros(n + 1, np.int64)
     for k in key:
         start[k + 1] += 1
@@ -23,7 +23,7 @@ def group_starts(key, n):
 
 @njit(cache=True, nogil=True)
 def group_rows(key, n):
-    """Sort rows by group 0 .. n-1: where each group begins, and the rows in order."""
+    """Sort rows by group 0 .. n-1; return where each group begins, and the rows in order."""
     start = group_starts(key, n)
     place = start.copy()
     order = np.empty(len(key), np.int64)
@@ -36,9 +36,9 @@ def group_rows(key, n):
 
 @njit(cache=True, nogil=True)
 def merge_pairs(tail, head, n):
-    """Number distinct pairs by tail, then head: the number of each row's pair, and the pairs."""
+    """Number distinct pairs by tail, then head; return each row's pair number, and the pairs."""
     m = len(tail)
-    # By head, then by tail, each sort stable; what the next pass needs travels with the rows.
+    # By head, then by tail, both sorts stable; what the next pass needs moves with the rows.
     place = group_starts(head, n)
     row_by_head, tail_by_head = np.empty(m, np.int64), np.empty(m, np.int64)
     for row in range(m):
@@ -68,7 +68,7 @@ def merge_pairs(tail, head, n):
 
 @njit(cache=True, nogil=True)
 def sparse_rows(row, column, value, n, indices, data):
-    """Sort entries by row, keeping their order within it, into the arrays of a CSR matrix."""
+    """Sort entries by row, stably, into the arrays of a CSR matrix."""
     start = group_starts(row, n)
     place = start.copy()
     for k in range(len(row)):

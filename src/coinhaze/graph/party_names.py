@@ -1,8 +1,8 @@
-"""Names of parties, made when they are asked for: a week of Bitcoin has millions of coins.
+"""Names of parties, built on demand: a week of Bitcoin has millions of coins.
 
 A graph's parties come in a few blocks, each named by a rule from the ledger's own columns: owners
-by their text, coins `txid:vout`, transactions `tx:txid`. A block gives the names of some rows, and
-finds a row by its name without making the others'.
+by their text, coins `txid:vout`, transactions `tx:txid`. A block returns the names of given rows,
+and finds a row by its name without building the other names.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ class NameBlock(Protocol):
     def __len__(self) -> int: ...
 
     def take(self, rows: Ints) -> pa.StringArray:
-        """Make the names of some rows."""
+        """Return the names of some rows."""
 
     def find(self, name: str) -> int:
-        """Find the first row of a name, -1 if there is none."""
+        """Return the first row of a name, -1 if there is none."""
 
     def numbered(self, holders: pa.StringArray) -> pa.StringArray:
-        """Give names that end in a colon and digits: all of them that follow one of `holders`."""
+        """Return names that end in a colon and digits, all that follow `holders` among them."""
 
 
 class TextBlock:
-    """Names that stand in a column of their own."""
+    """Names stored in a column of their own."""
 
     def __init__(self, column: pa.StringArray) -> None:
         self.index = TextIndex(column)
@@ -50,15 +50,15 @@ class TextBlock:
         return len(self.index)
 
     def take(self, rows: Ints) -> pa.StringArray:
-        """Make the names of some rows."""
+        """Return the names of some rows."""
         return self.index.column.take(pa.array(rows))
 
     def find(self, name: str) -> int:
-        """Find the first row of a name, -1 if there is none."""
+        """Return the first row of a name, -1 if there is none."""
         return self.index.row(name)
 
     def numbered(self, holders: pa.StringArray) -> pa.StringArray:
-        """Give names that end in a colon and digits."""
+        """Return names that end in a colon and digits."""
         lengths = number_lengths(*text_buffers(self.index.column))
         return self.take(np.flatnonzero(lengths > 0))
 
@@ -75,13 +75,13 @@ class PrefixBlock:
         return len(self.ids) if self.rows is None else len(self.rows)
 
     def take(self, rows: Ints) -> pa.StringArray:
-        """Make the names of some rows."""
+        """Return the names of some rows."""
         at = rows if self.rows is None else self.rows[rows]
         ids = self.ids.column.take(pa.array(at))
         return pc.binary_join_element_wise(pa.scalar(self.prefix, ids.type), ids, ":")
 
     def find(self, name: str) -> int:
-        """Find the first row of a name, -1 if there is none."""
+        """Return the first row of a name, -1 if there is none."""
         if not name.startswith(f"{self.prefix}:"):
             return ABSENT
         found = self.ids.rows(name[len(self.prefix) + 1 :])
@@ -91,7 +91,7 @@ class PrefixBlock:
         return int(at[0]) if len(at) else ABSENT
 
     def numbered(self, holders: pa.StringArray) -> pa.StringArray:
-        """Give names that end in a colon and digits; the colon may be the prefix's own."""
+        """Return names that end in a colon and digits; the colon may be the prefix's own."""
         ends = number_lengths(*text_buffers(self.ids.column)) != 0
         return self.take(np.flatnonzero(ends if self.rows is None else ends[self.rows]))
 
@@ -107,11 +107,11 @@ class CoinBlock:
         return len(self.ledger.output_tx)
 
     def take(self, rows: Ints) -> pa.StringArray:
-        """Make the names of some rows."""
+        """Return the names of some rows."""
         return self.ledger.output_names(rows)
 
     def find(self, name: str) -> int:
-        """Find the first row of a name, -1 if there is none."""
+        """Return the first row of a name, -1 if there is none."""
         txid, _, number = name.rpartition(":")
         if not (number.isascii() and number.isdigit()) or number != str(int(number[:18])):
             return ABSENT
@@ -124,7 +124,7 @@ class CoinBlock:
         return int(found[0]) if len(found) else ABSENT
 
     def numbered(self, holders: pa.StringArray) -> pa.StringArray:
-        """Give names of coins whose transaction has the name of one of `holders`."""
+        """Return names of coins whose transaction has the name of one of `holders`."""
         like = pc.is_in(self.ledger.txids, value_set=holders.cast(self.ledger.txids.type))
         return self.take(np.flatnonzero(like.to_numpy(zero_copy_only=False)[self.ledger.output_tx]))
 
@@ -135,7 +135,7 @@ class CoinBlock:
 
 
 class PartyNames:
-    """The names of all parties, block after block; reads like an Arrow column of text.
+    """The names of all parties, block after block; can be read like an Arrow column of text.
 
     >>> names = PartyNames([TextBlock(pa.array(["a", "b"])), TextBlock(pa.array(["c"]))])
     >>> names.take(np.array([2, 0])).to_pylist(), names[1].as_py(), names.find("c")
@@ -153,7 +153,7 @@ class PartyNames:
         return self.take(np.array([row]))[0]
 
     def take(self, rows: Ints | pa.Array) -> pa.StringArray:
-        """Make the names of some rows."""
+        """Return the names of some rows."""
         at = np.asarray(rows, dtype=np.int64)
         block = np.searchsorted(self.starts, at, side="right") - 1
         used = np.unique(block)
@@ -164,19 +164,19 @@ class PartyNames:
             return parts[0]
         if not parts:
             return pa.array([], pa.string())
-        # Names came block by block: the n-th name of block k belongs where the n-th k stands.
+        # Names came block by block: the n-th name of block k belongs at the n-th k.
         place = np.empty(len(at), dtype=np.int64)
         place[np.argsort(block, kind="stable")] = np.arange(len(at))
         wide = pa.large_string() if any(p.type == pa.large_string() for p in parts) else pa.string()
         return pa.concat_arrays([p.cast(wide) for p in parts]).take(pa.array(place))
 
     def to_pylist(self) -> list[str]:
-        """Make all names."""
+        """Return all names."""
         names: list[str] = self.take(np.arange(len(self))).to_pylist()
         return names
 
     def find(self, name: str) -> int:
-        """Find the first party of a name, -1 if there is none."""
+        """Return the first party of a name, -1 if there is none."""
         for block, start in zip(self.blocks, self.starts.tolist(), strict=False):
             row = block.find(name)
             if row != ABSENT:
@@ -184,21 +184,21 @@ class PartyNames:
         return ABSENT
 
     def numbered(self, holders: pa.StringArray) -> pa.StringArray:
-        """Give names that end in a colon and digits: at least those that follow a holder's."""
+        """Return names that end in a colon and digits: at least those that follow a holder's."""
         found = [block.numbered(holders) for block in self.blocks]
         return pa.concat_arrays([pa.array([], pa.string()), *(f.cast(pa.string()) for f in found)])
 
 
 class Aliases:
-    """Further names of parties: owners of coins, members of clusters."""
+    """Additional names of parties: owners of coins, members of clusters."""
 
     def __init__(self, names: pa.StringArray, name: Ints, party: Ints | None = None) -> None:
         self.names = TextIndex(names)
-        self.name = name  # for each alias its row in names ...
-        self.party = party  # ... and the party it means: the first, the second, ... if not given
+        self.name = name  # the row in names of each alias ...
+        self.party = party  # ... and its party: the first, the second, ... if not given
 
     def parties(self, name: str) -> Ints:
-        """Find the parties a name means, in their order."""
+        """Find the parties a name refers to, in order."""
         row = self.names.row(name)
         if row == ABSENT:
             return np.zeros(0, dtype=np.int64)

@@ -1,7 +1,8 @@
-"""Flows -> the temporal graph: holders get a snapshot at every receipt, nodes come in time.
+"""Flows -> the temporal graph: holders get a snapshot at every receipt, nodes are in order of time.
 
 Slots are numbered by party: one for each party that passes money on; for each holder one for its
-opening and one a receipt. Slots that money meets become nodes, numbered in the order they are born.
+opening and one for each receipt. Slots that money reaches become nodes, numbered in order of
+creation.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from coinhaze.ledger import Amounts
 
 
 class _Replay(NamedTuple):
-    """Kept flows in the order of time, and who of the parties holds."""
+    """Retained flows in order of time, and which parties hold money."""
 
     order: Ints
     step: Ints
@@ -30,17 +31,17 @@ class _Replay(NamedTuple):
     head: Ints
     amounts: Amounts
     holders: Ints  # the parties that hold ...
-    number: Ints  # ... and for each party its number among them, -1 if it does not hold
+    number: Ints  # ... and the number of each party among them, -1 if it does not hold
 
 
 class _Slots(NamedTuple):
-    start: Ints  # for each party its first slot, and the number of slots
-    leaves: Ints  # for each flow the slot it leaves, counted from its party's first
+    start: Ints  # the first slot of each party, and the number of slots
+    leaves: Ints  # the slot each flow leaves, counted from its party's first
     meets: Ints
 
 
 def temporal(flows: Flows, opening: Opening, *, paper_sinks: bool = False) -> TransactionGraph:
-    """Give each holder a snapshot at every receipt; nodes are numbered in the order of time."""
+    """Give each holder a snapshot at every receipt; nodes are numbered in order of time."""
     _refuse_snapshot_names(flows)
     kept = flows.kept()
     nodes, notes = _nodes_in_time(flows, kept, opening)
@@ -50,7 +51,7 @@ def temporal(flows: Flows, opening: Opening, *, paper_sinks: bool = False) -> Tr
 def _nodes_in_time(
     flows: Flows, kept: Bools, opening: Opening
 ) -> tuple[NodesAndEdges, tuple[str, ...]]:
-    """Replay the ledger twice: for what holders lack, then, their opening known, what they keep."""
+    """Replay the ledger twice: for what holders lack, then, given openings, what they retain."""
     run = _in_order(flows, kept)
     n = len(flows.names)
     lowest, receipts, leaves, meets = replay(
@@ -79,7 +80,7 @@ def _in_order(flows: Flows, kept: Bools) -> _Replay:
 
 
 def _least(run: _Replay, lowest: Ints, n: int) -> Amounts:
-    """Give the least opening of each party: what it lacked most or, if it passes on, in all."""
+    """Return each party's lowest opening: its largest deficit or, if it passes on, all it pays."""
     lacked = -Amounts(lowest)
     if len(run.holders) == n:
         return lacked
@@ -91,7 +92,7 @@ def _least(run: _Replay, lowest: Ints, n: int) -> Amounts:
 
 
 def _carried(run: _Replay, money: Amounts, receipts: int) -> tuple[Ints, Ints, Amounts]:
-    """Give what holders keep from one snapshot to the next: party, snapshot, amount."""
+    """Return what holders carry from one snapshot to the next: party, snapshot, amount."""
     opened = money.take(run.holders)
     width = max(opened.digits.shape[1], run.amounts.digits.shape[1])
     balance = np.array(opened.widened(width), order="C")
@@ -112,13 +113,13 @@ def _nodes(
     start = slots.start
     places = (start, run.tail, run.head, slots.leaves, slots.meets)
     used, born = _born(flows, run, slots)
-    # An opening makes a snapshot of its own, but only of a holder that takes part.
+    # An opening has its own snapshot, but only for a holder that takes part.
     taking_part = np.zeros(len(flows.holds), dtype=np.bool_)
     taking_part[run.tail] = taking_part[run.head] = True
     used[start[:-1][flows.holds & taking_part & money.positive()]] = True
     used[start[:-1][flows.lone]] = True
     at = np.flatnonzero(used)
-    # Steps count from -1, what was there before all of them.
+    # Steps count from -1, which stands for what existed before all of them.
     at = at[group_rows(born[at] + 1, int(born.max(initial=-1)) + 2)[1]]
     born = born[at]
     number = np.full(start[-1], -1)
@@ -144,7 +145,7 @@ def _nodes(
 
 
 def _born(flows: Flows, run: _Replay, slots: _Slots) -> tuple[Bools, Ints]:
-    """Tell which slots money meets, and the step at which each slot comes to be."""
+    """Return which slots money reaches, and the step at which each slot comes into being."""
     never = int(run.step.max(initial=0)) + 1
     n = int(slots.start[-1])
     first_in, first_out = np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64)
@@ -153,7 +154,7 @@ def _born(flows: Flows, run: _Replay, slots: _Slots) -> tuple[Bools, Ints]:
         first_out,
     )  # fmt: skip
     used: Bools = (first_in < never) | (first_out < never)
-    # What takes in nothing was there before, but money is made just before it is paid out.
+    # What receives nothing existed before, but money is minted just before it is paid out.
     fresh = (flows.kinds == Kind.mint) | (flows.kinds == Kind.transaction)
     makes = slots.start[:-1][fresh]
     makes = makes[(first_in[makes] == never) & (first_out[makes] < never)]
@@ -163,7 +164,7 @@ def _born(flows: Flows, run: _Replay, slots: _Slots) -> tuple[Bools, Ints]:
 
 
 def _refuse_snapshot_names(flows: Flows) -> None:
-    """Refuse a name like `a:1` beside a holder `a`, whose first snapshot is called that."""
+    """Raise an error for a name such as `a:1` beside a holder `a`: its snapshot has that name."""
     holders = flows.names.take(np.flatnonzero(flows.holds))
     numbered = flows.names.numbered(holders)
     if len(numbered) == 0:

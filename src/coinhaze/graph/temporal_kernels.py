@@ -23,10 +23,10 @@ def _step_end(order, step, first):
 
 @njit(cache=True, nogil=True)
 def replay(order, step, tail, head, holder, digits, holders):
-    """Find each holder's lowest balance and receipts, and the snapshot each flow leaves and meets.
+    """Find each holder's lowest balance and receipts, and the snapshots each flow leaves and meets.
 
-    `holder` numbers the parties that hold, -1 for others. A party that does not hold has one
-    snapshot, 0; so has a holder's opening, and each step in which it receives makes the next.
+    `holder` numbers the parties that hold money, -1 for others. A party that does not hold has one
+    snapshot, 0; so has a holder's opening, and each step in which it receives creates the next.
     """
     balance = np.zeros((holders, digits.shape[1]), np.int64)
     lowest = np.zeros((holders, digits.shape[1]), np.int64)
@@ -60,10 +60,10 @@ def replay(order, step, tail, head, holder, digits, holders):
 
 @njit(cache=True, nogil=True)
 def carries(order, step, tail, head, holder, digits, balance, total):
-    """Find what each holder keeps at each receipt, given what it opened with.
+    """Find what each holder retains at each receipt, given its opening balance.
 
-    Gives, for receipts at which something is kept, the party, the number of the snapshot that
-    keeps it, and the amount; `balance` is used up, `total` is the number of all receipts.
+    Returns, for receipts at which something is retained, the party, the number of the snapshot that
+    retains it, and the amount; `balance` is used up, `total` is the number of all receipts.
     """
     receipts = np.zeros(len(balance), np.int64)
     received = np.full(len(balance), -1, np.int64)
@@ -102,7 +102,7 @@ def carries(order, step, tail, head, holder, digits, balance, total):
 
 @njit(cache=True, nogil=True)
 def slot_times(slot, tail, head, leaves, meets, step, never, first_in, first_out):
-    """Note for each slot the first step at which money comes in, and at which it goes out."""
+    """Record for each slot the first step at which money comes in, and at which it goes out."""
     first_in[:] = never
     first_out[:] = never
     for row in range(len(tail)):
@@ -114,7 +114,7 @@ def slot_times(slot, tail, head, leaves, meets, step, never, first_in, first_out
 
 @njit(cache=True, nogil=True)
 def flow_nodes(slot, tail, head, leaves, meets, number):
-    """Give the node that each flow leaves and the one it meets."""
+    """Return the node that each flow leaves and the one it meets."""
     leaving = np.empty(len(tail), np.int64)
     meeting = np.empty(len(tail), np.int64)
     for row in range(len(tail)):
@@ -125,7 +125,7 @@ def flow_nodes(slot, tail, head, leaves, meets, number):
 
 @njit(cache=True, nogil=True)
 def name_nodes(slot, holds, number, nodes):
-    """Give the party of each node, and which of its holder's snapshots it is, -1 if it has none."""
+    """Return the party of each node, and its snapshot number for that holder, -1 if it has none."""
     party = np.empty(nodes, np.int64)
     snapshot = np.empty(nodes, np.int64)
     for p in range(len(holds)):

@@ -1,4 +1,4 @@
-"""Walks forward in time: from where money was first seen, along payments, by amount."""
+"""Walks forward in time: from where money first appears, along payments, weighted by amount."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from coinhaze.growth import kernels as kernels
 
 
 class Level(NamedTuple):
-    """Where walks are that made so many payments, and where those that ended before stand."""
+    """Where walks of a given number of payments are, and where those that ended earlier stopped."""
 
     nodes: Ints
-    mass: Floats  # the share of all walks that is at each node
+    mass: Floats  # the share of all walks at each node
     end_nodes: Ints
     end_mass: Floats
 
@@ -29,7 +29,7 @@ class Level(NamedTuple):
 class Forward:
     """Edges sorted by tail: where a walk may go next, how likely, and whether that is a payment.
 
-    A payment counts once: money that enters a transaction or a ring has not arrived, and money
+    A payment counts once: money that enters a transaction or a ring has not arrived yet, and money
     that waits while its holder is paid by others (from one snapshot to the next) was not paid.
     """
 
@@ -41,7 +41,7 @@ class Forward:
 
     @classmethod
     def of(cls, graph: TransactionGraph) -> Forward:
-        """Turn a graph round; where amounts are hidden all edges of a node are alike."""
+        """Reverse a graph; where amounts are hidden all edges of a node are equally likely."""
         start, order = group_rows(graph.tail, len(graph))
         tail, head = graph.tail[order], graph.head[order]
         weight = np.ones(len(order)) if graph.amounts is None else graph.amounts.floats()[order]
@@ -50,7 +50,7 @@ class Forward:
         return cls(start, tail, head, weight, ~(enters | waits))
 
     def walks(self, first: Ints, *, length: int, seed: int) -> tuple[Ints, Ints]:
-        """Walk once from each of `first`: nodes after 0, 1, ... payments, and where it ended."""
+        """Walk once from each of `first`; return nodes by number of payments, and the ends."""
         reach = kernels.running_shares(self.start, self.weight)
         visited, ends = kernels.walk_forward(
             self.start, self.head, reach, self.pays, first, length, seed
@@ -58,14 +58,14 @@ class Forward:
         return visited, ends
 
     def levels(self, first: Ints, *, length: int) -> Iterator[Level]:
-        """Weigh all walks at once: a walk begins at each of `first` with the same chance."""
+        """Weigh all walks at once, starting at each of `first` with equal probability."""
         mass = np.bincount(first, minlength=len(self.start) - 1) / len(first)
         rest = np.zeros(len(mass))
         for made in range(length + 1):
             yield Level(*_present(mass), *_present(rest))
             if made < length:
-                # Edges that are no payments lead to higher numbers in temporal graphs, and nowhere
-                # else in stationary ones, so that one pass in order of tails moves all there is.
+                # Edges that are not payments lead to higher numbers in temporal graphs and do not
+                # occur in stationary ones, so one pass in order of tails moves everything.
                 kernels.move_on(*self._moves, mass)
                 rest += np.where(self._final, mass, 0.0)
                 mass = kernels.pay_on(*self._payments, mass)
@@ -85,13 +85,13 @@ class Forward:
 
     @cached_property
     def _final(self) -> Bools:
-        """Nodes that no edge leaves."""
+        """Return the nodes that no edge leaves."""
         final: Bools = np.diff(self.start) == 0
         return final
 
 
 def levels_of(visited: Ints, ends: Ints) -> Iterator[Level]:
-    """Give walks that were drawn as levels, each walk with the same mass."""
+    """Yield the levels of drawn walks, each walk with the same mass."""
     walks = len(visited)
     for nodes in visited.T:
         gone = ends[nodes < 0]

@@ -1,8 +1,8 @@
 """Growth: how bits rise as money is paid on and on, the experiment of the paper's appendix.
 
-From every source money walks forward along payments, the next one chosen by amount. What is told
-of each length is the bits of the nodes reached: an observer's doubt about money that was paid on
-so many times.
+From every source money walks forward along payments, the next one chosen in proportion to its
+amount. Reported for each length are the bits of the nodes reached: an observer's doubt about money
+that was paid on that many times.
 """
 
 from __future__ import annotations
@@ -33,26 +33,26 @@ QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 
 @dataclass(frozen=True, eq=False)
 class Growth:
-    """Bits by number of payments, from 0 on; not a number where no walk got so far.
+    """Bits by number of payments, from 0 on; NaN where no walk got that far.
 
-    `walks` is None where all walks were weighed: then no figure has an error of drawing.
+    `walks` is None where all walks were weighed: then no figure has a sampling error.
     """
 
-    share: Floats  # of all walks, those that made so many payments
-    answered: Floats  # of all walks, those whose node has an answer, too
+    share: Floats  # the share of walks that made this many payments
+    answered: Floats  # the share of walks whose node also has an answer
     bits_mean: Floats
-    quantiles: Floats  # a row for each of QUANTILES
-    bits_held: Floats  # mean over all walks, those that ended counted where they stand
-    drawn_error: Floats  # standard error of the mean from drawing walks
+    quantiles: Floats  # one row for each of QUANTILES
+    bits_held: Floats  # mean over all walks; those that ended count where they stopped
+    drawn_error: Floats  # standard error of the mean from sampling walks
     sources: int
     walks: int | None
     seed: int | None
     method: str
-    width: float  # of the intervals of bits, on average over the nodes reached
+    width: float  # mean width of the intervals of bits over the nodes reached
     standard_error: float | None  # of the bits of one node, where they are estimates
     settings: dict[str, object] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
-    lower_bounds: int = 0  # of the nodes reached, those whose bits are lower bounds
+    lower_bounds: int = 0  # how many of the nodes reached have bits that are lower bounds
 
     def __len__(self) -> int:
         return len(self.share)
@@ -62,7 +62,7 @@ class Growth:
 
     @property
     def how(self) -> str:
-        """Say which walks these are."""
+        """Describe which walks these are."""
         if self.walks is None:
             return f"all walks from {self.sources:,} sources, weighed"
         return f"{self.walks:,} walks from {self.sources:,} sources, seed {self.seed}"
@@ -73,7 +73,7 @@ class Growth:
         return int(np.nanargmax(self.bits_mean))
 
     def to_arrow(self) -> pa.Table:
-        """Give a row for each number of payments; says of itself which walks these are."""
+        """Return one row per number of payments; the schema's metadata describe the walks."""
         columns = {
             "payments": pa.array(np.arange(len(self))),
             "share": pa.array(self.share),
@@ -89,7 +89,7 @@ class Growth:
 
     @property
     def certainty(self) -> str:
-        """Say how far the bits of a node can be trusted, apart from which walks were drawn."""
+        """Describe how accurate the bits of a node are, apart from the sampling of walks."""
         bounds = f", but for those of {self.lower_bounds:,} nodes, which are lower bounds"
         return self._accuracy + (bounds if self.lower_bounds else "")
 
@@ -103,14 +103,14 @@ class Growth:
 
     @property
     def caption(self) -> str:
-        """Say what the figures are."""
+        """Describe what the figures are."""
         return (
             f"{self.how}; {self.certainty} ({self.method}). Means and quantiles are over walks "
             "still going; held: over all walks, those that ended where they stand."
         )
 
     def about(self) -> dict[str, object]:
-        """Say what made it: walks, seed, method, settings."""
+        """Return the provenance: walks, seed, method, settings."""
         return {
             "told": f"{self.how}; {self.certainty} ({self.method})",
             "walks": self.walks,
@@ -136,13 +136,14 @@ def growth(
     progress: Progress = silent,
     **settings: Unpack[ModelKeywords],
 ) -> Growth:
-    """Say how many bits money has after 0, 1, ... `length` payments, from every source on.
+    """Compute the bits of money after 0, 1, ... `length` payments, starting from every source.
 
-    `source` and settings are those of `score`. Without `walks` all walks are weighed at once, each
-    source alike. With `walks` so many are drawn from `seed`: the same number from each source or,
-    where there are more sources, one from each of so many of them; only nodes visited are scored.
-    Bits are as for the means of a comparison unless `accuracy` says otherwise: see
-    `score_for_mean`. Each further payment costs a pass over all edges, which is little beside them.
+    `source` and settings are those of `score`. Without `walks` all walks are weighed at once, with
+    equal weight for every source. With `walks` that many are drawn from `seed`: the same number
+    from each source or, where there are more sources, one from each of that many of them; only
+    nodes visited are scored. The accuracy is that of the means of a comparison unless `accuracy`
+    says otherwise: see `score_for_mean`. Each further payment costs one pass over all edges, which
+    is little in comparison.
 
     >>> import coinhaze
     >>> rows = [("a", "m", 1), ("b", "m", 1), ("m", "c", 2)]
@@ -178,7 +179,7 @@ def growth(
 
 
 def _beginnings(sources: Ints, walks: int, seed: int) -> Ints:
-    """Choose where walks begin: at every source equally often, or at so many of them once."""
+    """Choose where walks start: at every source equally often, or once at each of a sample."""
     if len(sources) <= walks:
         return np.repeat(sources, walks // len(sources))
     chance = np.random.default_rng(seed)
@@ -201,7 +202,7 @@ def _summed(
     walks: int | None,
     seed: int,
 ) -> Growth:
-    """Sum the bits of each level up."""
+    """Summarise the bits of each level."""
     row = np.full(len(chain), -1)
     row[scores.nodes] = np.arange(len(scores))
     lines = [_line(scores.bits, row, level, walks) for level in levels]
@@ -226,10 +227,10 @@ def _summed(
 
 
 def _line(bits: Floats, row: Ints, level: Level, walks: int | None) -> list[float]:
-    """Give share, answered share, mean, held mean, error of drawing, and quantiles of a level."""
+    """Return share, answered share, mean, held mean, sampling error and quantiles of a level."""
     found, mass = _answered(bits[row[level.nodes]], level.mass)
     ended, end_mass = _answered(bits[row[level.end_nodes]], level.end_mass)
-    # Roundings alone could bring a share above one.
+    # Rounding alone could raise a share above one.
     share, answered = min(1.0, level.mass.sum()), min(1.0, mass.sum())
     all_mass = mass.sum() + end_mass.sum()
     held = (found @ mass + ended @ end_mass) / all_mass if all_mass > 0 else np.nan
@@ -248,14 +249,14 @@ def _answered(bits: Floats, mass: Floats) -> tuple[Floats, Floats]:
 
 
 def weighted_quantiles(values: Floats, mass: Floats, shares: Iterable[float]) -> Floats:
-    """Give the least values below or at which lies such a share of the mass.
+    """Return the lowest values at or below which the given shares of the mass lie.
 
     >>> weighted_quantiles(np.array([3.0, 1.0]), np.array([1.0, 3.0]), [0.5, 0.9])
     array([1., 3.])
     """
     order = np.argsort(values, kind="stable")
     done = np.cumsum(mass[order])
-    # A share that is met exactly must not be missed for a rounding.
+    # A share that is met exactly must not be missed because of rounding.
     wanted = np.array(list(shares)) * done[-1] * (1 - 1e-12)
     found: Floats = values[order][np.searchsorted(done, wanted)]
     return found

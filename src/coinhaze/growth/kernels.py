@@ -1,4 +1,4 @@
-"""Hot loops of growth: walks forward along edges, and the share of money that goes each way.
+"""Hot loops of growth: walks forward along edges, and the share of money on each edge.
 
 Slow twins in the tests: tests/growth/test_growth.py.
 """
@@ -15,7 +15,7 @@ _WEYL = np.uint64(0x9E3779B97F4A7C15)
 
 @njit(cache=True, nogil=True)
 def running_shares(start, weight):
-    """Give the running sum of each row's weights, as a share of the row's sum."""
+    """Return the running sum of each row's weights, as a share of the row's sum."""
     reach = np.empty(len(weight))
     for row in range(len(start) - 1):
         total = 0.0
@@ -30,11 +30,11 @@ def running_shares(start, weight):
 
 @njit(cache=True, nogil=True)
 def walk_forward(start, head, reach, pays, first, length, seed):
-    """Walk from each of `first` until so many payments are made, or none leads on.
+    """Walk from each of `first` until `length` payments are made, or no edge leads on.
 
-    Gives the node that each payment leads to, -1 once a walk is over, and the node where each walk
-    that is over stands, -1 for one that is not. Walk w draws from a stream of its own: the same
-    whatever the other walks do.
+    Returns the node that each payment leads to, -1 once a walk is over, and the node where each
+    finished walk stopped, -1 for one that is not finished. Walk w draws from its own random stream,
+    independent of the other walks.
     """
     visited = np.full((len(first), length + 1), -1, np.int32)
     ends = np.full(len(first), -1, np.int32)
@@ -66,14 +66,14 @@ def walk_forward(start, head, reach, pays, first, length, seed):
 
 @njit(cache=True, nogil=True)
 def move_on(tail, head, share, mass):
-    """Move mass along edges one after another, in place: a later edge takes on what came before."""
+    """Move mass along edges in order, in place: later edges pass on what arrived before."""
     for e in range(len(tail)):
         mass[head[e]] += share[e] * mass[tail[e]]
 
 
 @njit(cache=True, nogil=True)
 def pay_on(tail, head, share, mass):
-    """Give the mass that edges bring to every node, each node's mass split by share."""
+    """Return the mass that edges bring to every node, each node's mass being split by share."""
     found = np.zeros(len(mass))
     for e in range(len(tail)):
         found[head[e]] += share[e] * mass[tail[e]]

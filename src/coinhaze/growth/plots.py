@@ -1,4 +1,4 @@
-"""Bits along walks forward: a table for a terminal, and drawings of one ledger or several."""
+"""Bits along walks forward: a table for a terminal, and plots of one or several ledgers."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from coinhaze.report.figures import pyplot
 from coinhaze.report.plots import BITS, Looks, looks_of
 
 PAYMENTS = "payments since it was first seen"
-FEW = 0.01  # of walks: what fewer of them say is told in tables, not drawn
+FEW = 0.01  # the share of walks below which results are in tables but not plotted
 
 
 def growth_table(table: pa.Table, *, title: str, caption: str) -> Table:
@@ -43,7 +43,7 @@ def growth_table(table: pa.Table, *, title: str, caption: str) -> Table:
 
 
 def plot_growth(table: pa.Table, *, ax: Any = None, line: Line | None = None) -> Any:
-    """Draw mean bits by number of payments, and bands that half and nine tenths of walks are in."""
+    """Plot mean bits by number of payments, with bands for half and nine tenths of the walks."""
     ax = axes_or_new(ax)
     look = line or line_of(0)
     made, figures = _drawn(table)
@@ -62,7 +62,7 @@ def plot_growth(table: pa.Table, *, ax: Any = None, line: Line | None = None) ->
 def plot_growths(
     tables: Mapping[str, pa.Table], *, ax: Any = None, looks: Looks | None = None
 ) -> Any:
-    """Draw mean bits by number of payments, a line a ledger."""
+    """Plot mean bits by number of payments, one line per ledger."""
     ax = axes_or_new(ax)
     known = looks or looks_of(list(tables))
     for name, table in tables.items():
@@ -77,13 +77,13 @@ def plot_growths(
 
 
 def about_growth(table: pa.Table) -> dict[str, Any]:
-    """Give what a table tells of itself: which walks, how bits were found, lower bounds."""
+    """Return a table's own metadata: which walks, how bits were found, lower bounds."""
     about = (table.schema.metadata or {}).get(b"coinhaze")
     return {} if about is None else dict(json.loads(about))
 
 
 def save_growth(table: pa.Table, path: Path, *, title: str) -> None:
-    """Write the drawing of one ledger to a picture: bits above, walks still going below."""
+    """Save the plot of one ledger as an image: bits above, walks still going below."""
     with drawing() as plt:
         figure, (above, below) = plt.subplots(
             2, 1, figsize=(4.6, 4.0), layout="constrained", sharex=True, height_ratios=(4, 1)
@@ -102,7 +102,7 @@ def save_growth(table: pa.Table, path: Path, *, title: str) -> None:
 
 
 def plot_going(table: pa.Table, *, ax: Any = None) -> Any:
-    """Draw what share of walks made so many payments."""
+    """Plot the share of walks that made each number of payments."""
     ax = axes_or_new(ax)
     made, figures = _drawn(table)
     ax.fill_between(
@@ -115,7 +115,7 @@ def plot_going(table: pa.Table, *, ax: Any = None) -> Any:
 
 
 def _drawn(table: pa.Table) -> tuple[Floats, Any]:
-    """Give the lengths that enough walks reached, and a way to take their figures."""
+    """Return the lengths that enough walks reached, and a function that selects their figures."""
     share = table["share"].to_numpy()
     enough = int(np.argmax(share < FEW)) if np.any(share < FEW) else len(share)
     made = table["payments"].to_numpy()[:enough]

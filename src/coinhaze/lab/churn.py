@@ -1,4 +1,4 @@
-"""Churn: how many bits a coin gains when its owner sends it on through rings, time and again."""
+"""Churn: how many bits a coin gains when its owner repeatedly sends it on through rings."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from coinhaze.solve.source import Source
 
 
 def churn(source: Source, coins: Sequence[str], **settings: Unpack[NamedScoreKeywords]) -> pa.Table:
-    """Give the bits of one coin as it was and after each hop: `coins` are its names in order.
+    """Return the bits of a coin before and after each hop; `coins` are its names in order.
 
     `source` and settings are those of `score`.
 
@@ -45,11 +45,11 @@ def churn(source: Source, coins: Sequence[str], **settings: Unpack[NamedScoreKey
 
 
 def churn_apart(ring: int, hops: int, *, start: float = 0.0, decoys: float = 0.0) -> list[float]:
-    """Give the bits after 0 to `hops` hops through rings whose members share no past.
+    """Return the bits after 0 to `hops` hops through rings whose members share no past.
 
-    With n members the chain rule gives U' = log2 n + (U + (n - 1) D) / n, D the bits of a decoy.
-    With decoys of one origin each (D = 0) no number of hops comes above log2(n) n / (n - 1): what
-    a hop adds is what its decoys' own pasts are worth.
+    With n members the chain rule gives U' = log2 n + (U + (n - 1) D) / n, where D is the bits of a
+    decoy. With decoys of a single origin each (D = 0) no number of hops exceeds log2(n) n / (n -
+    1): what a hop adds is the worth of its decoys' own pasts.
 
     >>> [round(bits, 4) for bits in churn_apart(16, 3)]
     [0.0, 4.0, 4.25, 4.2656]

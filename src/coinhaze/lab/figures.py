@@ -1,4 +1,4 @@
-"""What the lab found, drawn: bits gained by a parameter, and against what they cost."""
+"""Plots of lab results: bits gained by parameter, and against their cost."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from coinhaze.report.drawing import (
 
 
 class Cost(NamedTuple):
-    """A cost as people are told of it."""
+    """A cost as it is presented."""
 
     words: str
-    times: float  # so many of these make one in the table
-    least: float  # in the table: less than this is told as 0
+    times: float  # factor between the stored unit and the displayed one
+    least: float  # in the table: less than this is shown as 0
 
 
 COSTS: Mapping[str, Cost] = {
@@ -40,7 +40,7 @@ GAINED = "bits gained"
 
 
 def plot_gains(table: pa.Table, *, ax: Any = None) -> Any:
-    """Draw bits gained by the parameter's value, with bands: adopters, and people who do not."""
+    """Plot bits gained by the parameter's value, with bands: adopters, and other people."""
     ax = axes_or_new(ax)
     value = _column(table, "value")
     for number, (what, words) in enumerate((("gained", "adopters"), ("others_gained", "others"))):
@@ -61,7 +61,7 @@ def plot_gains(table: pa.Table, *, ax: Any = None) -> Any:
 
 
 def plot_against(table: pa.Table, cost: str, *, ax: Any = None) -> Any:
-    """Draw bits gained against one cost, value by value, with bands."""
+    """Plot bits gained against one cost, value by value, with bands."""
     ax = axes_or_new(ax)
     x = _column(table, cost) * COSTS[cost].times
     mean, low, high = (_column(table, f"gained_{end}") for end in ("bits", "low", "high"))
@@ -83,7 +83,7 @@ def plot_against(table: pa.Table, cost: str, *, ax: Any = None) -> Any:
 def save_sweep(
     table: pa.Table, folder: Path, name: str, *, title: str, says: str, measured: str
 ) -> Figure:
-    """Write one technology's figure: its parameter, and each cost that it has."""
+    """Save one technology's figure: its parameter, and each cost it has."""
     costs = [c for c in COSTS if np.abs(_column(table, c)).max() >= COSTS[c].least]
     high, wide = [(1, 1), (1, 2), (2, 2), (2, 2)][len(costs)]
     with drawing() as plt:
@@ -105,11 +105,11 @@ def save_sweep(
 
 
 def plot_technologies(table: pa.Table, axes: Any) -> None:
-    """Draw every technology on a line of its own: bits gained with bands, then each cost."""
+    """Plot every technology on its own line: bits gained with bands, then each cost."""
     order = np.argsort(_column(table, "gained_bits"), kind="stable")
     rows = np.arange(len(order))
     gained, low, high = (_column(table, f"gained_{end}")[order] for end in ("bits", "low", "high"))
-    # Broad and pale below a small mark: narrow bands would hide behind a large one.
+    # Broad and pale under a small mark: narrow bands would disappear behind a large one.
     axes[0].hlines(rows, low, high, color=COLOURS[0], alpha=0.4, linewidth=6)
     axes[0].plot(gained, rows, "o", markersize=2.2, color=COLOURS[0])
     axes[0].axvline(0, color=SOFT, linewidth=0.6)
@@ -127,7 +127,7 @@ def plot_technologies(table: pa.Table, axes: Any) -> None:
 
 
 def plot_gain_for_fees(table: pa.Table, *, ax: Any = None) -> Any:
-    """Draw bits gained against fees, a mark a technology, as its sharpest observer sees it."""
+    """Plot bits gained against fees, one mark per technology, as its strongest observer sees it."""
     ax = axes_or_new(ax)
     gained = _column(table, "gained_bits")
     fees = _column(table, "fees") * COSTS["fees"].times
@@ -136,11 +136,11 @@ def plot_gain_for_fees(table: pa.Table, *, ax: Any = None) -> Any:
     rows = np.array(sorted(sharpest.values()))
     ax.axhline(0, color=SOFT, linewidth=0.6)
     low, high = (_column(table, f"gained_{end}")[rows] for end in ("low", "high"))
-    # Without a band, as after one seed, there is the mark alone.
+    # Without a band, as after one seed, only the mark is drawn.
     reach = np.where(np.isnan(low), gained[rows], np.stack([low, high]))
     ax.vlines(fees[rows], *reach, color=COLOURS[0], alpha=0.4, linewidth=6)
     ax.plot(fees[rows], gained[rows], "o", markersize=2.2, color=COLOURS[0])
-    # What costs nothing stands at 0, all else by powers of ten.
+    # What costs nothing is placed at 0, everything else on a logarithmic scale.
     ax.set_xscale("symlog", linthresh=0.01, linscale=0.6)
     ax.set_xlim(-0.003, max(0.02, float(fees.max(initial=0.0)) * 4))
     ax.xaxis.set_major_formatter(lambda x, _: f"{x:g}")
@@ -154,7 +154,7 @@ def plot_gain_for_fees(table: pa.Table, *, ax: Any = None) -> Any:
 def _name_marks(ax: Any, names: list[str], x: Floats, y: Floats, reach: Floats) -> None:
     """Write a name beside each mark, where it hides no mark, no band and no other name."""
     figure = ax.figure
-    figure.canvas.draw()  # only then it is known where marks are
+    figure.canvas.draw()  # mark positions are known only after drawing
     marks = ax.transData.transform(np.column_stack([x, y]))
     ends = [ax.transData.transform(np.column_stack([x, end]))[:, 1] for end in reach]
     point = figure.dpi / 72
@@ -182,7 +182,7 @@ def _name_marks(ax: Any, names: list[str], x: Floats, y: Floats, reach: Floats) 
                     horizontalalignment="right" if dx < 0 else "left")  # fmt: skip
 
 
-# Where a name may stand, in points from its mark, the best first.
+# Possible positions of a name, in points from its mark, the best first.
 _PLACES = [
     (side * 6, up * sign)
     for up in (0, 7, 11, 15, 20, 26, 32, 38)
@@ -198,7 +198,7 @@ def _meet(one: tuple[float, ...], two: tuple[float, ...]) -> bool:
 def save_technologies(
     table: pa.Table, folder: Path, name: str, *, title: str, says: str, measured: str
 ) -> Figure:
-    """Write the figure of all technologies: what they gain beside each cost, and against fees."""
+    """Save the figure of all technologies: gains beside each cost, and against fees."""
     with drawing() as plt:
         rows = 0.21 * len(table)
         figure = plt.figure(figsize=(6.8, rows + 3.9), layout="constrained")
@@ -212,14 +212,14 @@ def save_technologies(
 
 
 def technology_label(table: pa.Table, row: int) -> str:
-    """Name a technology, and its observer where it has several."""
+    """Return the name of a technology, with its observer where it has several."""
     names = table["technology"].to_pylist()
     name, observer = names[row], table["observer"][row].as_py()
     return f"{name} ({observer})" if names.count(name) > 1 else str(name)
 
 
 def _scale(ax: Any, value: Floats) -> None:
-    """Count by doubling where values do."""
+    """Use a logarithmic scale where values double."""
     if len(value) > 2 and value.min() > 0 and value.max() / value.min() >= 16:
         ax.set_xscale("log", base=2)
         ax.set_xticks(value, [f"{v:g}" for v in value])
@@ -227,7 +227,7 @@ def _scale(ax: Any, value: Floats) -> None:
 
 
 def _folded(words: str, most: int) -> str:
-    """Break a label in two where it is long."""
+    """Break a long label in two."""
     if len(words) <= most:
         return words
     middle = min(

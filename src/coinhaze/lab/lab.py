@@ -1,8 +1,9 @@
-"""The lab: bits that a privacy technology gains for what it costs, in one economy with and without.
+"""The lab: bits that a privacy technology gains and what it costs, in one economy with and without.
 
-Each seed draws what people want to pay, once. The technology and its absence realise the same
-intents, everybody's money is scored exactly in both, and people are compared with themselves. Means
-over adopters are taken seed by seed, so that bands are of differences between pairs.
+Each seed draws once what people want to pay. The economies with and without the technology realise
+the same intents, everybody's money is scored exactly in both, and people are compared with
+themselves. Means over adopters are taken seed by seed, so the bands are those of paired
+differences.
 """
 
 from __future__ import annotations
@@ -28,15 +29,15 @@ COSTS = ("fees", "transactions", "waiting")
 
 @dataclass(frozen=True, eq=False)
 class Trials:
-    """What every seed gave, in order: bits with and without, and what it cost more."""
+    """The results of every seed, in order: bits with and without, and additional costs."""
 
-    bits: Floats  # of adopters; of everybody where nobody adopts
+    bits: Floats  # of adopters; of all people where there are none
     bits_without: Floats
     others: Floats  # of people who do not adopt; NaN where everybody does
     others_without: Floats
-    fees: Floats  # more than without, by what adopters moved
-    transactions: Floats  # more than without, for each payment an adopter makes or gets
-    waiting: Floats  # hours, more than without
+    fees: Floats  # in addition to those without, relative to what adopters moved
+    transactions: Floats  # in addition to those without, per payment an adopter makes or receives
+    waiting: Floats  # hours, in addition to those without
 
 
 class Point(NamedTuple):
@@ -48,12 +49,12 @@ class Point(NamedTuple):
 
     @property
     def gain(self) -> Band:
-        """Bits that adopters gain, paired by seed."""
+        """The bits that adopters gain, paired by seed."""
         return paired_band(self.trials.bits, self.trials.bits_without, level=self.level)
 
     @property
     def others_gain(self) -> Band:
-        """Bits that all others gain, over seeds that have such."""
+        """The bits that other people gain, over seeds that have such people."""
         there = ~np.isnan(self.trials.others)
         if not there.any():
             return Band(np.nan, np.nan, np.nan)
@@ -61,7 +62,7 @@ class Point(NamedTuple):
         return paired_band(with_, without, level=self.level)
 
     def per(self, cost: str) -> Band:
-        """Bits gained for each unit of a cost; NaN where it costs nothing."""
+        """Return the bits gained per unit of a cost; NaN where it costs nothing."""
         gains = self.trials.bits - self.trials.bits_without
         return ratio_band(gains, getattr(self.trials, cost), level=self.level)
 
@@ -80,7 +81,7 @@ class ParameterScan:
     notes: tuple[str, ...] = ()
 
     def settings(self) -> dict[str, object]:
-        """Say what was run, for provenance."""
+        """The settings of the run, for provenance."""
         return {
             "technology": self.technology.name,
             "observer": self.observer,
@@ -93,11 +94,11 @@ class ParameterScan:
         }
 
     def to_arrow(self) -> pa.Table:
-        """Give a row for each value; null where there is no answer."""
+        """Return one row per value; null where there is no answer."""
         return pa.Table.from_pylist([self._row(p) for p in self.points], schema=SCHEMA)
 
     def trials(self) -> pa.Table:
-        """Give a row for each value and seed: what all else is worked out from."""
+        """Return one row per value and seed, from which all other figures are computed."""
         parts = []
         for p in self.points:
             told = {f.name: getattr(p.trials, f.name) for f in fields(Trials)}
@@ -152,7 +153,7 @@ def lab(
     threads: int | None = None,
     progress: Progress = silent,
 ) -> ParameterScan:
-    """Turn a technology's parameter: bits gained and costs at each value, over so many seeds.
+    """Vary a technology's parameter; compute gains and costs at each value over several seeds.
 
     >>> sweep = lab("rings", values=[1, 4], seeds=2, people=10, payments=20)
     >>> [p.gain.mean > 0 for p in sweep.points]
@@ -208,7 +209,7 @@ def lab_all(
 
 
 def technology_of(name: str) -> Technology:
-    """Find a technology by name."""
+    """Return the technology of a given name."""
     if name not in TECHNOLOGIES:
         raise UsageError(f"no technology {name!r}: one of {', '.join(TECHNOLOGIES)}")
     return TECHNOLOGIES[name]
@@ -216,7 +217,7 @@ def technology_of(name: str) -> Technology:
 
 class _Scored(NamedTuple):
     realised: Realised
-    bits: Floats  # one a person
+    bits: Floats  # one per person
 
     @classmethod
     def of(cls, realised: Realised, threads: int | None) -> _Scored:
@@ -224,7 +225,7 @@ class _Scored(NamedTuple):
 
 
 def _trial(intents: Intents, with_: _Scored, without: _Scored) -> dict[str, float]:
-    """Compare one economy with and without; sums over people who have an answer in both."""
+    """Compare one economy with and without; sums are over people who have an answer in both."""
     adopt = with_.realised.adopters
     watched = adopt if adopt.any() else np.ones(intents.people, dtype=np.bool_)
     answered = ~np.isnan(with_.bits) & ~np.isnan(without.bits)

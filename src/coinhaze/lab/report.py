@@ -1,4 +1,4 @@
-"""What the lab found, told: tables for a terminal, files, figures and a page."""
+"""Lab results as tables for a terminal, files, figures and a page."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ MEASURED = (
 
 
 def lab_table(sweeps: Sequence[ParameterScan]) -> pa.Table:
-    """Put all that was found in one table, a row for each technology, observer and value."""
+    """Return all results in one table, one row per technology, observer and value."""
     return pa.concat_tables([sweep.to_arrow() for sweep in sweeps])
 
 
 def lab_grids(sweeps: Sequence[ParameterScan]) -> tuple[Grid, Grid]:
-    """Show bits, then what they cost."""
+    """Return the tables of bits and of their costs."""
     found = lab_table(sweeps)
     rows = found.to_pylist()
     one = len(sweeps) == 1
@@ -60,7 +60,7 @@ def lab_grids(sweeps: Sequence[ParameterScan]) -> tuple[Grid, Grid]:
 
 
 def conditions(sweep: ParameterScan) -> str:
-    """Say over what means and bands are."""
+    """Describe what means and bands are taken over."""
     n, first, last = len(sweep.seeds), sweep.seeds[0], sweep.seeds[-1]
     seeds = f"seeds {first} to {last}" if n > 1 else f"seed {first}"
     band = f"± {sweep.level:.0%} band (t, paired by seed)" if n > 1 else "one seed has no band"
@@ -68,7 +68,7 @@ def conditions(sweep: ParameterScan) -> str:
 
 
 def lab_json(sweeps: Sequence[ParameterScan], provenance: dict[str, object]) -> str:
-    """Give all that was found as JSON text; null where there is no answer."""
+    """Return all results as JSON text; null where there is no answer."""
     document = {
         "provenance": provenance,
         "settings": [sweep.settings() for sweep in sweeps],
@@ -78,7 +78,7 @@ def lab_json(sweeps: Sequence[ParameterScan], provenance: dict[str, object]) -> 
 
 
 def lab_provenance(sweeps: Sequence[ParameterScan], command: str) -> dict[str, object]:
-    """Say what made these figures, the same for the same command."""
+    """Return the provenance of these results, identical for identical commands."""
     return {
         "software": f"coinhaze {__version__}",
         "command": command,
@@ -91,7 +91,7 @@ def lab_provenance(sweeps: Sequence[ParameterScan], command: str) -> dict[str, o
 def write_lab(
     sweeps: Sequence[ParameterScan], folder: Path, provenance: dict[str, object]
 ) -> list[Path]:
-    """Write tables, figures and a page to a folder; says what was written."""
+    """Write tables, figures and a page to a folder; return the paths written."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -110,7 +110,7 @@ def write_lab(
 
 
 def save_lab(sweeps: Sequence[ParameterScan], folder: Path, name: str = "lab") -> Figure:
-    """Draw a sweep, or all technologies beside each other, as PNG, SVG and PDF."""
+    """Save a scan, or all technologies side by side, as PNG, SVG and PDF."""
     found, first = lab_table(sweeps), sweeps[0]
     words = {"says": f"{MEASURED[0].upper()}{MEASURED[1:]}.", "measured": f"{conditions(first)}."}
     if len(sweeps) > 1:
@@ -121,7 +121,7 @@ def save_lab(sweeps: Sequence[ParameterScan], folder: Path, name: str = "lab") -
 
 
 def lab_page(sweeps: Sequence[ParameterScan], figure: Figure, provenance: dict[str, object]) -> str:
-    """Tell it on one page that needs nothing else."""
+    """Return the results as a single self-contained page."""
     first = sweeps[0]
     one = len(sweeps) == 1
     title = f"Privacy lab: {first.technology.name}" if one else "Privacy lab: all technologies"
@@ -164,7 +164,7 @@ def _with_band(row: dict[str, float | None], name: str) -> str:
 
 
 def _gain_per(row: dict[str, float | None], name: str, *, band: bool) -> str:
-    """Tell bits gained for a unit of cost, with its band, unless the cost is told as 0."""
+    """Format bits gained per unit of cost, with its band, unless the cost is shown as 0."""
     cost, paid = COSTS[name], row[name]
     mean, low, high = (row[f"per_{name}_{end}"] for end in ("bits", "low", "high"))
     if mean is None or paid is None or paid < cost.least:

@@ -1,1 +1,1 @@
-"""Live nodes as sources of batches: one family a file, over JSON-RPC or REST."""
+"""Live nodes as sources of batches over JSON-RPC or REST, one node family per module."""

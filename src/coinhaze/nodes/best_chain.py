@@ -1,4 +1,4 @@
-"""The best chain of a node of Bitcoin's family: which it is, its tip, its hashes, its blocks."""
+"""The best chain of a node of Bitcoin's family: its network, its tip, its hashes, its blocks."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ T = TypeVar("T")
 
 HIGHEST = 2**31 - 1
 IN_FLIGHT = 3  # requests; more would crowd out the node's other users
-MOST_BLOCKS = 256  # of one request
-WANTED = 4 << 20  # bytes of one answer
-HASHES = 500  # of one request
-# What it says of a hash it does not know, and of a height above its tip.
+MOST_BLOCKS = 256  # per request
+WANTED = 4 << 20  # bytes per response
+HASHES = 500  # per request
+# Its messages for an unknown hash, and for a height above its tip.
 NO_SUCH_BLOCK = (-5, -8)
-BLOCKS_AT_ONCE, BYTES_AT_ONCE = 2_000, 8 << 20  # of one batch
+BLOCKS_AT_ONCE, BYTES_AT_ONCE = 2_000, 8 << 20  # per batch
 
-# Blocks 0. Bitcoin Cash shares Bitcoin's.
+# Genesis blocks. Bitcoin Cash shares Bitcoin's.
 NETWORKS = {
     "000000000019d6689c085ae165831e934ff763ae46a2a6c172b3f1b60a8ce26f": "bitcoin",
     "000000000933ea01ad0ee984209779baaec3ced90fa3f408719526f8d77f4943": "bitcoin testnet3",
@@ -44,27 +44,27 @@ NETWORKS = {
 
 
 class ChainChanged(LedgerError):
-    """Answers that belong to different chains: a reorganisation while reading, so read again."""
+    """Responses from different chains: a reorganisation happened while reading, so read again."""
 
 
 class BlockMissing(SourceUnreachable):
-    """A block that the node does not have: not yet, or no longer."""
+    """The node does not have a block: not yet, or no longer."""
 
 
 class WrongNetwork(InputError):
-    """A node of another network than the one asked for."""
+    """The node belongs to another network than the requested one."""
 
 
 class PrunedBlocks(SourceUnreachable):
-    """A node that has thrown away the blocks asked for."""
+    """The node has pruned the requested blocks."""
 
 
 class MissingUndo(SourceUnreachable):
-    """A node that no longer knows what coins a block spent were worth."""
+    """The node no longer knows the values of the coins that a block spent."""
 
 
 def check_follows(previous: object, before: str, where: str) -> None:
-    """Refuse a block that does not follow the one read before it, if one was."""
+    """Raise ChainChanged if a block does not follow the one read before it, if any."""
     if before and previous != before:
         raise ChainChanged(
             where,
@@ -75,7 +75,7 @@ def check_follows(previous: object, before: str, where: str) -> None:
 
 
 class ChainInfo(msgspec.Struct):
-    """What `getblockchaininfo` tells of the chain."""
+    """The fields of `getblockchaininfo` that are needed."""
 
     chain: str
     blocks: int
@@ -85,7 +85,7 @@ class ChainInfo(msgspec.Struct):
 
 
 class RawBlock(NamedTuple):
-    """A block as the node gave it: JSON or bytes, and the coins it spent where they come apart."""
+    """A block as the node sent it: JSON or bytes, and the spent coins where they are separate."""
 
     height: int
     hash: str
@@ -94,12 +94,12 @@ class RawBlock(NamedTuple):
 
     @property
     def size(self) -> int:
-        """Count the bytes that were read."""
+        """Return the number of bytes read."""
         return len(self.body) + len(self.spent)
 
 
 class BestChain:
-    """Questions about the best chain of a node; `network` is the name of the one expected."""
+    """Queries about the best chain of a node; `network` is the name of the expected one."""
 
     def __init__(self, rpc: JsonRpc, *, network: str | None = None) -> None:
         self.rpc = rpc
@@ -113,20 +113,20 @@ class BestChain:
             )
 
     def info(self) -> ChainInfo:
-        """Ask for the state of the chain."""
+        """Request the state of the chain."""
         return self.decode(self.rpc.call("getblockchaininfo"), ChainInfo, "getblockchaininfo")
 
     def tip(self) -> tuple[int, str]:
-        """Give the height and hash of the last block."""
+        """Return the height and hash of the last block."""
         info = self.info()
         return info.blocks, info.bestblockhash
 
     def hashes(self, first: int, last: int) -> list[str]:
-        """Give the hashes of blocks, both ends included."""
+        """Return the hashes of a range of blocks, both ends included."""
         return self.hashes_at(range(first, last + 1))
 
     def hashes_at(self, heights: Sequence[int]) -> list[str]:
-        """Give the hashes of the blocks at some heights."""
+        """Return the hashes of the blocks at some heights."""
         found: list[str] = []
         for start in range(0, len(heights), HASHES):
             calls: list[Call] = [("getblockhash", [h]) for h in heights[start : start + HASHES]]
@@ -147,7 +147,7 @@ class BestChain:
         return None
 
     def check_range(self, first: int, last: int) -> None:
-        """Refuse blocks that are not there or not kept."""
+        """Raise an error for blocks that do not exist or were pruned."""
         if not (0 <= first <= HIGHEST and 0 <= last <= HIGHEST):
             raise UsageError(f"blocks are counted from 0 to {HIGHEST}, not {first} to {last}")
         info = self.info()
@@ -159,7 +159,7 @@ class BestChain:
             raise self.pruned(first, f"it keeps blocks from {info.pruneheight} on")
 
     def pruned(self, height: int, said: str) -> PrunedBlocks:
-        """Say that a block is gone."""
+        """Return the error for a pruned block."""
         return PrunedBlocks(
             f"{self.rpc.node}: a pruned node: block {height} is gone ({said}): begin later, or use "
             "a node without -prune"
@@ -167,7 +167,7 @@ class BestChain:
 
     @contextmanager
     def missing(self, heights: Sequence[int]) -> Iterator[None]:
-        """Say of blocks that the node had a moment ago that it has them no longer."""
+        """Convert an unknown hash, of a block the node had a moment ago, to BlockMissing."""
         try:
             yield
         except RpcError as error:
@@ -179,7 +179,7 @@ class BestChain:
             ) from None
 
     def getblocks(self, heights: range, verbosity: int) -> list[RawBlock]:
-        """Ask for several blocks in JSON at once, or one by one where that is too much."""
+        """Request several blocks as JSON at once, or one by one where that is too much."""
         hashes = self.hashes_at(heights)
         calls: list[Call] = [("getblock", [name, verbosity]) for name in hashes]
         with self.missing(heights):
@@ -190,7 +190,7 @@ class BestChain:
         return [RawBlock(*b) for b in zip(heights, hashes, bodies, strict=True)]
 
     def decode(self, raw: bytes, kind: type[T], method: str) -> T:
-        """Decode an answer of a known shape."""
+        """Decode a response of known shape."""
         try:
             return msgspec.json.decode(raw, type=kind)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -201,7 +201,7 @@ class BestChain:
 
 
 class ChainNode:
-    """What all nodes are that have a best chain and tell of it in the way of Bitcoin Core."""
+    """Base of all nodes that have a best chain and describe it as Bitcoin Core does."""
 
     def __init__(self, rpc: JsonRpc, *, network: str | None = None) -> None:
         self.rpc = rpc
@@ -209,11 +209,11 @@ class ChainNode:
 
     @property
     def network(self) -> str:
-        """Name the network, as its first block tells it."""
+        """Return the name of the network, as identified by its first block."""
         return self.chain.network
 
     def tip(self) -> tuple[int, str]:
-        """Give the height and hash of the last block."""
+        """Return the height and hash of the last block."""
         return self.chain.tip()
 
     def common_ancestor(self, headers: Mapping[int, str]) -> int | None:
@@ -223,7 +223,7 @@ class ChainNode:
     def stretches(
         self, ask: Callable[[range], list[RawBlock]], first: int, last: int
     ) -> Iterator[tuple[list[RawBlock], int]]:
-        """Ask for blocks, enough for a batch at a time; beside them, the bytes read so far."""
+        """Yield blocks in chunks large enough for a batch, with the number of bytes read so far."""
         self.chain.check_range(first, last)
         read = 0
         for blocks in gathered(read_ahead(ask, first, last), BLOCKS_AT_ONCE, BYTES_AT_ONCE):
@@ -234,9 +234,9 @@ class ChainNode:
 def read_ahead(
     ask: Callable[[range], list[RawBlock]], first: int, last: int
 ) -> Iterator[list[RawBlock]]:
-    """Ask for blocks in stretches, a few requests ahead, and give the answers in their order.
+    """Request blocks in chunks, a few requests ahead, and yield the responses in order.
 
-    Stretches begin with one block and grow while answers are small.
+    Chunks begin with one block and grow while responses are small.
     """
     waiting: deque[Future[list[RawBlock]]] = deque()
     following, stretch = first, 1
@@ -258,7 +258,7 @@ def read_ahead(
 def gathered(
     stretches: Iterator[list[RawBlock]], blocks: int, size: int
 ) -> Iterator[list[RawBlock]]:
-    """Join short stretches until they have so many blocks or bytes."""
+    """Join short chunks until they have `blocks` blocks or `size` bytes."""
     some: list[RawBlock] = []
     for stretch in stretches:
         some += stretch

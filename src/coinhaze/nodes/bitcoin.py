@@ -1,10 +1,10 @@
 """A node of Bitcoin or of a chain with its rules (Core, Knots, Litecoin) as a source of batches.
 
-Three ways to read blocks, the first one the node offers:
+Blocks are read in the first of three ways that the node offers:
 
 - REST, `-rest`: raw blocks and the coins they spend (Bitcoin Core from 30, Knots from 29)
 - `getblock` with verbosity 3: JSON with the coins spent (from Bitcoin Core 23)
-- `getblock` with verbosity 2: JSON without, so values and owners of coins spent are null
+- `getblock` with verbosity 2: JSON without them, so values and owners of coins spent are null
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ from coinhaze.nodes.raw_blocks import NETWORKS, raw_tables
 from coinhaze.nodes.rpc import JsonRpc, RpcError
 
 REST, PREVOUTS, PLAIN = "rest", "getblock 3", "getblock 2"
-# Those whose addresses of keys we can write as readers of raw blocks do.
+# Networks whose key addresses can be written as the readers of raw blocks do.
 KEYS = {network.name: network for network in BITCOIN_MAGICS.values()}
-WITH_PREVOUTS = 230_000  # the version of Bitcoin Core that began to tell coins spent
+WITH_PREVOUTS = 230_000  # the first version of Bitcoin Core that includes the coins spent
 
 
 class _NetworkInfo(msgspec.Struct):
@@ -54,7 +54,7 @@ _header = msgspec.json.Decoder(_Header)
 
 
 class BitcoinNode(ChainNode):
-    """A node; `network` is the name of the one it must be of, such as "bitcoin" or "litecoin".
+    """A node; `network` names the network it must belong to, such as "bitcoin" or "litecoin".
 
     `way` forces one of the ways to read blocks.
     """
@@ -66,9 +66,10 @@ class BitcoinNode(ChainNode):
         self.way = way or self._best_way()
 
     def batches(self, first: int, last: int, *, before: str = "") -> Iterator[Batch]:
-        """Read blocks, both ends included, in their order; the first follows the block `before`.
+        """Read a range of blocks in order, both ends included; the first follows block `before`.
 
-        A chain that is reorganised meanwhile raises ChainChanged: read on from the common ancestor.
+        If the chain is reorganised meanwhile, ChainChanged is raised: read on from the common
+        ancestor.
         """
         ask = self._ask_rest if self.way == REST else self._ask_json
         tables_of = self._raw_tables if self.way == REST else self._json_tables
@@ -79,14 +80,14 @@ class BitcoinNode(ChainNode):
             yield Batch(tables, self._where(tables), read)
 
     def _best_way(self) -> str:
-        _, tip = self.tip()  # the one block that no pruning takes away
+        _, tip = self.tip()  # the one block that is never pruned
         if self.network in NETWORKS and self._has_rest(tip):
             return REST
         info = self.chain.decode(self.rpc.call("getnetworkinfo"), _NetworkInfo, "getnetworkinfo")
         core = self.network in NETWORKS and info.subversion.startswith("/Satoshi:")
         if core and info.version >= WITH_PREVOUTS:
             return PREVOUTS
-        # Others take 3 for 2, or refuse it.
+        # Other nodes treat 3 as 2, or reject it.
         try:
             return PREVOUTS if b'"prevout"' in self.rpc.call("getblock", tip, 3) else PLAIN
         except RpcError:
@@ -126,7 +127,7 @@ class BitcoinNode(ChainNode):
             raise
 
     def _gone(self, what: str, height: int, said: str) -> SourceUnreachable:
-        """Say why a block, or what it spent, cannot be had."""
+        """Return the error that says why a block, or what it spent, is unavailable."""
         if what == "spenttxouts":
             return MissingUndo(
                 f"{self.rpc.node}: the coins spent by block {height} are not known to the node "
@@ -178,7 +179,7 @@ class BitcoinNode(ChainNode):
             raise self._gone("spenttxouts", inputs["height"][row].as_py(), "no prevout")
 
     def _check_links(self, table: pa.Table, blocks: Sequence[RawBlock], before: str) -> str:
-        """Refuse blocks that are not each other's successors; give the hash of the last."""
+        """Raise ChainChanged unless each block follows the one before; return the last hash."""
         for block, name, previous in zip(
             blocks, table["hash"].to_pylist(), table["previous"].to_pylist(), strict=True
         ):

@@ -1,4 +1,4 @@
-"""Who we are to a node: from a cookie file or the environment, never from argv, never shown."""
+"""Credentials for a node: from a cookie file or the environment, never from argv, never shown."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ USER, PASSWORD, COOKIE = "COINHAZE_RPC_USER", "COINHAZE_RPC_PASSWORD", "COINHAZE
 
 @dataclass(frozen=True)
 class Credentials:
-    """Who we are to a node; never shown. Monerod's `--rpc-login` wants `digest`."""
+    """Credentials for a node, never shown. Monerod's `--rpc-login` needs `digest`."""
 
     user: str = field(repr=False)
     password: str = field(repr=False)
@@ -28,7 +28,7 @@ class Credentials:
 
     @classmethod
     def from_cookie(cls, path: Path) -> Credentials:
-        """Read the file a node writes at its start, `user:password` in one line."""
+        """Read the file a node writes when it starts: `user:password` on one line."""
         try:
             with open(path, encoding="utf-8") as file:
                 user, colon, password = file.read(4096).strip().partition(":")
@@ -40,9 +40,9 @@ class Credentials:
         return cls(user, password, cookie=path)
 
     def renewed(self) -> Credentials | None:
-        """Read the cookie file again: a node that restarts writes another. None if it is the same.
+        """Read the cookie file again: a restarted node writes a new one. None if it is unchanged.
 
-        None as well where they came from elsewhere, or the file is gone.
+        Also None where the credentials came from elsewhere, or the file is gone.
         """
         if self.cookie is None:
             return None
@@ -54,7 +54,7 @@ class Credentials:
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] | None = None) -> Credentials | None:
-        """Take the cookie file, or else the user and password, that the environment names."""
+        """Use the cookie file, or else the user and password, that the environment names."""
         given = os.environ if environment is None else environment
         cookie, user, password = (given.get(name) for name in (COOKIE, USER, PASSWORD))
         if cookie and (user or password):

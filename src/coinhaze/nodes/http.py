@@ -1,6 +1,6 @@
-"""Plain HTTP to a node, usually on loopback: patient with a busy one, and bounded in what it takes.
+"""Plain HTTP to a node, usually on loopback: retries a busy one, and bounds response sizes.
 
-Only reading is meant, so every request may be retried.
+All requests only read, so every request may be retried.
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ if TYPE_CHECKING:
 
 LARGEST_ANSWER = 64 << 20
 BUSY = {429, 502, 503, 504}
-# Old nodes of Bitcoin's family say it with status 500.
+# Old nodes of Bitcoin's family answer "busy" with status 500.
 QUEUE_FULL = b"work queue depth exceeded"
 LONGEST_PAUSE = 60.0
-# The shortest part of a path that may be a key: shorter ones are versions and names.
+# The shortest path component that may be a key: shorter ones are versions and names.
 SHORTEST_KEY = 8
 
 
 class StatusError(SourceUnreachable):
-    """An HTTP status that is no success: `status`, and what came with it as `text`."""
+    """An HTTP status other than success: `status`, and the body as `text`."""
 
     def __init__(self, node: str, status: int, text: str, *, advice: str = "") -> None:
         text = without_secrets(text)
@@ -53,28 +53,28 @@ class StatusError(SourceUnreachable):
 
 
 class ResponseTooLarge(SourceUnreachable):
-    """An answer above the limit; where it was to several calls, fewer may do."""
+    """A response above the limit; fewer calls per request may avoid it."""
 
 
 class AccessRefused(StatusError):
-    """A node that wants other credentials, or none of this machine's."""
+    """The node requires other credentials, or admits none from this machine."""
 
 
 @dataclass(frozen=True)
 class HttpResponse:
-    """What came back: the status of HTTP, and the bytes."""
+    """The HTTP status and the body of a response."""
 
     status: int
     body: bytes
-    pause: float | None = None  # what Retry-After asks for
+    pause: float | None = None  # the delay that Retry-After requests
     moved_to: str = ""
 
 
 class Connection:
-    """A node's host. `get` and `post` go to paths of it.
+    """A node's host. `get` and `post` request paths on it.
 
-    `timeout` is for silence; a whole answer may take ten times that. Failed connections and a node
-    too busy are tried `retries` times more. Several threads may share it.
+    `timeout` bounds silence; a whole response may take ten times that. Failed connections and
+    requests to a busy node are retried `retries` times. Several threads may share it.
     """
 
     def __init__(
@@ -88,7 +88,7 @@ class Connection:
     ) -> None:
         parts = _checked_url(url)
         _hide_keys(parts)
-        # A key of a paid service stands in the path or query, so messages show the host alone.
+        # The path or query may contain a key of a paid service, so messages show the host alone.
         self.node = f"{parts.scheme}://{parts.netloc}"
         self._url = url
         self._timeout = timeout
@@ -99,11 +99,11 @@ class Connection:
         self._client = _client(parts, credentials, timeout)
 
     def get(self, path: str) -> bytes:
-        """Give what stands at a path, such as /rest/chaininfo.json."""
+        """Return the content at a path, such as /rest/chaininfo.json."""
         return self._success(self._patiently(self._at(path), None))
 
     def post(self, path: str, body: object) -> bytes:
-        """Send JSON to a path and give the answer."""
+        """Post JSON to a path and return the response."""
         return self._success(self._patiently(self._at(path), msgspec.json.encode(body)))
 
     def close(self) -> None:
@@ -117,7 +117,7 @@ class Connection:
         self.close()
 
     def send(self, body: bytes) -> HttpResponse:
-        """Post JSON to the URL itself and give whatever comes back."""
+        """Post JSON to the URL itself and return the response, whatever its status."""
         return self._patiently(self._url, body)
 
     def _at(self, path: str) -> str:
@@ -125,7 +125,7 @@ class Connection:
         return self.node + path
 
     def _patiently(self, url: str, body: bytes | None) -> HttpResponse:
-        """Send a request until it is answered, or the tries are used up."""
+        """Send a request until it is answered or all tries are used up."""
         for attempt in count():
             sent = self._credentials
             tried = self._once(url, body)
@@ -140,7 +140,7 @@ class Connection:
         raise AssertionError
 
     def _renewed(self, sent: Credentials | None) -> bool:
-        """Take up the cookie that a node wrote since, when it was started again."""
+        """Switch to a new cookie if the node, restarted, has written one since."""
         with self._renewing:
             if sent is self._credentials:
                 now = sent.renewed() if sent else None
@@ -151,7 +151,7 @@ class Connection:
             return True  # or another thread has
 
     def _once(self, url: str, body: bytes | None) -> HttpResponse | str:
-        """Send a request; text says why there was no answer."""
+        """Send a request; a string says why there was no response."""
         import httpx2
 
         kind = {"content-type": "application/json"} if body is not None else {}
@@ -183,7 +183,7 @@ class Connection:
         return self._unpack(b"".join(parts), response.headers.get("content-encoding", "identity"))
 
     def _unpack(self, body: bytes, encoding: str) -> bytes:
-        """Unpack by ourselves: a small answer must not become one above the limit."""
+        """Decompress within the size limit: a small body must not expand beyond it."""
         if encoding == "identity":
             return body
         if encoding != "gzip":
@@ -208,7 +208,7 @@ class Connection:
         raise self.refusal(reply)
 
     def refusal(self, reply: HttpResponse) -> SourceUnreachable:
-        """Turn a status that is no success into the error that says so."""
+        """Convert a status other than success to the matching error."""
         if reply.status in (401, 403):
             advice = f"set {COOKIE}, or {USER} and {PASSWORD}; see the node's rpcallowip"
             return AccessRefused(self.node, reply.status, "", advice=advice)
@@ -243,14 +243,14 @@ def _checked_url(url: str) -> SplitResult:
 
 
 def _hide_keys(parts: SplitResult) -> None:
-    """Keep what may be a key of a paid service out of messages: in the path, in the query."""
+    """Hide what may be a key of a paid service, in path or query, from messages."""
     keys = [part for part in parts.path.split("/") if len(part) >= SHORTEST_KEY]
     keys += [value for _, value in parse_qsl(parts.query) if len(value) > 3]
     keep_secret(parts.query, *keys)
 
 
 def shown_url(url: str) -> str:
-    """Write a node's URL without what may be secret in it: user and password, path and query.
+    """Return a node's URL without possible secrets: user and password, path and query.
 
     >>> shown_url("https://me:hunter2@example.org/v3/0123456789")
     'https://***@example.org/***'
@@ -278,7 +278,8 @@ def _client(parts: SplitResult, credentials: Credentials | None, timeout: float)
         import httpx2
     except ImportError:
         raise UsageError("nodes need httpx2: pip install 'coinhaze[nodes]'") from None
-    # They log whole URLs, keys of paid services with them, and headers, which may echo a password.
+    # These loggers write whole URLs, including service keys, and headers, which may echo a
+    # password.
     for name in ("httpx2", "httpcore2"):
         logging.getLogger(name).setLevel(logging.WARNING)
     return httpx2.Client(
@@ -286,7 +287,7 @@ def _client(parts: SplitResult, credentials: Credentials | None, timeout: float)
         timeout=timeout,
         follow_redirects=False,
         headers={"accept-encoding": "gzip"},
-        trust_env=not _is_loopback(parts.hostname or ""),  # no proxy to this very machine
+        trust_env=not _is_loopback(parts.hostname or ""),  # no proxy to the same machine
     )
 
 
@@ -317,7 +318,7 @@ def _unanswered(node: str, tried: HttpResponse | str, tries: int) -> str:
 
 
 def pause_after(attempt: int) -> float:
-    """Wait twice as long each time, give or take half, so that many askers spread out."""
+    """Return a delay that doubles with each attempt, varied by half to spread clients out."""
     return float(min(0.25 * 2.0**attempt, LONGEST_PAUSE) * random.uniform(0.5, 1.5))
 
 
@@ -326,6 +327,6 @@ def _seconds(text: str) -> float | None:
 
 
 def start_of(body: bytes) -> str:
-    """Give the beginning of an answer as text, for errors."""
-    text = without_secrets(body[:4096].decode("utf-8", "replace"))  # before it is cut
+    """Return the beginning of a response as text, for errors."""
+    text = without_secrets(body[:4096].decode("utf-8", "replace"))  # before truncation
     return text[:200].strip()

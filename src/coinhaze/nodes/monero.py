@@ -1,7 +1,7 @@
 """A Monero node (monerod), over JSON-RPC and its plain JSON calls.
 
-Inputs are rings: a transaction names the coins it may spend by their global numbers, each less the
-one before. Amounts are left out, of coinbases too: a ledger with rings hides them all.
+Inputs are rings: a transaction names the coins it may spend by their global indices, each relative
+to the one before. Amounts are left out, those of coinbases too: a ledger with rings hides them all.
 """
 
 from __future__ import annotations
@@ -37,15 +37,15 @@ from coinhaze.nodes.monero_answers import (
 from coinhaze.nodes.rpc import JsonRpc, refused
 
 NO_SUCH_BLOCK = -2
-# What a restricted node answers at once.
+# The limit of a restricted node per request.
 TRANSACTIONS_AT_ONCE, COINS_AT_ONCE = 100, 5_000
 BLOCKS_AT_ONCE = 50
-REMEMBERED = 2_000_000  # coins; a ring member among them needs no question
+REMEMBERED = 2_000_000  # coins; ring members among them need no request
 T = TypeVar("T")
 
 
 class UntrustedNode(SourceUnreachable):
-    """A node that passes on what a stranger's node told it."""
+    """A node that relays what an untrusted node sent it."""
 
 
 class _Reply(msgspec.Struct):
@@ -65,7 +65,7 @@ class MoneroNode:
         self._reading = Lock()
 
     def tip(self) -> tuple[int, str]:
-        """Give the height and hash of the last block that will stay."""
+        """Return the height and hash of the last block that is considered final."""
         info = self._ask("get_info", Info, "the latest block")
         count = whole_number(info.height, "the latest block", field="height", most=HIGHEST + 1)
         height = max(0, count - 1 - self.lag)
@@ -88,10 +88,10 @@ class MoneroNode:
         return block_row(answer.block_header, height)
 
     def batches(self, first: int, last: int, *, before: str = "") -> Iterator[Batch]:
-        """Read blocks, both ends included; the first follows the block `before`."""
+        """Read a range of blocks, both ends included; the first follows the block `before`."""
         if not (0 <= first <= HIGHEST and 0 <= last <= HIGHEST):
             raise UsageError(f"blocks are counted from 0 to {HIGHEST}, not {first} to {last}")
-        self._known.clear()  # a reorganisation since would have numbered coins anew
+        self._known.clear()  # a reorganisation since may have renumbered coins
         self._read = 0
         with ThreadPoolExecutor(self.at_once, thread_name_prefix="coinhaze-node") as pool:
             for start in range(first, last + 1, BLOCKS_AT_ONCE):
@@ -112,7 +112,7 @@ class MoneroNode:
     def _add(
         self, blocks: Sequence[MoneroBlock], heights: range, before: str, tables: Sequence[Rows]
     ) -> str:
-        """Add blocks to the tables; give the hash of the last."""
+        """Add blocks to the tables; return the hash of the last."""
         rows = [block_row(b.block_header, h) for b, h in zip(blocks, heights, strict=True)]
         named = [
             (row, hash_of(txid, f"block {height}"), position)
@@ -144,7 +144,7 @@ class MoneroNode:
         return before
 
     def _check_still_there(self, height: int, name: str) -> None:
-        """Refuse a batch whose coins may have been numbered by another branch than its blocks'."""
+        """Raise an error if coins may have been numbered on another branch than the blocks'."""
         now = self._header_row(height)["hash"]
         if now != name:
             raise ChainChanged(f"block {height}", "changed while it was read", value=now)
@@ -153,7 +153,7 @@ class MoneroNode:
         return self._ask("get_block", MoneroBlock, f"block {height}", height=height)
 
     def _spendings(self, txids: Sequence[str]) -> dict[str, Spending]:
-        """Ask for transactions and remember the numbers of the coins they made."""
+        """Request transactions and remember the indices of the coins they created."""
         found: dict[str, Spending] = {}
         for some in _stretches(list(dict.fromkeys(txids)), TRANSACTIONS_AT_ONCE):
             wanted = {"txs_hashes": some, "decode_as_json": True, "prune": True}
@@ -174,7 +174,7 @@ class MoneroNode:
         return found
 
     def _coins(self, numbers: Iterable[Number]) -> dict[Number, MoneroCoin]:
-        """Tell which coins the numbers stand for."""
+        """Return the coins that the indices stand for."""
         numbers = set(numbers)
         unknown = sorted(numbers - self._known.keys())
         makers: dict[Number, Out] = {}
@@ -216,7 +216,7 @@ class MoneroNode:
         return self._checked(self.rpc.post(path, body), kind, where)
 
     def _checked(self, raw: bytes, kind: type[T], where: str) -> T:
-        """Decode an answer, refusing one that failed or that another node gave."""
+        """Decode a response; raise an error if it failed or was relayed from another node."""
         with self._reading:
             self._read += len(raw)
         said = decode(raw, MoneroResponse, where)

@@ -1,4 +1,4 @@
-"""What monerod answers, and what its transactions say: rings of coins by their numbers."""
+"""Responses of monerod, and its transactions: rings of coins by index."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ _HASH = re.compile("[0-9a-fA-F]{64}")
 
 
 class Number(NamedTuple):
-    """How Monero numbers coins: apart for each amount, of which hidden ones all count as 0."""
+    """Monero's index of a coin: separate for each amount, where all hidden amounts count as 0."""
 
     amount: int
     place: int
 
 
 class MoneroCoin(NamedTuple):
-    """How ledgers name coins."""
+    """The name of a coin in ledgers."""
 
     txid: str
     vout: int
 
 
 class MoneroResponse(msgspec.Struct, kw_only=True):
-    """What every answer says of itself."""
+    """The fields common to all responses."""
 
     status: str
     untrusted: bool = False
@@ -63,37 +63,37 @@ class HeaderResponse(MoneroResponse):
 
 
 class Info(MoneroResponse):
-    """How long the chain is."""
+    """The length of the chain."""
 
     height: int
 
 
 class TransactionEntry(msgspec.Struct):
-    """A transaction among those asked for."""
+    """One of the requested transactions."""
 
     tx_hash: str
     as_json: str = ""
-    block_height: int | None = None  # not told while in the pool
+    block_height: int | None = None  # absent while in the mempool
     in_pool: bool = False
     output_indices: list[int] = []
 
 
 class TransactionsResponse(MoneroResponse):
-    """Transactions asked for by id."""
+    """Transactions requested by id."""
 
     txs: list[TransactionEntry] = []  # monerod leaves empty lists out
     missed_tx: list[str] = []
 
 
 class Out(msgspec.Struct):
-    """Who made a coin."""
+    """The transaction that created a coin."""
 
     height: int
     txid: str
 
 
 class Outs(MoneroResponse):
-    """Who made the coins asked for by number."""
+    """The origins of coins requested by index."""
 
     outs: list[Out] = []
 
@@ -123,7 +123,7 @@ class _Body(msgspec.Struct):
 
 
 class Spending(NamedTuple):
-    """A transaction: the numbers of the coins it made, and a ring for each input."""
+    """A transaction: the indices of the coins it created, and a ring for each input."""
 
     txid: str
     height: int
@@ -133,7 +133,7 @@ class Spending(NamedTuple):
 
 
 def read_spending(entry: TransactionEntry) -> Spending:
-    """Read one transaction of an answer to /get_transactions."""
+    """Read one transaction of a response to /get_transactions."""
     txid = hash_of(entry.tx_hash, "transactions")
     where = f"transaction {txid}"
     if entry.in_pool or entry.block_height is None:
@@ -145,7 +145,7 @@ def read_spending(entry: TransactionEntry) -> Spending:
         )
     if not body.vin:
         raise LedgerError(where, "it has no inputs")
-    # Since version 2 amounts are hidden, and coinbases, whose are not, are numbered with the rest.
+    # Since version 2 amounts are hidden, and coinbases, whose amounts are not, share the numbering.
     hidden = whole_number(body.version, where, field="version") >= 2
     made = [
         _number(0 if hidden else output.amount, index, where)
@@ -160,7 +160,7 @@ def read_spending(entry: TransactionEntry) -> Spending:
 
 
 def _ring(key: _Key, where: str) -> list[Number]:
-    """Add up offsets; of members named twice, as old rings may, one is kept."""
+    """Add up offsets; members named twice, as in old rings, are counted once."""
     if not key.key_offsets or min(key.key_offsets) < 0:
         raise LedgerError(where, "a ring that names no coins", value=key.key_offsets)
     numbers = [_number(key.amount, index, where) for index in accumulate(key.key_offsets)]
@@ -176,7 +176,7 @@ def _number(amount: int, index: int, where: str) -> Number:
 
 
 def block_row(header: MoneroHeader, height: int) -> dict[str, object]:
-    """Give the row of a block, which must be the one asked for."""
+    """Return the row of a block, which must be the requested one."""
     where = f"block {height}"
     if header.height != height:
         raise LedgerError(where, "the node gave another block", value=header.height)
@@ -189,14 +189,14 @@ def block_row(header: MoneroHeader, height: int) -> dict[str, object]:
 
 
 def hash_of(text: str, where: str) -> str:
-    """Check a hash."""
+    """Check a hash and return it."""
     if not _HASH.fullmatch(text):
         raise LedgerError(where, "no hash of 64 hex digits", value=text)
     return text.lower()
 
 
 def decode(raw: bytes, kind: type[T], where: str) -> T:
-    """Decode an answer of a known shape."""
+    """Decode a response of known shape."""
     try:
         return msgspec.json.decode(raw, type=kind)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:

@@ -1,10 +1,10 @@
-"""Litecoin's MWEB in blocks of `getblock`: what goes into the shielded pool and what comes out.
+"""Litecoin's MWEB in blocks of `getblock`: what enters and leaves the shielded pool.
 
 The last transaction of a block, the integrating one (HogEx), spends all peg-ins of the block and
-the coin that holds the pool, and makes the peg-outs and a new coin that holds the pool. Taken as it
-stands it would tie each peg-out to the peg-ins of its block. So a peg-in counts as a flow into the
-pool of the transaction that made it, and the integrating transaction brings peg-outs and the fees
-of shielded payments out of the pool; the coins in between are left out.
+the coin that holds the pool, and creates the peg-outs and a new coin that holds the pool. Taken
+literally it would tie each peg-out to the peg-ins of its block. So a peg-in counts as a flow into
+the pool from the transaction that created it, and the integrating transaction brings peg-outs and
+the fees of shielded payments out of the pool; the coins in between are left out.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ _decoder = msgspec.json.Decoder(_Block, float_hook=Decimal)
 
 @dataclass(frozen=True)
 class Holder:
-    """The coin that holds the pool after a block: none before the pool began."""
+    """The coin that holds the pool after a block; none before the pool began."""
 
     coin: Coin | None = None
     value: int = 0
@@ -66,7 +66,7 @@ class Holder:
 
 @dataclass
 class Pegs:
-    """What to leave out of the tables of a block, and the flows to put in."""
+    """The rows to remove from the tables of a block, and the flows to add."""
 
     flows: dict[str, int] = field(default_factory=dict)
     made: set[Coin] = field(default_factory=set)
@@ -84,7 +84,7 @@ def holder_after(block: bytes, where: str) -> Holder:
 
 
 def read_pegs(block: bytes, before: Holder, where: str) -> tuple[Pegs, Holder]:
-    """Read a block's peg-ins and peg-outs, and prove that no money of the pool is left over."""
+    """Read a block's peg-ins and peg-outs, and check that the pool's money adds up."""
     after = holder_after(block, where)
     if after.coin is None:
         raise LedgerError(where, "a block with MWEB that has no integrating transaction")
@@ -110,7 +110,7 @@ def read_pegs(block: bytes, before: Holder, where: str) -> tuple[Pegs, Holder]:
 
 
 def without_pegs(tables: Mapping[str, pa.Table], pegs: Mapping[int, Pegs]) -> dict[str, pa.Table]:
-    """Take the coins in between out of tables, and put the flows in; `pegs` are by height."""
+    """Remove the coins in between from tables and add the flows; `pegs` are by height."""
     flows = Rows("pool_flows")
     for height, block in pegs.items():
         for txid, value in block.flows.items():
@@ -127,7 +127,7 @@ def without_pegs(tables: Mapping[str, pa.Table], pegs: Mapping[int, Pegs]) -> di
     names = zip(outputs["txid"].to_pylist(), outputs["vout"].to_pylist(), strict=True)
     kept["outputs"] = outputs.filter(pa.array([name not in made for name in names]))
     if "stated_blocks" in tables:
-        # Without its integrating transaction a block has not what it says.
+        # Without its integrating transaction a block lacks an id that it lists.
         stated = tables["stated_blocks"]
         shorter = pa.array([height for height, p in pegs.items() if p.is_empty], pa.int64())
         kept["stated_blocks"] = stated.filter(pc.invert(pc.is_in(stated["height"], shorter)))

@@ -1,7 +1,7 @@
-"""Single transactions of a node by their ids, with the coins they spent: `getrawtransaction` 2.
+"""Single transactions of a node by id, with the coins they spent: `getrawtransaction` 2.
 
-That tells values and scripts of coins spent from Bitcoin Core 25 on, and finds any transaction
-only where the node keeps an index of them (`-txindex`).
+The response includes values and scripts of spent coins from Bitcoin Core 25 on; arbitrary
+transactions are found only if the node has an index of them (`-txindex`).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from coinhaze.nodes.http import ResponseTooLarge
 from coinhaze.nodes.rpc import Call, RpcError
 from coinhaze.nodes.transaction_cache import TransactionCache
 
-AT_ONCE = 50  # transactions of one request
+AT_ONCE = 50  # transactions per request
 NOT_FOUND = -5
 
 
@@ -58,7 +58,7 @@ _decoder = msgspec.json.Decoder(_Told, float_hook=Decimal)
 
 
 class NodeTransactions:
-    """A node's transactions, asked for once and kept."""
+    """A node's transactions, each requested once and then cached."""
 
     def __init__(self, node: ChainNode, cache: TransactionCache) -> None:
         if not node.network.startswith("bitcoin"):
@@ -68,12 +68,12 @@ class NodeTransactions:
             )
         self.node = node
         self.cache = cache
-        self.asked = 0  # of the node
+        self.asked = 0  # from the node
         self.found = 0  # in the cache
         self._network = network_named(node.network)
 
     def transactions(self, txids: Sequence[str]) -> list[Transaction]:
-        """Give transactions by id, in that order."""
+        """Return transactions by id, in that order."""
         kept = self.cache.find(txids)
         self.found += len(kept)
         missing = [txid for txid in txids if txid not in kept]
@@ -85,11 +85,11 @@ class NodeTransactions:
         return [kept[txid] for txid in txids]
 
     def is_unspent(self, txid: str, vout: int) -> bool:
-        """Tell whether nobody has spent an output, nor proposes to."""
+        """Return whether an output is unspent, in blocks and in the mempool."""
         return self.node.rpc.call("gettxout", txid, vout, True) != b"null"
 
     def blocks(self) -> int:
-        """Count the chain's blocks: there are no more coinbases than those."""
+        """Count the chain's blocks: there are at most as many coinbases."""
         return self.node.tip()[0] + 1
 
     def _ask(self, txids: Sequence[str]) -> list[Transaction]:
@@ -120,7 +120,7 @@ class NodeTransactions:
 
 
 def read_transaction(body: bytes, txid: str, network: Network, *, where: str) -> Transaction:
-    """Read what `getrawtransaction` with verbosity 2 tells of a transaction."""
+    """Read a transaction from a response to `getrawtransaction` with verbosity 2."""
     try:
         told = _decoder.decode(body)
         spends = [i for i in told.vin if i.coinbase is None]

@@ -1,4 +1,4 @@
-"""Raw blocks and the coins they spend, as a node's REST interface gives them -> tables."""
+"""Raw blocks and the coins they spend, as returned by a node's REST interface -> tables."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from coinhaze.nodes.best_chain import RawBlock
 MOST = 21_000_000 * 10**8
 SMALLEST = 9  # bytes of a coin: its value and an empty script
 
-# Those of which we can write addresses as the node does.
+# Networks whose addresses can be written as the node does.
 NETWORKS = {n.name: n for n in BITCOIN_MAGICS.values() if n.name.split()[0] == "bitcoin" and n.hrp}
 
 Coin = tuple[int, bytes]  # value and script
 
 
 def raw_tables(blocks: Sequence[RawBlock], network: Network, node: str) -> dict[str, pa.Table]:
-    """Make the tables of a batch, with values and owners of coins spent."""
+    """Return the tables of a batch, with values and owners of coins spent."""
     for block in blocks:
         if id_text(double_sha256(block.body[:HEADER])) != block.hash or len(block.body) < HEADER:
             where = f"{node}: block {block.height}"
@@ -43,7 +43,7 @@ def raw_tables(blocks: Sequence[RawBlock], network: Network, node: str) -> dict[
 
 
 def spent_coins(octets: bytes, where: str) -> list[list[Coin]]:
-    """Read value and script of the coins spent, by transaction; that of the coinbase is empty.
+    """Read value and script of the coins spent, by transaction; the coinbase has none.
 
     >>> spent_coins(bytes([1, 0]), "block 0")
     [[]]
@@ -73,7 +73,7 @@ def _check_counts(
     tables: Mapping[str, pa.Table],
     node: str,
 ) -> None:
-    """Hold the coins spent against the inputs, transaction by transaction."""
+    """Check the coins spent against the inputs, transaction by transaction."""
     inputs: dict[tuple[int, str], int] = {}
     if "inputs" in tables:
         of = tables["inputs"]

@@ -1,7 +1,7 @@
 """JSON-RPC to a node, usually on loopback: http://127.0.0.1:8332.
 
-Answers come back as the bytes the node wrote: money in them is exact only if the caller decodes
-them with that in mind (msgspec, `Decimal`).
+Responses are returned as the bytes the node wrote: their amounts are exact only if the caller
+decodes them accordingly (msgspec, `Decimal`).
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ import msgspec
 from coinhaze.errors import NotAnswering, SourceUnreachable, shorten, without_secrets
 from coinhaze.nodes.http import Connection, HttpResponse, pause_after, start_of
 
-# Of Bitcoin's family, and of monerod.
+# Codes of Bitcoin's family, and of monerod.
 WARMING_UP, CORE_BUSY = -28, -9
 
 Call = tuple[str, Sequence[object] | Mapping[str, object]]
 
-_numbers = count(1)  # of calls, so that no answer is taken for another's
+_numbers = count(1)  # of calls, so that responses cannot be confused
 
 
 class RpcError(SourceUnreachable):
-    """A node's own refusal of a call: `code` and `message` as it gave them."""
+    """A call that the node refused, with its own `code` and `message`."""
 
     def __init__(self, node: str, method: str, code: int, message: str) -> None:
         message = without_secrets(message)
@@ -35,7 +35,7 @@ class RpcError(SourceUnreachable):
 
 
 class WarmingUp(RpcError, NotAnswering):
-    """A node that is starting: it loads or checks its blocks."""
+    """The node is starting: it is loading or verifying its blocks."""
 
 
 class _Result(msgspec.Struct):
@@ -49,17 +49,17 @@ _results = msgspec.json.Decoder(list[_Result])
 
 
 class JsonRpc(Connection):
-    """A node. `call` and `batch` go to its URL itself, `get` and `post` to paths of its host."""
+    """A node. `call` and `batch` go to its URL itself, `get` and `post` to paths on its host."""
 
     def call(self, method: str, /, *params: object, **named: object) -> bytes:
-        """Give the raw JSON of a method's result; parameters by place, or by name for monerod."""
+        """Return the raw JSON of a result; parameters by position, or by name for monerod."""
         assert not (params and named)
         return self._send([(method, named or params)], listed=False)[0]
 
     def batch(self, calls: Sequence[Call]) -> list[bytes]:
-        """Give the results of several calls made in one request, in their order.
+        """Return the results of several calls made in one request, in order.
 
-        The first call refused is raised.
+        Raise the error of the first call that was refused.
         """
         return self._send(calls, listed=True) if calls else []
 
@@ -94,7 +94,7 @@ class JsonRpc(Connection):
         return results
 
     def _answers(self, reply: HttpResponse) -> list[_Result]:
-        """Decode one answer or a list; refuse what is none, by its status if that is no success."""
+        """Decode one response or a list; raise an error for anything else, by its status."""
         try:
             if reply.body.lstrip()[:1] == b"[":
                 return _results.decode(reply.body)
@@ -123,10 +123,10 @@ class _Fault(msgspec.Struct):
 
 
 def refused(node: str, method: str, error: bytes) -> RpcError:
-    """Read what a node says of a call it refused."""
+    """Convert the error object of a refused call to an RpcError."""
     try:
         fault = msgspec.json.decode(error, type=_Fault)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return RpcError(node, method, 0, start_of(error))  # some servers put bare text there
+        return RpcError(node, method, 0, start_of(error))  # some servers put plain text there
     kind = WarmingUp if fault.code in (WARMING_UP, CORE_BUSY) else RpcError
     return kind(node, method, fault.code, fault.message)

@@ -1,4 +1,4 @@
-"""Transactions a node has told, kept in a file: what has an id never changes."""
+"""A file cache of transactions received from a node: a transaction with an id never changes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from coinhaze.ledger.atomic import private_file, private_folder
 from coinhaze.ledger.coins import Input, Output, Transaction
 
 TABLE = "transactions_1"
-ASKED = 500  # ids of one question
+ASKED = 500  # ids per query
 
 
 class _Kept(msgspec.Struct, array_like=True):
@@ -26,13 +26,13 @@ _decoder = msgspec.json.Decoder(_Kept)
 
 
 def default_cache() -> Path:
-    """Name the file in the user's own folder for caches."""
+    """Return the path of the file in the user's cache directory."""
     home = os.environ.get("XDG_CACHE_HOME")
     return (Path(home) if home else Path.home() / ".cache") / "coinhaze" / "transactions.sqlite"
 
 
 class TransactionCache:
-    """A file of transactions by network and id; addresses are as that network writes them.
+    """A file of transactions by network and id; addresses are in that network's format.
 
     >>> with TransactionCache(":memory:", "bitcoin") as cache:
     ...     cache.keep([Transaction("t", outputs=(Output(5, "a", 0),), coinbase=True)])
@@ -47,7 +47,7 @@ class TransactionCache:
             if path != ":memory:":
                 private_folder(Path(path).parent)
                 os.close(private_file(path, os.O_RDWR | os.O_CREAT))
-            # Work goes on in a thread of its own; it is one thread at a time.
+            # Work may move to another thread; only one thread uses it at a time.
             self._file = sqlite3.connect(path, check_same_thread=False)
             self._file.execute(
                 f"CREATE TABLE IF NOT EXISTS {TABLE} (network TEXT, txid TEXT, body BLOB, "
@@ -63,7 +63,7 @@ class TransactionCache:
         self._file.close()
 
     def find(self, txids: Sequence[str]) -> dict[str, Transaction]:
-        """Give those that are kept."""
+        """Return the transactions that are cached."""
         found: dict[str, Transaction] = {}
         try:
             for start in range(0, len(txids), ASKED):

@@ -1,8 +1,8 @@
 """A node of Zcash, Zebra or zcashd, as a source of batches: `getblock` with verbosity 2.
 
-Only whole zatoshi are read, never the decimal numbers beside them. What flows into and out of each
-pool is proved, block by block, against the change of the pool that the node tells; a node that
-leaves a part of a transaction out (older Zebras do with JoinSplits) is refused.
+Only whole zatoshi are read, never the decimal numbers beside them. The flows into and out of each
+pool are checked, block by block, against the change of the pool that the node reports; a node that
+omits part of a transaction (older Zebras omit JoinSplits) is refused.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from coinhaze.nodes.best_chain import ChainChanged, ChainNode, RawBlock, WrongNe
 from coinhaze.nodes.rpc import JsonRpc
 
 POOLS = ("sprout", "sapling", "orchard", "ironwood")
-# Transparent coins are no pool, and into the lockbox no transaction pays.
+# Transparent coins are not a pool, and no transaction pays into the lockbox.
 OUTSIDE = {"transparent", "lockbox"}
 WITH_JOINSPLITS = range(2, 5)  # versions of transactions
 NETWORKS = {network.name: network for network in ZCASH_MAGICS.values()}
@@ -88,7 +88,7 @@ class _Pool(msgspec.Struct):
 
 
 class ZcashBlock(msgspec.Struct):
-    """A block as `getblock` with verbosity 2 gives it."""
+    """A block as returned by `getblock` with verbosity 2."""
 
     hash: str
     height: int
@@ -104,7 +104,7 @@ _decoder = msgspec.json.Decoder(ZcashBlock)
 
 
 class ZcashNode(ChainNode):
-    """A node of Zcash; `network` is the name of the one it must be of: zcash, zcash testnet, ..."""
+    """A node of Zcash; `network` names the network it must belong to: zcash, zcash testnet, ..."""
 
     def __init__(self, rpc: JsonRpc, *, network: str | None = None) -> None:
         super().__init__(rpc, network=network)
@@ -112,7 +112,7 @@ class ZcashNode(ChainNode):
             raise WrongNetwork(f"{rpc.node}: a node of {self.network}, not of Zcash")
 
     def batches(self, first: int, last: int, *, before: str = "") -> Iterator[Batch]:
-        """Read blocks, both ends included, in their order; the first follows the block `before`."""
+        """Read a range of blocks in order, both ends included; the first follows `before`."""
         network = NETWORKS.get(self.network)
         for some, read in self.stretches(self._ask, first, last):
             place = self._place(some)
@@ -139,7 +139,7 @@ def decode_block(raw: bytes, where: str) -> ZcashBlock:
 def zcash_batch(
     blocks: Sequence[ZcashBlock], where: Place, network: Network | None, read: int = 0
 ) -> Batch:
-    """Make a batch of blocks; `where` says for the number of one where it came from."""
+    """Make a batch of blocks; `where` maps the number of a block to its origin."""
     sizes = [len(block.tx) for block in blocks]
     of_block = np.repeat(np.arange(len(blocks)), sizes)
     position = numbered(of_block)
@@ -179,9 +179,9 @@ def zcash_batch(
 
 
 def flows_of(t: _Transaction, where: str) -> dict[str, int]:
-    """Give what a transaction brings into each pool; below 0 out of it. Pools unmoved are left out.
+    """Return what a transaction brings into each pool, negative if out; unmoved pools are omitted.
 
-    Balances tell what leaves a pool, so their sign turns.
+    Balances count what leaves a pool, so their sign is reversed.
     """
     for joinsplit in t.joinsplits or []:
         if joinsplit.entering < 0 or joinsplit.leaving < 0:
@@ -203,7 +203,7 @@ def flows_of(t: _Transaction, where: str) -> dict[str, int]:
 def _check_links(
     asked: Sequence[RawBlock], blocks: Sequence[ZcashBlock], place: Place, before: str
 ) -> str:
-    """Refuse blocks that are not those asked for, or not each other's successors."""
+    """Raise an error unless blocks are the requested ones and each follows the one before."""
     for number, (raw, block) in enumerate(zip(asked, blocks, strict=True)):
         if (block.height, block.hash.lower()) != (raw.height, raw.hash):
             raise LedgerError(place(number), "the node gave another block", value=block.hash)
@@ -226,7 +226,7 @@ def _check_coinbase(block: ZcashBlock, where: str) -> None:
 
 
 def _check_pools(block: ZcashBlock, flows: Sequence[Mapping[str, int]], where: str) -> None:
-    """Prove that the flows of all transactions are the change of each pool."""
+    """Check that the flows of all transactions add up to the change of each pool."""
     told = {p.id: p.change for p in block.pools if p.id not in OUTSIDE and p.change is not None}
     moved: Counter[str] = Counter()
     for of in flows:

@@ -16,7 +16,7 @@ def quote(text: str) -> str:
 
 
 def dot(layers: Layers, *, title: str) -> str:
-    """Give boxes as nodes in ranks, the oldest on the left, and bands as edges."""
+    """Return boxes as nodes in ranks, the oldest on the left, and bands as edges."""
     lines = [f"digraph {quote(title)} {{", "  rankdir=LR;", "  node [shape=box];"]
     for hop, boxes in enumerate(layers.boxes):
         lines.append("  { rank=same;")

@@ -94,7 +94,7 @@ def drawing() -> Iterator[Any]:
 
 
 def axes_or_new(ax: Any) -> Any:
-    """Give the axes, or those of a new figure as wide as a printed column."""
+    """Return the axes, or those of a new figure as wide as a printed column."""
     if ax is not None:
         return ax
     with drawing() as plt:
@@ -102,7 +102,7 @@ def axes_or_new(ax: Any) -> Any:
 
 
 def line_of(number: int) -> Line:
-    """Give the look of the ledger with this number: colour, dash and marker all differ.
+    """Return the look of the ledger with this number: colour, dash and marker all differ.
 
     >>> line_of(0).colour, line_of(7).colour == line_of(0).colour, line_of(7) == line_of(0)
     ('#0072b2', True, False)

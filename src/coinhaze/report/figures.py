@@ -80,12 +80,12 @@ def save_overview(scores: Scores, path: Path, *, title: str) -> None:
 
 
 def new_axes() -> Any:
-    """Give axes of a figure of their own."""
+    """Return axes of a figure of their own."""
     return pyplot().subplots(layout="constrained")[1]
 
 
 def pyplot() -> Any:
-    """Give matplotlib's drawing module, or say how to get it."""
+    """Return matplotlib's drawing module, or say how to get it."""
     try:
         import matplotlib.pyplot as plt
     except ImportError:

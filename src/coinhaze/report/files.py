@@ -39,7 +39,7 @@ def check_place(path: Path, inputs: Sequence[str | Path] = ()) -> None:
 
 
 def scores_json(scores: Scores, provenance: dict[str, object]) -> str:
-    """Give scores, their summary and provenance as JSON text; null where there is no answer."""
+    """Return scores, their summary and provenance as JSON text; null where there is no answer."""
     document = {
         "provenance": provenance,
         "completeness": scores.completeness.line(),

@@ -39,7 +39,7 @@ class Grid:
     remarks: Sequence[str] = ()
 
     def rich(self) -> Table:
-        """Give it for a terminal."""
+        """Return it for a terminal."""
         table = Table(
             title=Text(self.title), title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False
         )
@@ -56,7 +56,7 @@ class Grid:
         return table
 
     def markdown(self) -> str:
-        """Give it as a Markdown table under a heading.
+        """Return it as a Markdown table under a heading.
 
         >>> print(Grid("Bits", ["ledger", "mean"], [["a|b", "1.00"]]).markdown())
         ## Bits
@@ -74,7 +74,7 @@ class Grid:
         return "\n".join(lines) + "\n"
 
     def latex(self, label: str) -> str:
-        """Give it as a table for the booktabs package."""
+        """Return it as a table for the booktabs package."""
         lines = [
             r"\begin{table}",
             r"\centering",

@@ -49,12 +49,12 @@ class Labelled:
         return number
 
     def of(self, nodes: Ints) -> list[str | None]:
-        """Give the labels of some nodes."""
+        """Return the labels of some nodes."""
         texts = [*self.texts, None]
         return [texts[k] for k in self.number[nodes].tolist()]
 
     def of_outcomes(self, belief: Belief, outcomes: Ints) -> list[str | None]:
-        """Give the labels of some outcomes: sources, or entries of a list."""
+        """Return the labels of some outcomes: sources, or entries of a list."""
         names = belief.outcomes
         if isinstance(names, SourceNames):
             return self.of(names.nodes[outcomes])

@@ -26,7 +26,7 @@ class FlowBox:
     other: bool = False
 
     def words(self, longest: int = LONGEST) -> str:
-        """Give what stands beside it."""
+        """Return what stands beside it."""
         if self.other:
             return f"other ({self.nodes:,}, {self.share:.2%})"
         name = self.name if self.label is None else self.label

@@ -42,7 +42,7 @@ class OriginsReport:
     most: int = 10
 
     def labels(self) -> list[str | None]:
-        """Give the labels of the sources that are shown."""
+        """Return the labels of the sources that are shown."""
         shown = self.origins.outcomes[: self.most]
         return self.labelled.of_outcomes(self.origins.chain, shown)
 
@@ -83,7 +83,7 @@ def told_text(told: OriginsReport) -> Group:
 
 
 def told_json(told: OriginsReport, made_by: Mapping[str, object]) -> str:
-    """Give origins as JSON text with keys that stay."""
+    """Return origins as JSON text with keys that stay."""
     document: dict[str, Any] = told.origins.as_dict(most=told.most)
     for row, label in zip(document["sources"], told.labels(), strict=True):
         row["label"] = label
@@ -103,7 +103,7 @@ def told_json(told: OriginsReport, made_by: Mapping[str, object]) -> str:
 
 
 def told_dot(told: OriginsReport) -> str:
-    """Give flow by hop for Graphviz."""
+    """Return flow by hop for Graphviz."""
     if told.layers is None:
         raise UsageError(
             "an ordered policy follows parcels: there is no flow by hop to draw; "
@@ -113,7 +113,7 @@ def told_dot(told: OriginsReport) -> str:
 
 
 def told_page(told: OriginsReport, made_by: Mapping[str, object]) -> str:
-    """Give origins as a page with a drawing of the flow by hop."""
+    """Return origins as a page with a drawing of the flow by hop."""
     label = told.labelled.of(np.array([told.origins.node]))[0]
     name = told.origins.name if label is None else f"{label}: {told.origins.name}"
     parts: list[Html] = [section("In short", origins_sentence(told.origins), NOT)]

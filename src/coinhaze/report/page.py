@@ -80,7 +80,7 @@ def table(
 
 
 def page(title: str, sections: Iterable[object], *, style: str = "", pictures: bool = False) -> str:
-    """Give a whole page: a title, then sections; what is no markup becomes a paragraph.
+    """Return a whole page: a title, then sections; what is no markup becomes a paragraph.
 
     `style` comes after the page's own; `pictures` lets those in that are part of the page itself.
 

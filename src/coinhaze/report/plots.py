@@ -23,7 +23,7 @@ Looks: TypeAlias = Mapping[str, tuple[str, Line]]
 
 
 def looks_of(names: Sequence[str]) -> Looks:
-    """Give each ledger a label and a look, to be kept in all figures."""
+    """Return each ledger a label and a look, to be kept in all figures."""
     distinct = list(dict.fromkeys(names))
     return {
         name: (label, line_of(number))
@@ -217,7 +217,7 @@ def _running(
 
 
 def running_share(values: Floats) -> tuple[Floats, Floats]:
-    """Give values and the share of all that is at most each, thinned to what can be seen.
+    """Return values and the share of all that is at most each, thinned to what can be seen.
 
     >>> running_share(np.array([0.0, 0.0, 2.0, 1.0]))
     (array([0., 1., 2.]), array([0.5 , 0.75, 1.  ]))

@@ -69,7 +69,7 @@ def lay_out(layers: Layers) -> list[list[BoxPosition]]:
 
 
 def _wanted(layers: Layers, hop: int, newer: Sequence[BoxPosition]) -> list[float]:
-    """Give for each box of a hop the mean height of what it flows into."""
+    """Return for each box of a hop the mean height of what it flows into."""
     n = len(layers.boxes[hop])
     into = [b for b in layers.bands if b.hop == hop - 1]
     before = np.array([b.before for b in into], dtype=np.int64)

@@ -1,1 +1,1 @@
-"""How scores change when an observer learns more, or an analyst chooses otherwise."""
+"""How scores change when an observer learns more, or an analyst makes other choices."""

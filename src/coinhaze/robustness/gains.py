@@ -1,12 +1,12 @@
-"""What an observer would gain by one more link: bits lost by coins, without solving anew for each.
+"""What an observer gains by one more link: the bits coins lose, without a new solve for each link.
 
 A link changes one row of Q: a share w of receiver r's row goes to origin o instead of sender s. By
-the formula of Sherman and Morrison every row of B then moves along one vector,
+the Sherman-Morrison formula every row of B then moves along one vector,
 
     B' = B + N e_r w (B_o - B_s) / (1 - w (N_or - N_sr)),
 
-so that after one factorisation of I - Q a link costs a handful of vector operations, and only
-coins that can have come through r, and sources on which B_o and B_s differ, need be looked at.
+so after one factorisation of I - Q a link costs a few vector operations, and only coins that can
+have come through r, and sources on which B_o and B_s differ, need to be examined.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ import scipy.sparse.linalg
 from coinhaze.amounts import Bools, Floats, Ints
 from coinhaze.observer import AbsorbingChain
 
-AT_ONCE = 64  # solves whose results are held dense
-# The share of a walk that still leaves a cycle which a link closes; below this, it is rounding.
+AT_ONCE = 64  # right-hand sides whose solutions are held dense
+# The share of a walk that still leaves a cycle closed by a link; below this, it is rounding.
 NEVER_ENDS = 1e-12
 
 
 @dataclass(frozen=True)
 class RowChange:
-    """A link as a change of one row: the share that goes to the origin instead of the sender."""
+    """A link as a change of one row: the share that moves from the sender to the origin."""
 
     receiver: int
     sender: int
@@ -38,11 +38,11 @@ class RowChange:
 
 
 class Gains:
-    """A chain made ready to weigh links: one factorisation, and what it is asked for."""
+    """A chain prepared to evaluate links: one factorisation, and the solutions computed so far."""
 
     def __init__(self, chain: AbsorbingChain) -> None:
         self.chain = chain
-        # Elsewhere the walk never ends, and I - Q has no inverse.
+        # From other nodes the walk never ends, and I - Q would have no inverse.
         self.kept = np.flatnonzero(_ends(chain))
         self.place = np.full(len(chain), -1)
         self.place[self.kept] = np.arange(len(self.kept))
@@ -51,7 +51,7 @@ class Gains:
         self.factors = scipy.sparse.linalg.splu(system)
 
     def visits(self, rows: Ints, columns: Ints) -> Floats:
-        """Give N: how often walks from some nodes come through others."""
+        """Return entries of N: how often walks from `rows` visit `columns`."""
         found = np.zeros((len(rows), len(columns)))
         for first, solved in self._solves(columns, "N"):
             inside = self.place[rows] >= 0
@@ -59,7 +59,7 @@ class Gains:
         return found
 
     def arrivals(self, rows: Ints) -> scipy.sparse.csr_array:
-        """Give rows of B."""
+        """Return rows of B."""
         r = self.chain.R[self.kept].T.tocsr()
         parts = [scipy.sparse.csr_array((r @ x).T) for _, x in self._solves(rows, "T")]
         empty = scipy.sparse.csr_array((0, len(self.chain.outcomes)))
@@ -82,10 +82,11 @@ def bits_gained(
     most: int,
     chance: np.random.Generator,
 ) -> tuple[Floats, bool]:
-    """Give for each link by how many bits in all it lowers what is unknown of the coins.
+    """Return, for each link, by how many bits in total it lowers the entropy of the coins.
 
-    Of the coins that the links touch at most so many are looked at, drawn by chance; the second
-    value tells whether they were. A link that would close a cycle without a source gains -inf.
+    At most `most` of the coins that the links touch are examined, drawn at random; the second
+    value says whether a sample was drawn. A link that would close a cycle without a source gains
+    -inf.
     """
     gains = Gains(chain)
     receivers, to = np.unique([m.receiver for m in moves], return_inverse=True)
@@ -121,7 +122,7 @@ def _entropy(p: Floats) -> float:
 
 
 def _ends(chain: AbsorbingChain) -> Bools:
-    """Tell from which nodes the walk can reach an absorber."""
+    """Return which nodes' walks can reach an absorber."""
     n = len(chain)
     absorbing = np.flatnonzero(chain.walk.own > 0)
     q = chain.Q.tocoo()

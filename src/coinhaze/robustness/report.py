@@ -1,4 +1,4 @@
-"""How bits fall as an observer learns more: a table and a drawing."""
+"""How bits fall as an observer learns more: a table and a plot."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def falls_table(falls: pa.Table, *, title: str, caption: str) -> Table:
 
 
 def plot_falls(falls: pa.Table, *, ax: Any = None) -> Any:
-    """Draw bits against links learnt: best-first, and the span of random orders."""
+    """Plot bits against links learnt: best-first, and the range of random orders."""
     ax = ax or new_axes()
     links = falls["links"].to_numpy()
     low, high = falls["random_bits_low"].to_numpy(), falls["random_bits_high"].to_numpy()
@@ -56,7 +56,7 @@ def plot_falls(falls: pa.Table, *, ax: Any = None) -> Any:
 
 
 def save_falls(falls: pa.Table, path: Path, *, title: str) -> None:
-    """Write the drawing to a picture."""
+    """Save the plot as an image."""
     ax = plot_falls(falls)
     ax.set_title(title, fontsize=11)
     ax.figure.savefig(path, dpi=150)

@@ -1,8 +1,8 @@
-"""Robustness: how bits fall as an observer learns where more and more payments came from.
+"""Robustness: how bits fall as an observer learns the origins of more and more payments.
 
-A world says, for every payment in doubt, where it really came from: drawn as the chain believes, or
-given as links. The observer then learns links of that world one by one, in the order that hurts
-most (greedily: each time the link that lowers bits most) or at random.
+A world states, for every payment in doubt, where it really came from: drawn from the chain's own
+probabilities, or given as links. The observer then learns links of that world one by one, in the
+most harmful order (greedily: each time the link that lowers bits most) or at random.
 """
 
 from __future__ import annotations
@@ -33,18 +33,18 @@ from coinhaze.solve.source import CHAIN_SETTINGS, Source, graph_of, only
 
 @dataclass(frozen=True, eq=False)
 class Robustness:
-    """Bits after 0, 1, 2, ... links; of one coin, or on average over all sinks."""
+    """Bits after 0, 1, 2, ... links, of one coin or averaged over all sinks."""
 
     of: str
-    best: Floats  # best-first, one for each number of links learnt
-    random: Floats  # a row for each seed
-    learnt: tuple[str, ...]  # the payments in the order learnt best-first
+    best: Floats  # best-first, one value per number of links learnt
+    random: Floats  # one row per seed
+    learnt: tuple[str, ...]  # the payments in best-first order
     doubtful: int  # payments whose origin is in doubt
-    tried: int  # of them, links of how many the observer could learn
-    sampled: bool  # whether links or coins were sampled for choosing
+    tried: int  # how many of them have a link the observer could learn
+    sampled: bool  # whether the choice used a sample of links or coins
 
     def to_arrow(self) -> pa.Table:
-        """Give a row for each number of links."""
+        """Return a table with one row per number of links."""
         return pa.table(
             {
                 "links": np.arange(len(self.best)),
@@ -70,16 +70,15 @@ def robustness(
     progress: Progress = silent,
     **settings: Unpack[ModelKeywords],
 ) -> Robustness:
-    """Say how bits fall as an observer learns up to `learn` links, best-first and at random.
+    """Compute how bits fall as an observer learns up to `learn` links, best-first and at random.
 
     The bits are those of `coin`, or the mean over all sinks. `world` gives the truth as links;
-    without it one is drawn from `seed`. Of many payments in doubt `tries` are drawn that the
-    observer can learn of, and the next link is chosen by its gain on the sinks that any of them
-    touches, at most `coins` of those; what is told of every step is solved anew for all sinks, as
-    `score` does. Random orders are drawn `seeds` times. Each link learnt costs one factorisation,
-    coins + 3 tries solves, tries * coins short vectors, and 1 + seeds times a `score`. A greedy
-    choice need not be the best set of links.
-
+    without it a world is drawn from `seed`. If many payments are in doubt, the observer can learn
+    of `tries` of them, drawn at random; the next link is chosen by its gain on the sinks that any
+    of them touches, at most `coins` of those. The bits reported for every step are solved anew for
+    all sinks, as `score` does. Random orders are drawn `seeds` times. Each link learnt costs one
+    factorisation, coins + 3 tries solves, tries * coins short vectors, and 1 + seeds times a
+    `score`. A greedy choice need not be the best set of links.
     >>> import coinhaze
     >>> ledger = coinhaze.CoinLedger.from_transactions([{"txid": "t", "inputs": [
     ...     {"txid": "x", "vout": 0, "value": 1}, {"txid": "y", "vout": 0, "value": 1}],
@@ -130,7 +129,7 @@ def _best_first(
     chance: np.random.Generator,
     progress: Progress,
 ) -> tuple[list[float], list[str], bool]:
-    """Learn so many links, each time the one that gains most; tell whether coins were sampled."""
+    """Learn `steps` links, each time the one that gains most; return whether coins were sampled."""
     best = [study.bits({})]
     left, learnt, sampled = dict(links), dict[str, Any](), False
     for step in range(steps):
@@ -146,7 +145,7 @@ def _best_first(
 
 @dataclass
 class _Study:
-    """A graph, what the observer knows at first, and what is asked about it."""
+    """A graph, what the observer knows at first, and the coins of interest."""
 
     graph: TransactionGraph
     settings: dict[str, Any]
@@ -154,18 +153,18 @@ class _Study:
     coin: str | None
 
     def chain(self, learnt: Links) -> AbsorbingChain:
-        """Give what the observer believes after some links."""
+        """Return what the observer believes after learning some links."""
         return absorbing_chain(self.graph, links={**self.known, **learnt} or None, **self.settings)
 
     def bits(self, learnt: Links) -> float:
-        """Give the bits asked about."""
+        """Return the bits of interest after learning some links."""
         chain = self.chain(learnt)
         if self.coin is not None:
             return float(score_or_reached(chain, nodes=[self.coin]).bits[0])
         return float(score_or_reached(chain).summary().bits_mean)
 
     def fall(self, links: Links, order: list[str], steps: int) -> Iterator[float]:
-        """Give the bits after each link of an order."""
+        """Yield the bits after each link of an order."""
         for step in range(1, steps + 1):
             yield self.bits({name: links[name] for name in order[:step]})
 
@@ -177,7 +176,7 @@ class _Study:
         return np.flatnonzero(self.graph.sinks)
 
     def moves(self, links: Links) -> list[RowChange]:
-        """Say what links would change, on the graph as no link has changed it."""
+        """Return how links would change rows, on the graph before any link has changed it."""
         graph, found = self.graph, []
         for payment, name in zip(graph.ledger.payment_rows(list(links)), links, strict=True):
             edge = int(graph.payment_edge[payment])
@@ -194,14 +193,14 @@ class _Study:
 
     @cached_property
     def first(self) -> AbsorbingChain:
-        """What the ledger alone tells."""
+        """The chain that follows from the ledger alone."""
         return absorbing_chain(self.graph, **self.settings)
 
 
 def _world(
     study: _Study, given: Links | None, chance: np.random.Generator, most: int
 ) -> tuple[int, dict[str, Any]]:
-    """Give how many payments are in doubt and, of some of them, where they come from."""
+    """Return the number of payments in doubt and, for some of them, the origins."""
     if given is not None:
         if any(len(Link.of(name, link).origins) != 1 for name, link in given.items()):
             raise InputError("a world names one origin for each payment")
@@ -218,14 +217,14 @@ def _world(
 
 
 def _walked_back(chain: AbsorbingChain, sender: int, chance: np.random.Generator) -> int:
-    """Draw a node the sender's money came from: the first that is not the sender's own past."""
+    """Draw a node the sender's money came from: the first outside the sender's own past."""
     party = chain.graph.names.party
     node = sender
     while True:
         begin, end = chain.Q.indptr[node], chain.Q.indptr[node + 1]
         odds = np.append(chain.Q.data[begin:end], chain.walk.own[node])
         drawn = int(chance.choice(len(odds), p=odds / odds.sum()))
-        if drawn == end - begin:  # its opening: the snapshot that holds it is as far as one can go
+        if drawn == end - begin:  # its opening: the walk ends at the snapshot that holds it
             return node
         node = int(chain.Q.indices[begin + drawn])
         if party[node] != party[sender]:
@@ -233,7 +232,7 @@ def _walked_back(chain: AbsorbingChain, sender: int, chance: np.random.Generator
 
 
 def _doubtful(study: _Study, chain: AbsorbingChain) -> Ints:
-    """Find payments whose sender had its money from several nodes and nothing of its own."""
+    """Find payments whose sender received from several nodes and had nothing of its own."""
     graph = study.graph
     several = (np.diff(chain.Q.indptr) >= 2) & (chain.walk.own == 0)
     edge = graph.payment_edge

@@ -1,4 +1,4 @@
-"""How much each choice an analyst makes moves the table: one choice changed at a time."""
+"""How much each of an analyst's choices moves the table: one choice changed at a time."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from coinhaze.solve import score_or_reached
 from coinhaze.solve.progress import Progress, silent
 
 WINDOWS = (0.5, 0.25, 0.1)
-DUST = (0.01, 0.1, 0.5)  # of sinks, the smallest so many are left out
+DUST = (0.01, 0.1, 0.5)  # the smallest sinks left out, as a share of all sinks
 
 
 @dataclass(frozen=True)
 class Variation:
-    """One thing done otherwise: settings, a shorter window, or coins left out of the table."""
+    """One change of method: settings, a shorter window, or coins left out of the table."""
 
     group: str
     name: str
@@ -37,7 +37,7 @@ class Variation:
 
 @dataclass(frozen=True)
 class VariedRow:
-    """What the table's row becomes under a choice; why not, where there is no row."""
+    """The table's row under a choice, or the reason why there is none."""
 
     choice: Variation
     summary: Summary | None
@@ -46,20 +46,20 @@ class VariedRow:
 
 @dataclass(frozen=True)
 class Sensitivity:
-    """The row of the table as it is, and as each choice makes it."""
+    """The row of the table as it is, and under each choice."""
 
     base: Summary
     settings: Mapping[str, Any]
     varied: tuple[VariedRow, ...]
 
     def moved(self, one: VariedRow, figure: str = "bits_mean") -> float:
-        """Say by how much a choice moves a figure of the table."""
+        """Return by how much a choice moves a figure of the table."""
         if one.summary is None:
             return float("nan")
         return float(getattr(one.summary, figure) - getattr(self.base, figure))
 
     def to_arrow(self) -> pa.Table:
-        """Give a row a choice, the table as it is first."""
+        """Return a table with one row per choice, the unchanged one first."""
         rows = [{"choice": "as it is", "what": ""} | _figures(self.base)]
         for one in self.varied:
             row = {"choice": one.choice.group, "what": one.choice.name}
@@ -77,10 +77,10 @@ def sensitivity(
     progress: Progress = silent,
     **settings: Unpack[ScoreKeywords],
 ) -> Sensitivity:
-    """Score a ledger as it is and under every choice, one changed at a time.
+    """Score a ledger as it is and under every choice, changing one at a time.
 
     `settings` are those of `score` for the table as it is. `seconds` bounds each solve; one that
-    is not done by then is stopped, and the answer says so.
+    takes longer is stopped, and the result says so.
 
     >>> ledger = AccountLedger.from_transfers([("a", "c", 1), ("b", "c", 3), ("c", "d", 2)])
     >>> found = sensitivity(ledger)
@@ -98,7 +98,7 @@ def sensitivity(
 
 
 def choices_for(ledger: Ledger, settings: Mapping[str, Any]) -> list[Variation]:
-    """Give the choices that mean something for a ledger, but for what is chosen already."""
+    """Return the choices that apply to a ledger, except those already made in `settings`."""
     all_ = [
         *(Variation("window", f"last {share:.0%}", window=share) for share in WINDOWS),
         *_views(ledger),
@@ -132,7 +132,7 @@ def _views(ledger: Ledger) -> Iterator[Variation]:
 
 
 def _openings(ledger: Ledger, settings: Mapping[str, Any]) -> Iterator[Variation]:
-    """Give what may be said of the money there before; in the coin view each coin is a source."""
+    """Yield other assumptions about earlier money; in the coin view each coin is a source."""
     if isinstance(ledger, CoinLedger) and settings.get("view") == "address":
         yield Variation("opening", "observed", {"opening": "observed"})
     if isinstance(ledger, AccountLedger) and bool(ledger.is_zero_address().any()):
@@ -156,7 +156,7 @@ def _varied(
 
 
 def _within(seconds: float | None) -> Progress:
-    """Stop a solve that is not done in time."""
+    """Return a progress callback that stops a solve after `seconds`."""
     start = time.monotonic()
 
     def watch(done: float) -> None:
@@ -167,7 +167,7 @@ def _within(seconds: float | None) -> Progress:
 
 
 def _without_dust(scores: Scores, share: float) -> Summary:
-    """Leave the smallest sinks out of the table; in the graph they stay."""
+    """Summarise without the smallest sinks; they stay in the graph."""
     closing = scores.chain.graph.closing
     assert closing is not None
     worth = closing.take(scores.nodes).floats()

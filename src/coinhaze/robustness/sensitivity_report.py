@@ -1,4 +1,4 @@
-"""How choices move the table: for a terminal, and drawn as bars from what it is without them."""
+"""How choices move the table: a table for a terminal, and bars relative to the unchanged result."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rich.table import Table
 from coinhaze.report.drawing import COLOURS, SOFT, axes_or_new, drawing, save_picture
 from coinhaze.report.figures import pyplot
 
-LEAST = 0.005  # bits: the least that the drawing is wide
+LEAST = 0.005  # bits: the minimum range of the plot
 
 
 def sensitivity_table(table: pa.Table) -> Table:
@@ -41,7 +41,7 @@ def sensitivity_table(table: pa.Table) -> Table:
 
 
 def plot_sensitivity(table: pa.Table, *, ax: Any = None) -> Any:
-    """Draw by how many bits each choice moves the mean, a bar a choice, in the table's order."""
+    """Plot by how many bits each choice moves the mean, one bar each, in the table's order."""
     ax = axes_or_new(ax)
     rows = [row for row in table.to_pylist() if row.get("bits_mean_moved") is not None]
     moved = np.array([row["bits_mean_moved"] for row in rows], dtype=np.float64)
@@ -51,7 +51,7 @@ def plot_sensitivity(table: pa.Table, *, ax: Any = None) -> Any:
     ax.axvline(0, color=SOFT, linewidth=0.8)
     widest = float(np.abs(moved).max(initial=LEAST))
     for at, value in zip(place.tolist(), moved.tolist(), strict=True):
-        # The figure stands beyond the end of its bar.
+        # The figure is written beyond the end of its bar.
         side = -1 if value < 0 else 1
         told = f"{round(value, 2) + 0.0:+.2f}"  # no minus before a zero
         ax.text(value + side * 0.03 * widest, at, told, va="center", fontsize=6.5,
@@ -64,13 +64,13 @@ def plot_sensitivity(table: pa.Table, *, ax: Any = None) -> Any:
 
 
 def _limits(moved: np.typing.NDArray[np.float64], widest: float) -> tuple[float, float]:
-    """Leave room for figures beyond the bars."""
+    """Return axis limits that leave room for the figures beyond the bars."""
     room = 0.25 * widest
     return float(moved.min(initial=0.0)) - room, float(moved.max(initial=0.0)) + room
 
 
 def save_sensitivity(table: pa.Table, path: Path, *, title: str) -> None:
-    """Write the drawing to a picture; the title says what it is without the choices."""
+    """Save the plot as an image; the title gives the result without the choices."""
     with drawing() as plt:
         rows = len(table)
         figure, ax = plt.subplots(figsize=(4.6, 0.8 + 0.2 * rows), layout="constrained")

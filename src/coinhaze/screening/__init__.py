@@ -1,1 +1,1 @@
-"""How much of what nodes hold came from a list, by every rule side by side."""
+"""Screening: how much of the balance of nodes came from a list, under every policy."""

@@ -1,4 +1,4 @@
-"""A screening as a statement to hand over: what was found, by which rule, how sure, what it is not.
+"""A screening as a formal statement: what was found, by which policy, how certain, what it is not.
 
 The same sections are shown on a terminal and on a page.
 """
@@ -52,12 +52,12 @@ ASSUMED = (
 )
 
 MANY_DIGITS = 10**15
-MOST_NAMED = 3  # nodes told of in short
+MOST_NAMED = 3  # nodes described in the summary
 
 
 @dataclass(frozen=True)
 class ListFile:
-    """The file a list was read from, so that a reader can tell whether theirs is the same."""
+    """The file a list was read from, so that a reader can check whether theirs is the same."""
 
     name: str
     sha256: str
@@ -66,7 +66,7 @@ class ListFile:
 def screening_sections(
     found: Screening, listing: ListFile, made_by: Mapping[str, object], *, most: int = 10
 ) -> list[Section]:
-    """Draw up the statement."""
+    """Return the sections of the statement."""
     return [
         _short(found),
         _found(found, most),
@@ -80,7 +80,7 @@ def screening_sections(
 
 
 def screening_json(found: Screening, listing: ListFile, made_by: Mapping[str, object]) -> str:
-    """Give the statement as JSON text with keys that stay."""
+    """Return the statement as JSON text with stable keys."""
     document = {
         "provenance": provenance_of(found, listing, made_by),
         **reading_of(found.graph.settings),
@@ -96,7 +96,7 @@ def screening_json(found: Screening, listing: ListFile, made_by: Mapping[str, ob
 def provenance_of(
     found: Screening, listing: ListFile, made_by: Mapping[str, object]
 ) -> dict[str, object]:
-    """Say what made a screening: software, inputs, list, window, settings, accuracy."""
+    """Return the provenance of a screening: software, inputs, list, window, settings, accuracy."""
     return dict(made_by) | {
         "list": {
             "file": listing.name,
@@ -119,7 +119,7 @@ def _notes(found: Screening) -> tuple[str, ...]:
 
 
 def window_of(found: Screening) -> dict[str, object]:
-    """Give the first and last height and time of the ledger, None where it does not tell."""
+    """Return the first and last height and time of the ledger, None where it has none."""
     ledger = found.graph.ledger
     heights = ledger.heights if isinstance(ledger, CoinLedger) else None
     columns = {"height": heights, "time": ledger.times}
@@ -131,7 +131,7 @@ def window_of(found: Screening) -> dict[str, object]:
 
 
 def _short(found: Screening) -> Section:
-    """Say the least and the most that any rule finds in the largest nodes, and who is missing."""
+    """Summarise the lowest and highest findings for the largest nodes, and the names not found."""
     rows = found.order()[:MOST_NAMED]
     names = found.graph.names.of(found.taint.nodes[rows]).to_pylist()
     balance = found.taint.balance.take(rows).ints()
@@ -301,7 +301,7 @@ def _cell(share: float, amount: float) -> str:
 
 
 def _amount(value: float) -> str:
-    """Write an amount; more than 15 digits are rounded, files have them all."""
+    """Format an amount; beyond 15 digits it is rounded, while files have every digit."""
     if abs(value) >= MANY_DIGITS:
         return f"{value:.6g}"
     if isinstance(value, int):

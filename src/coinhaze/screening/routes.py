@@ -1,4 +1,4 @@
-"""Routes: the single paths that carried most listed money to a node, in names."""
+"""Routes: the single paths that carried most listed money to a node, by name."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from coinhaze.solve.local.paths import largest_paths
 from coinhaze.solve.planner import thresholds
 from coinhaze.solve.structure.structure import Structure
 
-# Paths through the same accounts at other times are one route: so many are looked at for each.
+# Paths through the same accounts at other times are one route: this many are examined per route.
 LOOKED_AT = 10
 
 
@@ -25,13 +25,13 @@ class Route:
 
     node: str
     source: str
-    names: tuple[str, ...]  # hop by hop, the source first; an account's snapshots are one
+    names: tuple[str, ...]  # hop by hop, the source first; all snapshots of an account are one hop
     share: float
-    listed: float  # the share that came from the list by all paths
+    listed: float  # the share that came from the list over all paths
 
 
 def find_routes(chain: AbsorbingChain, nodes: Ints, *, most: int) -> Iterator[Route]:
-    """Find for each node the paths that carried most of its listed money, largest first.
+    """Yield for each node the paths that carried most of its listed money, largest first.
 
     >>> import coinhaze
     >>> ledger = coinhaze.AccountLedger.from_transfers(
@@ -47,12 +47,12 @@ def find_routes(chain: AbsorbingChain, nodes: Ints, *, most: int) -> Iterator[Ro
             large = len(chain) > thresholds.MAX_EXACT_NODES
             found = origins(structure, int(node), accuracy=thresholds.NEARLY if large else "exact")
         except (AccuracyError, InputError):
-            continue  # its past never ends, or is too long to look at: there is no path to show
+            continue  # its past never ends or is too long to examine: there is no path to show
         listed = float(found.probability[found.outcomes != chain.elsewhere].sum())
         shares: dict[tuple[int, tuple[int, ...]], float] = {}
         for path in largest_paths(found, most=most * LOOKED_AT):
             party = graph.names.party[list(path.nodes)]
-            # Money that stays in an account goes from snapshot to snapshot.
+            # Money that stays in an account passes from snapshot to snapshot.
             moved = np.append(True, party[1:] != party[:-1])
             key = path.outcome, tuple(party[moved].tolist())
             shares[key] = shares.get(key, 0.0) + path.share

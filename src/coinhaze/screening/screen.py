@@ -1,4 +1,4 @@
-"""Screening: how much of what nodes hold came from a list, by every rule side by side."""
+"""Screening: how much of the balance of nodes came from a list, under every policy."""
 
 from __future__ import annotations
 
@@ -28,21 +28,21 @@ from coinhaze.solve.lots.taint import choose_taint_policies
 from coinhaze.solve.lots.tiho import check_coins
 from coinhaze.solve.source import Source, graph_of
 
-ROUTED = 5  # nodes, the largest, whose paths are looked for
+ROUTED = 5  # the number of largest nodes whose paths are searched
 
 
 @dataclass(frozen=True, eq=False)
 class Screening:
-    """What nodes hold of a list's money: shares and amounts by policy, and the ways it came."""
+    """Listed money held by nodes: shares and amounts by policy, and the routes it took."""
 
     taint: Taint
-    asked: tuple[str, ...]  # the policies asked for, those without a meaning here among them
-    undefined: Mapping[str, str]  # ... and why they have none
-    shares: Mapping[str, Floats]  # by policy; not a number where there is no answer
+    asked: tuple[str, ...]  # the policies requested, including undefined ones
+    undefined: Mapping[str, str]  # ... and why they are undefined here
+    shares: Mapping[str, Floats]  # by policy; NaN where there is no answer
     found: tuple[str, ...]  # names of the list that the ledger knows ...
     missing: tuple[str, ...]  # ... and those it does not
     listed: Bools  # which nodes are on the list themselves
-    every: bool  # whether all sinks were screened, or nodes that were named
+    every: bool  # whether all sinks were screened, or only named nodes
     routes: tuple[Route, ...] = ()
 
     def __len__(self) -> int:
@@ -50,7 +50,7 @@ class Screening:
 
     @property
     def graph(self) -> TransactionGraph:
-        """The graph it is about."""
+        """The graph that was screened."""
         return self.taint.graph
 
     @property
@@ -60,13 +60,13 @@ class Screening:
 
     @cached_property
     def assumed(self) -> Amounts:
-        """Of each row's balance what is only assumed: money from before the window."""
+        """The part of each row's balance that is only assumed: money from before the window."""
         found = assumed_openings(self.graph, self.taint.nodes)
         assert found is not None  # screening needs amounts
         return found.where(self.taint.balance.positive())
 
     def amounts(self, policy: str, rows: Ints) -> list[int] | list[float]:
-        """Give the listed money of some rows: whole units, but for haircut."""
+        """Return the listed money of some rows: in whole units, except under haircut."""
         if policy == PROPORTIONAL.column:
             assert self.taint.haircut is not None
             parts: list[float] = self.taint.haircut[rows].tolist()
@@ -74,36 +74,36 @@ class Screening:
         return self.taint.amounts(policy).take(rows).ints()
 
     def reached(self) -> Bools:
-        """Tell which rows listed money reached, by any policy."""
+        """Return which rows listed money reached, under any policy."""
         reached = np.zeros(len(self), dtype=np.bool_)
         for share in self.shares.values():
             reached |= share > 0
         return reached
 
     def order(self) -> Ints:
-        """Give rows with most listed money first, by the first policy.
+        """Return the rows by descending listed money under the first policy.
 
-        Of all sinks only those it reached; of nodes that were asked about, all.
+        For all sinks, only those it reached; for nodes given by name, all of them.
         """
         rows = np.flatnonzero(self.reached()) if self.every else np.arange(len(self))
         keys: list[list[Any]] = []
         for policy in self.policies:
             share = np.nan_to_num(self.shares[policy][rows]).tolist()
-            # No answer counts as none: a comparison with it would leave the order open.
+            # No answer counts as 0: comparing with NaN would leave the order undefined.
             keys += [[0 if a != a else a for a in self.amounts(policy, rows)], share]
-        # Whole amounts may be too large for floats: they are compared as they are.
+        # Whole amounts may be too large for floats, so they are compared exactly.
         order = sorted(range(len(rows)), key=lambda k: tuple(-key[k] for key in keys))
         return rows[np.array(order, dtype=np.int64)]
 
     def half_width(self) -> float:
-        """Give the widest margin of the shares by haircut; 0 where all shares are exact."""
+        """Return the largest margin of the haircut shares; 0 where all shares are exact."""
         low, high = self.taint.exposure_low, self.taint.exposure_high
         if low is None or high is None or not len(low):
             return 0.0
         return float(np.nanmax((high - low) / 2, initial=0.0))
 
     def to_arrow(self) -> pa.Table:
-        """Give a table, a row a node: share and amount by every policy, null where undefined.
+        """Return one row per node: share and amount under every policy, null where undefined.
 
         `assumed` is the part of the balance that no payment shows: the opening by `surplus`.
         """
@@ -131,9 +131,9 @@ class Screening:
         return pa.table(columns)
 
     def totals(self) -> list[dict[str, Any]]:
-        """Say for each policy where the list's money is; ordered ones tell of every unit.
+        """Return for each policy where the list's money is; ordered policies cover every unit.
 
-        There `listed` = `screened` + `other_sinks` + `fees` + `unspendable` + `relisted`.
+        For these, `listed` = `screened` + `other_sinks` + `fees` + `unspendable` + `relisted`.
         """
         return [self._total(policy) for policy in self.policies]
 
@@ -166,11 +166,11 @@ def screen(
     paths: int = ScreenOptions.paths,
     **settings: Unpack[LedgerKeywords],
 ) -> Screening:
-    """Say how much of what nodes hold came from listed names, by every policy side by side.
+    """Compute how much of the balance of nodes came from listed names, under every policy.
 
     `source` and settings are those of `taint`. `nodes` are names, an address standing for its
-    unspent coins; all sinks unless given. A policy that has no meaning for the ledger is told as
-    such. `paths` is how many single paths to look for, for each of the largest nodes.
+    unspent coins; all sinks unless given. A policy that is undefined for the ledger is reported as
+    such. `paths` is how many single paths to search for, for each of the largest nodes.
 
     >>> import coinhaze
     >>> ledger = coinhaze.AccountLedger.from_transfers(
@@ -220,7 +220,7 @@ def _with_routes(screening: Screening, known: Sequence[str], paths: int) -> Scre
 
 
 def _resolved(graph: TransactionGraph, names: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Tell names the ledger knows from those it does not; refuse where it knows none."""
+    """Split names into those the ledger knows and those it does not; raise if it knows none."""
     if not names:
         raise InputError("the list names nothing: write one name a line")
     as_written = {name: name_in(graph, name) for name in names}
@@ -236,7 +236,7 @@ def _resolved(graph: TransactionGraph, names: Sequence[str]) -> tuple[list[str],
 
 
 def _undefined(graph: TransactionGraph, asked: Sequence[str]) -> dict[str, str]:
-    """Say which policies have no meaning for a graph, and why."""
+    """Return the policies that are undefined for a graph, and why."""
     reasons: dict[str, str] = {}
     for policy in asked:
         try:
@@ -250,14 +250,14 @@ def _undefined(graph: TransactionGraph, asked: Sequence[str]) -> dict[str, str]:
 
 
 def _shares(found: Taint, policy: str, known: Sequence[str]) -> Floats:
-    """Give the share of each node's money that is listed; of what it held, where it holds none."""
+    """Return the listed share of each node's money; of its past holdings where it is empty."""
     if policy == PROPORTIONAL.column:
         assert found.exposure is not None
         return found.exposure
     held = found.amounts(policy)
     some = np.flatnonzero(held.positive())
     shares = np.where(found.balance.positive(), 0.0, np.nan)
-    # Python divides integers of any size with one rounding.
+    # Python divides integers of any size with a single rounding.
     pairs = zip(held.take(some).ints(), found.balance.take(some).ints(), strict=True)
     shares[some] = [part / whole for part, whole in pairs]
     empty = np.flatnonzero(np.isnan(shares))

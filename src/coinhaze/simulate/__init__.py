@@ -1,4 +1,4 @@
-"""Made-up economies."""
+"""Synthetic economies."""
 
 from coinhaze.simulate.hubs import simulate_hubs
 from coinhaze.simulate.town import simulate_town

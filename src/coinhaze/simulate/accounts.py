@@ -1,4 +1,4 @@
-"""Wallets of accounts: who holds how much in which account while intents become transfers."""
+"""Simulated account wallets: who holds how much in which account as intents become transfers."""
 
 from __future__ import annotations
 
@@ -14,28 +14,28 @@ from coinhaze.ledger import AccountLedger
 from coinhaze.simulate.intents import COIN, Intents
 from coinhaze.simulate.technology import FinalHolding, Realised
 
-NOBODY = -1  # owns what pools hold and relayers take
-TRANSFER_GAS = 21_000  # of a plain transfer (Ethereum yellow paper, appendix G)
+NOBODY = -1  # owner of what pools hold and relayers take
+TRANSFER_GAS = 21_000  # for a plain transfer (Ethereum yellow paper, appendix G)
 
 
 def gas_fee(gas: int) -> int:
-    """Give what gas costs, in the smallest unit: at 1 gwei, chosen, that of a quiet week."""
+    """Return the cost of gas in the smallest unit, at 1 gwei, assumed for a quiet week."""
     return gas * COIN // 10**9
 
 
 @dataclass(slots=True)
 class Account:
-    """An account and what its owner remembers of it."""
+    """An account and what its owner records about it."""
 
     name: str
     owner: int
     balance: int = 0
-    waited: float = 0.0  # hours its money lay waiting in a pool
+    waited: float = 0.0  # hours its money waited in a pool
 
 
 @dataclass
 class SimulatedAccounts:
-    """Everybody's accounts, the first of each his main one, and the transfers so far."""
+    """Everybody's accounts, the main one of each person first, and the transfers so far."""
 
     intents: Intents
     transfer_fee: int = gas_fee(TRANSFER_GAS)
@@ -49,24 +49,24 @@ class SimulatedAccounts:
     def open(
         cls, intents: Intents, *, transfer_fee: int = gas_fee(TRANSFER_GAS)
     ) -> SimulatedAccounts:
-        """Give everybody a main account with all he begins with."""
+        """Open a main account for every person, with the opening balance."""
         wallets = cls(intents, transfer_fee, fees=[0] * intents.people)
         for who, value in enumerate(intents.opening.tolist()):
             wallets.accounts.append([Account(f"person{who}", who, value)])
         return wallets
 
     def main(self, who: int) -> Account:
-        """Give the account a person began with."""
+        """Return a person's main account."""
         return self.accounts[who][0]
 
     def fresh(self, who: int) -> Account:
-        """Make a person a new account."""
+        """Open a new account for a person."""
         account = Account(f"person{who}.{len(self.accounts[who])}", who)
         self.accounts[who].append(account)
         return account
 
     def transfer(self, sender: Account, receiver: Account, amount: int, *, fee: int = 0) -> None:
-        """Move money and pay the fee out of the sender's account."""
+        """Move money and pay the fee from the sender's account."""
         if sender.balance < amount + fee:
             raise UsageError(
                 f"{sender.name} holds {sender.balance}, too little to pay {amount} and a fee of "
@@ -79,10 +79,10 @@ class SimulatedAccounts:
             self.fees[sender.owner] += fee
 
     def pay(self, i: int, *, to: Account | None = None, more_fee: int = 0) -> None:
-        """Make payment i, to the payee's main account or another, out of few accounts.
+        """Make payment i to the payee's main account, or to another, from few accounts.
 
-        Fresh accounts come before the main one, which shows who its owner is. A payment out of
-        several accounts is several transfers, each of which costs `more_fee` beside the usual fee.
+        Fresh accounts come before the main one, which reveals its owner. A payment from several
+        accounts is several transfers, each of which costs `more_fee` in addition to the usual fee.
         """
         payer, payee, amount = self.intents.payment(i)
         receiver = to or self.main(payee)
@@ -109,7 +109,7 @@ class SimulatedAccounts:
         settings: Mapping[str, Any] | None = None,
         notes: tuple[str, ...] = (),
     ) -> Realised:
-        """Close the wallets: the ledger, in its order, and what everybody holds."""
+        """Close the wallets; return the ledger in order, and what everybody holds."""
         senders, receivers, amounts, fees = (
             zip(*self.moves, strict=True) if self.moves else ((),) * 4
         )
@@ -135,7 +135,7 @@ class SimulatedAccounts:
 
 
 def _chosen(fresh: Sequence[Account], main: Account, amount: int, fee: int) -> list[Account]:
-    """Choose the smallest that is enough, or the largest: of the fresh, else main, else of all."""
+    """Choose the smallest sufficient account or the largest: of the fresh, else main, else all."""
     for accounts in (fresh, [main], [*fresh, main]):
         able = sorted((a for a in accounts if a.balance > fee), key=lambda a: a.balance)
         for account in able:

@@ -1,4 +1,4 @@
-"""Transactions of coins noted one by one, in columns, and closed into a ledger."""
+"""Coin transactions recorded one by one, in columns, and turned into a ledger."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from coinhaze.amounts import Bools, Ints
 from coinhaze.ledger import CoinLedger
 from coinhaze.ledger.coins import Input, Output, Transaction
 
-START = 1_612_137_600  # 1 February 2021, as the simulated weeks
+START = 1_612_137_600  # 1 February 2021, as in the simulated weeks
 BLOCKS_AN_HOUR = 6
 
 
 @dataclass
 class CoinRecord:
-    """What happened so far; coins are numbered as they come, those from before first."""
+    """The transactions so far; coins are numbered in order of creation, earlier coins first."""
 
-    earlier: int = 0  # how many coins were there before, each from a transaction of its own
-    times: list[float] = field(default_factory=list)  # hours, one a transaction
+    earlier: int = 0  # number of earlier coins, each from a transaction of its own
+    times: list[float] = field(default_factory=list)  # hours, one per transaction
     tx: list[int] = field(default_factory=list)
     vout: list[int] = field(default_factory=list)
     value: list[int] = field(default_factory=list)
@@ -33,48 +33,48 @@ class CoinRecord:
     flow_into: list[int] = field(default_factory=list)
 
     def add_earlier(self, value: int, address: str) -> int:
-        """Note a coin that was there before, and give its number."""
+        """Record a coin from before the window; return its number."""
         assert not self.times, "earlier coins come first"
         self.earlier += 1
         return self._add_coin(self.earlier - 1, 0, value, address)
 
     def begin(self, time: float) -> int:
-        """Begin a transaction, and give its number."""
+        """Begin a transaction; return its number."""
         self.times.append(time)
         return len(self.times) - 1
 
     def add_input(self, coin: int) -> None:
-        """Spend a coin in the transaction begun last."""
+        """Spend a coin in the current transaction."""
         self.input_tx.append(len(self.times) - 1)
         self.input_coin.append(coin)
 
     def add_output(self, vout: int, value: int, address: str) -> int:
-        """Make a coin in the transaction begun last, and give its number."""
+        """Create a coin in the current transaction; return its number."""
         return self._add_coin(len(self.times) - 1, vout, value, address)
 
     def add_data(self, vout: int) -> None:
-        """Make an output that holds data and can never be spent."""
+        """Create an output that holds data and can never be spent."""
         tx = len(self.times) - 1
         self._add_coin(tx, vout, 0, f"{self.txid(tx)}:{vout}", spendable=False)
 
     def add_flow(self, pool: str, into: int) -> None:
-        """Move money into a pool, or out of it, in the transaction begun last."""
+        """Move money into a pool, or out of it, in the current transaction."""
         self.flow_tx.append(len(self.times) - 1)
         self.flow_pool.append(pool)
         self.flow_into.append(into)
 
     def txid(self, tx: int) -> str:
-        """Name a transaction."""
+        """Return the id of a transaction."""
         return f"t{tx}"
 
     def name(self, coin: int) -> str:
-        """Name a coin as the ledger will."""
+        """Return the name of a coin in the ledger."""
         if coin < self.earlier:
             return f"before{coin}:0"
         return f"{self.txid(self.tx[coin])}:{self.vout[coin]}"
 
     def transactions(self) -> list[Transaction]:
-        """List what was noted, a transaction at a time."""
+        """Return the recorded transactions."""
         inputs: list[list[Input]] = [[] for _ in self.times]
         outputs: list[list[Output]] = [[] for _ in self.times]
         pools: list[list[tuple[str, int]]] = [[] for _ in self.times]
@@ -102,9 +102,9 @@ class CoinRecord:
         ]
 
     def ledger(self, *, hidden: bool = False) -> CoinLedger:
-        """Close the record, every rule checked; with `hidden` no amount is told.
+        """Return the ledger, fully validated; with `hidden`, without amounts.
 
-        Of the coins from before, a ledger tells only those that were spent.
+        Of the earlier coins, the ledger contains only those that were spent.
         """
         number = np.arange(len(self.value))
         kept = (number >= self.earlier) | np.isin(number, self.input_coin)
@@ -135,7 +135,7 @@ class CoinRecord:
         )
 
     def _outputs(self, kept: Bools, before: int) -> tuple[pa.Table, pa.Table]:
-        """Give the tables of outputs and of their owners; data owns itself."""
+        """Return the tables of outputs and of their owners; data outputs are their own owners."""
         tx = _numbers(self.tx) + before
         tx[: self.earlier] = np.cumsum(kept[: self.earlier]) - 1
         address = pa.array(self.address, pa.string()).filter(pa.array(kept)).dictionary_encode()
@@ -153,7 +153,7 @@ class CoinRecord:
         return pa.table(outputs), pa.table(owners)
 
     def _transactions(self, spent: Ints) -> pa.Table:
-        """Give the table of transactions, after those of the earlier coins that were spent."""
+        """Return the table of transactions, after those of the earlier coins that were spent."""
         before, n = len(spent), len(self.times)
         hours = np.array(self.times, dtype=np.float64)
         names = [f"before{k}" for k in spent.tolist()] + [self.txid(k) for k in range(n)]

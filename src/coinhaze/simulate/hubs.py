@@ -1,4 +1,4 @@
-"""An economy of hubs: people pay into exchanges and are paid out, and pay each other."""
+"""An economy of hubs: people pay into exchanges, are paid by them, and pay each other."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from coinhaze.ledger import AccountLedger
 
 
 def simulate_hubs(*, people: int, transfers: float = 1.6, seed: int = 1) -> AccountLedger:
-    """Make `transfers` payments for each of the people, the same for the same seed.
+    """Simulate `transfers` payments for each of the people, identical for the same seed.
 
-    Two in five go into a hub, nine in twenty come out of one, the rest pass between people. Hubs
-    are of very uneven size: the k-th is 1/k as busy as the first. There is one for 500 people.
+    Two in five go into a hub, nine in twenty come out of one, the rest are between people. Hubs
+    differ greatly in size: the k-th is 1/k as busy as the first. There is one for every 500 people.
 
     >>> len(simulate_hubs(people=100, transfers=2))
     200

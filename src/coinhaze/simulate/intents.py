@@ -1,4 +1,4 @@
-"""What people want to pay whom, drawn once, before any ledger: one economy for every technology."""
+"""Who wants to pay whom, drawn once, before any ledger: one economy for every technology."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ from coinhaze.ledger.frozen import freeze
 
 COIN = 100_000_000
 WEEK = 168.0  # hours
-# Kept beside what may be spent, so that whoever can pay can also pay what it costs to pay: so much
-# for each payment made or received, and so much to begin with. Chosen: some hundred times what
-# ordinary wallets need, and enough for the dearest technology.
+# Reserved in addition to what may be spent, so that everyone who can pay can also afford the fees:
+# an amount for each payment made or received, and one to begin with. Assumed: some hundred times
+# what ordinary wallets need, and enough for the most expensive technology.
 RESERVE_BASE = COIN // 50
 RESERVE_EACH = COIN // 1_000
-LEAST = COIN // 10_000  # nobody pays less
+LEAST = COIN // 10_000  # the smallest payment
 
 
 @dataclass(frozen=True, eq=False)
 class Intents:
     """People, the coins they begin with, and their payments in order of time.
 
-    Every payment can be made: at its turn its payer holds `amount` beside his `reserve`, which is
-    for fees alone. Amounts are in the smallest unit, times in hours.
+    Every payment can be made: at its time its payer holds `amount` in addition to the `reserve`,
+    which is for fees alone. Amounts are in the smallest unit, times in hours.
     """
 
     people: int
     coin_owner: Ints
     coin_value: Ints
-    reserve: Ints  # a person's money that no payment counts on
+    reserve: Ints  # each person's money that no payment relies on
     time: Floats
     payer: Ints
     payee: Ints
@@ -64,20 +64,20 @@ class Intents:
 
     @property
     def closing(self) -> Ints:
-        """What each person would end with if nothing cost anything."""
+        """What each person would end with if there were no fees."""
         received = _sums(self.people, self.payee, self.amount)
         return self.opening + received - _sums(self.people, self.payer, self.amount)
 
     def payment(self, i: int) -> tuple[int, int, int]:
-        """Give payer, payee and amount of a payment, as plain numbers."""
+        """Return payer, payee and amount of a payment, as Python integers."""
         return int(self.payer[i]), int(self.payee[i]), int(self.amount[i])
 
     def dice(self, purpose: str) -> np.random.Generator:
-        """Give dice of their own for one purpose, so that no technology disturbs another's."""
+        """Return a random generator for one purpose, independent of all other purposes."""
         return np.random.default_rng([self.seed, *purpose.encode()])
 
     def adopters(self, share: float) -> Bools:
-        """Tell who adopts a technology that a share of people use; more only ever join.
+        """Return who adopts a technology that a share of people use; a larger share only adds some.
 
         >>> intents = draw_intents(people=10, payments=5)
         >>> bool(np.all(intents.adopters(0.3) <= intents.adopters(0.5)))
@@ -92,11 +92,11 @@ class Intents:
 def draw_intents(
     *, people: int = 200, payments: int = 2000, hours: float = WEEK, seed: int = 1
 ) -> Intents:
-    """Draw an economy of people who pay people, the same for the same seed.
+    """Draw an economy of people who pay each other, identical for the same seed.
 
-    A payment is a share of what its payer then has, so that it can be made; those that would be
-    too small, or to oneself, are left out, so there may be fewer. All of it is chosen: heavy tails,
-    and enough turnover for coins to meet.
+    A payment is a share of what its payer holds at the time, so it can always be made; those that
+    would be too small, or to oneself, are left out, so there may be fewer. All of this is assumed:
+    heavy tails, and enough turnover for coins to meet.
 
     >>> intents = draw_intents(people=20, payments=50, seed=7)
     >>> len(intents) <= 50, int(intents.opening.sum() - intents.closing.sum())
@@ -123,7 +123,7 @@ def draw_intents(
 
 
 def _amounts(free: Ints, payer: Ints, payee: Ints, share: Floats) -> Ints:
-    """Say what each payment is: that share of what its payer has at its turn, if that is enough."""
+    """Return each payment's amount: a share of its payer's money at the time, if that is enough."""
     amount = np.zeros(len(payer), dtype=np.int64)
     for i in range(len(payer)):
         wanted = int(share[i] * free[payer[i]])

@@ -1,4 +1,4 @@
-"""Transactions that several people make together, and what an observer may be told of them."""
+"""Transactions that several people make together, and what an observer may know about them."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from coinhaze.simulate.wallets import NOBODY, Pay, SimulatedCoin, SimulatedWalle
 
 @dataclass(frozen=True)
 class Seat:
-    """One person's part in a joint transaction: coins in, sums others get too, and change.
+    """One person's part in a joint transaction: coins in, sums that others get too, and change.
 
-    What he brings beyond that is his part of the fee.
+    What the person brings beyond that is their part of the fee.
     """
 
     person: int
     spent: tuple[SimulatedCoin, ...]
     mixed: tuple[int, ...]
     change: int = 0
-    payee: int | None = None  # who gets the mixed sums, if not the person
+    payee: int | None = None  # who receives the mixed sums, if not the person
 
     @property
     def rounds(self) -> int:
@@ -33,7 +33,7 @@ class Seat:
         return 1 + min(coin.rounds for coin in self.spent)
 
     def waited(self, time: float, ready: int) -> float:
-        """How long its money was kept waiting, in hours, mean by value; not what was ready."""
+        """Return the mean hours its money waited, by value, except coins that were ready."""
         late = ((c, time - c.made if c.rounds < ready else 0.0) for c in self.spent)
         total = sum(coin.value for coin in self.spent)
         return sum(c.value * (c.waited + hours) for c, hours in late) / total
@@ -41,15 +41,15 @@ class Seat:
 
 @dataclass(frozen=True, eq=False)
 class KnownOwners:
-    """Coins whose owner an observer was told, up to who got which of several equal ones.
+    """Coins whose owner is known to an observer, up to which of several equal ones each got.
 
-    Given as a policy: the rows of those coins go to the coins their possible owners brought.
+    Used as a policy: the rows of those coins go to the coins their possible owners brought.
     """
 
     rows: list[tuple[list[str], dict[str, float]]] = field(default_factory=list)
 
     def __call__(self, graph: TransactionGraph) -> scipy.sparse.csr_array:
-        """Give the rows of all nodes: as amounts say, but for the coins told of."""
+        """Return the rows of all nodes: by amount, except for coins with a known owner."""
         walk = proportional(graph)
         n = len(graph)
         names = graph.names.of(np.arange(n)).to_pylist()
@@ -83,10 +83,11 @@ def join(
     ready: int = 1,
     coordinator: int = 0,
 ) -> None:
-    """Make one transaction of all seats: coins in and out in falling order of value.
+    """Make one transaction of all seats, with inputs and outputs in descending order of value.
 
-    Equal coins come in an order thrown by dice, so that order tells nothing. After `ready` rounds a
-    coin waits no more. `coordinator` is what the coordinator takes. `told` grows by what is told.
+    Equal coins are in random order, so that the order reveals nothing. After `ready` rounds a coin
+    no longer waits. `coordinator` is what the coordinator takes. What the observer learns is added
+    to `told`.
     """
     paid: list[tuple[Seat | None, bool, Pay]] = []
     for seat in seats:
@@ -108,10 +109,10 @@ def join(
 def _told(
     seats: Sequence[Seat], made: Sequence[tuple[Seat | None, bool, SimulatedCoin]]
 ) -> Iterable[tuple[list[str], dict[str, float]]]:
-    """Say where each coin can come from, unless amounts say it.
+    """Yield the possible origins of each coin, unless they follow from amounts.
 
-    Change comes from its owner's coins, a mixed sum from the coins of all who got that sum, each
-    by how many he got.
+    Change comes from its owner's coins; a mixed sum comes from the coins of all who got that sum,
+    each in proportion to how many they got.
     """
     values = {coin.value for seat in seats for coin in seat.spent}
     if len(values) == 1 and all(sum(s.mixed) == sum(c.value for c in s.spent) for s in seats):

@@ -1,4 +1,4 @@
-"""People who have their coins mixed from time to time, and pay with mixed coins where they can."""
+"""People who regularly have their coins mixed, and pay with mixed coins where they can."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from coinhaze.simulate.joins import KnownOwners
 from coinhaze.simulate.technology import Realised
 from coinhaze.simulate.wallets import SimulatedCoin, SimulatedWallets
 
-# Who mixes keeps this part of his reserve for the fees of payments.
+# The part of the reserve that people who mix hold back for the fees of payments.
 KEPT = 4
 
 OBSERVERS = {
@@ -22,13 +22,14 @@ OBSERVERS = {
     "told": "is told who brought and who got each coin of joint transactions, but for equal ones",
 }
 
-# Makes the joint transactions of one moment: wallets, hours, who mixes, dice, what is told.
+# Makes the joint transactions of one moment: wallets, hours, participants, random generator, known
+# owners.
 Round = Callable[[SimulatedWallets, float, list[int], np.random.Generator, KnownOwners], None]
 Payment = Callable[[SimulatedWallets, int, Bools, np.random.Generator, KnownOwners], None]
 
 
 def spare(wallets: SimulatedWallets, who: int) -> int:
-    """Give what a person can spend on mixing without ever missing it for a payment."""
+    """Return what a person can spend on mixing without risking a later payment."""
     reserve = int(wallets.intents.reserve[who])
     return reserve - wallets.fees[who] - reserve // KEPT
 
@@ -36,7 +37,7 @@ def spare(wallets: SimulatedWallets, who: int) -> int:
 def mixed_coins(
     wallets: SimulatedWallets, i: int, adopters: Bools, *, ready: int = 1
 ) -> list[SimulatedCoin]:
-    """Give what the payer of a payment holds in coins mixed so many rounds, if he mixes at all."""
+    """Return the payer's coins that were mixed `ready` times, if the payer is an adopter."""
     payer = int(wallets.intents.payer[i])
     return (
         [coin for coin in wallets.coins[payer] if coin.rounds >= ready] if adopters[payer] else []
@@ -60,9 +61,10 @@ def realise_mixing(
     make_round: Round | None = None,
     pay: Payment = pay_mixed_first,
 ) -> Realised:
-    """Make payments at their times, and a round every `interval` hours.
+    """Make payments at their times, and a mixing round every `interval` hours.
 
-    Payments never wait: what is not yet mixed is paid as it is. Waiting is told of money instead.
+    Payments never wait: what is not mixed yet is paid as it is. Waiting is reported for money
+    instead.
     """
     wallets, told, dice = SimulatedWallets.open(intents), KnownOwners(), intents.dice(name)
     who = np.flatnonzero(adopters).tolist()

@@ -1,4 +1,4 @@
-"""A book of payments in columns, written in any order and closed into a ledger of accounts."""
+"""Payments recorded in columns, in any order, and turned into an account ledger."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from coinhaze.simulate.weeks.names import hex_names
 START = 1_612_137_600  # 1 February 2021, the first day of the paper's week
 WEEK = 7 * 24 * 3600.0
 BLOCK = 13  # seconds between blocks then
-ZERO = 0  # the number of the zero address in every book
+ZERO = 0  # the number of the zero address in every record
 
 
 @dataclass
 class PaymentRecord:
-    """Payments so far; accounts are numbers, and opened as they are needed."""
+    """The payments so far; accounts are numbers, opened as needed."""
 
     accounts: int = 1
     parts: list[tuple[Ints, Ints, Ints, Floats]] = field(default_factory=list)
@@ -31,16 +31,16 @@ class PaymentRecord:
         return np.arange(self.accounts - n, self.accounts)
 
     def pay(self, sender: Ints, receiver: Ints, amount: Ints, moment: Floats) -> None:
-        """Note payments; of those with one moment, what is noted first comes first."""
+        """Record payments; those of the same moment stay in the order they are recorded."""
         self.parts.append((sender, receiver, amount, moment))
 
     def pass_on(self, first: Ints, via: Ints, last: Ints, amount: Ints, moment: Floats) -> None:
-        """Note payments that go through an account within one transaction and leave it in full."""
+        """Record payments that pass in full through an account within one transaction."""
         self.pay(first, via, amount, moment)
         self.pay(via, last, amount, moment)
 
     def surplus(self, n: int) -> Ints:
-        """Say how much more than it took in each of the first n accounts has paid."""
+        """Return how much more than it received each of the first n accounts has paid."""
         net = np.zeros(n, dtype=np.int64)
         for sender, receiver, amount, _ in self.parts:
             out, into = sender < n, receiver < n
@@ -49,7 +49,7 @@ class PaymentRecord:
         return net
 
     def ledger(self, *, unit: int, seed: int) -> AccountLedger:
-        """Close the book: payments in order of time, amounts times `unit`, accounts named."""
+        """Return the ledger: payments in order of time, amounts times `unit`, accounts named."""
         columns = [np.concatenate(c) for c in zip(*self.parts, strict=True)]
         order = np.argsort(columns[3], kind="stable")
         sender, receiver, amount, moment = (c[order] for c in columns)
@@ -72,7 +72,7 @@ def _names(used: Bools, seed: int) -> pa.StringArray:
 
 
 def _times_unit(values: Ints, unit: int) -> Amounts:
-    """Multiply exactly, beyond 64 bits: by factors so small that a digit's product fits.
+    """Multiply exactly beyond 64 bits, by factors small enough for the product of a digit to fit.
 
     >>> _times_unit(np.array([2**40 + 1]), 10**12).ints() == [(2**40 + 1) * 10**12]
     True

@@ -1,4 +1,4 @@
-"""A made-up ring economy, where it is known which member of each ring was really spent."""
+"""A synthetic ring economy, in which the member really spent in each ring is known."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from coinhaze.observer.decoys import MONERO, DecoySelection
 
 FIRST_HEIGHT = 3_000_000
 
-# Draws how many seconds after its lock a coin is spent.
+# Draws the number of seconds between a coin's unlocking and its spend.
 SpendAge = Callable[[np.random.Generator], float]
-_Place = tuple[int, int]  # a coin: its block, and its number in it
+_Place = tuple[int, int]  # a coin: its block, and its number in the block
 
 
 @dataclass(frozen=True, eq=False)
 class RingEconomy:
-    """Ring transactions in blocks, with what no observer is told."""
+    """Ring transactions in blocks, with facts that are hidden from observers."""
 
     ledger: CoinLedger
-    real: Ints  # for each ring, in order, the row of the member that was spent
+    real: Ints  # the row of the member spent in each ring, in order
     heights: dict[str, int]  # of transactions from before the window
-    churned: tuple[str, ...]  # one coin: as it was, and after each time its owner sent it on
+    churned: tuple[str, ...]  # one coin: at first, and after each time its owner sent it on
 
 
 def ring_economy(
@@ -40,10 +40,10 @@ def ring_economy(
     spend_age: SpendAge | None = None,
     seed: int = 1,
 ) -> RingEconomy:
-    """Make blocks of transactions with one ring and two outputs each, the same for the same seed.
+    """Simulate blocks of transactions with one ring and two outputs, identical for the same seed.
 
     Decoys are drawn as the wallet does, ages of spends by `spend_age` (default: as the wallet
-    assumes). One owner sends a coin of the first block on `hops` times, every `wait` blocks.
+    assumes). One owner sends on a coin of the first block `hops` times, every `wait` blocks.
 
     >>> economy = ring_economy(blocks=30, ring=3, hops=1)
     >>> len(economy.ledger.ring_tx), len(economy.real), len(economy.churned)
@@ -82,25 +82,25 @@ def ring_economy(
 
 
 class _Draws:
-    """Coins drawn by age; blocks before the window made as many coins as those in it."""
+    """Coins drawn by age; blocks before the window have as many coins as those in it."""
 
     def __init__(self, wallet: DecoySelection, rng: np.random.Generator, per_block: int) -> None:
         self.wallet = wallet
         self.rng = rng
         self.per_block = per_block
         self.made: dict[int, int] = {}
-        # The coin that is sent on belongs to its owner.
+        # The coin that is sent on is reserved for its owner.
         self.taken: set[_Place] = {(0, 0)}
 
     def spend_age(self, rng: np.random.Generator) -> float:
-        """Draw seconds past the lock from the wallet's fit, none inside the lock."""
+        """Draw seconds since unlocking from the wallet's fit; none are within the lock."""
         while True:
             seconds = self._gamma(rng) - self.wallet.lock
             if seconds > 0:
                 return seconds
 
     def unspent(self, block: int, age: SpendAge) -> _Place:
-        """Draw a coin nobody spent yet, and spend it."""
+        """Draw an unspent coin, and spend it."""
         while True:
             place = self._coin_at(block, age(self.rng))
             if place is not None and place not in self.taken:
@@ -108,7 +108,7 @@ class _Draws:
                 return place
 
     def ring_around(self, real: _Place, block: int, size: int) -> list[_Place]:
-        """Add decoys until the ring is full; members come in order of number."""
+        """Add decoys until the ring is full; members are in order of number."""
         members = {real}
         while len(members) < size:
             place = self._coin_at(block, self._decoy_age())
@@ -126,7 +126,7 @@ class _Draws:
         return float(np.exp(rng.gamma(self.wallet.shape, 1 / self.wallet.rate)))
 
     def _coin_at(self, block: int, seconds: float) -> _Place | None:
-        """Draw one of the coins made so many seconds before the newest that can be spent."""
+        """Draw one of the coins created that many seconds before the newest spendable one."""
         made = block - self.wallet.lock_blocks - int(seconds // self.wallet.block_seconds)
         if made <= -FIRST_HEIGHT:
             return None

@@ -1,7 +1,7 @@
-"""Small made-up ledgers, each made to ask one question of a measure of traceability.
+"""Small synthetic ledgers, each designed to test one property of a measure of traceability.
 
 Every world is a list of transactions; origins are coinbases `origin0`, `origin1`, ... whose owners
-are `miner0`, `miner1`, ... Worlds of rings ask the same of measures that are about rings.
+are `miner0`, `miner1`, ... Worlds of rings pose the same tests to measures that are about rings.
 """
 
 from __future__ import annotations
@@ -20,33 +20,33 @@ UNIT = 1_000_000
 
 @dataclass(frozen=True)
 class World:
-    """Transactions, and the coins that are asked about."""
+    """Transactions, and the coins that are to be scored."""
 
     records: tuple[Record, ...]
     asked: tuple[str, ...]
-    listed: str = "miner0"  # an owner whose money taint follows
+    listed: str = "miner0"  # the owner whose money taint follows
     links: dict[str, dict[str, float]] = field(default_factory=dict)  # what an observer knows
     owners: dict[str, str] = field(default_factory=dict)  # what a wallet knows: address to wallet
 
     def ledger(self) -> CoinLedger:
-        """Give the ledger, all its rules checked."""
+        """Return the validated ledger."""
         return CoinLedger.from_transactions(self.records)
 
 
 class Coins:
-    """Transactions one after another, and what is unspent."""
+    """Consecutive transactions, and the unspent coins."""
 
     def __init__(self) -> None:
         self.records: list[Record] = []
         self.unspent: dict[str, tuple[int, str]] = {}
 
     def mine(self, value: int) -> str:
-        """Make a coin out of nothing; gives its name."""
+        """Mine a coin and return its name."""
         number = sum(not r["inputs"] for r in self.records)
         return self._add(f"origin{number}", [], [(value, f"miner{number}")])[0]
 
     def spend(self, coins: Sequence[str], outputs: Sequence[tuple[int, str]]) -> list[str]:
-        """Spend coins and make others, no fee taken; gives their names."""
+        """Spend coins and create others, without a fee; return their names."""
         inputs = [
             {"txid": name.rpartition(":")[0], "vout": int(name.rpartition(":")[2])}
             for name in coins
@@ -56,11 +56,11 @@ class Coins:
         return self._add(f"t{len(self.records)}", inputs, outputs)
 
     def worth(self, coins: Sequence[str]) -> int:
-        """Add up what coins are worth."""
+        """Return the total value of coins."""
         return sum(self.unspent[name][0] for name in coins)
 
     def world(self, asked: Sequence[str]) -> World:
-        """Stop here, and ask about some coins. The k-th new coin of a mix is the k-th miner's."""
+        """Return a world with coins to score. The k-th new coin of a mix is the k-th miner's."""
         owners = {
             output["address"]: output["address"].replace("new", "miner")
             for record in self.records
@@ -79,7 +79,7 @@ class Coins:
 
 
 def mixed(values: Sequence[int]) -> World:
-    """Coins of different origins put together, and as many equal coins taken out."""
+    """Return a world in which coins of different origins are mixed into as many equal coins."""
     coins = Coins()
     origins = [coins.mine(value) for value in values]
     share, rest = divmod(sum(values), len(values))
@@ -88,13 +88,13 @@ def mixed(values: Sequence[int]) -> World:
 
 
 def passed_on() -> World:
-    """One coin sent on once: its origin is certain."""
+    """Return a world in which one coin is sent on once: its origin is certain."""
     coins = Coins()
     return coins.world(coins.spend([coins.mine(UNIT)], [(UNIT, "new0")]))
 
 
 def merged() -> World:
-    """Two coins of different origins and values put into one."""
+    """Return a world in which two coins of different origins and values are merged."""
     coins = Coins()
     origins = [coins.mine(UNIT), coins.mine(3 * UNIT)]
     return coins.world(coins.spend(origins, [(4 * UNIT, "new0")]))
@@ -117,7 +117,7 @@ def random_coins(seed: int, *, steps: int = 12) -> tuple[Coins, np.random.Genera
 
 
 def before_and_after(seed: int) -> tuple[World, World]:
-    """Give one to four coins of a random ledger, and what spending them together makes."""
+    """Return one to four coins of a random ledger, and the result of spending them together."""
     coins, rng = random_coins(seed)
     names = list(coins.unspent)
     count = min(len(names), int(rng.integers(1, 5)))
@@ -127,7 +127,7 @@ def before_and_after(seed: int) -> tuple[World, World]:
 
 
 def sent_on() -> list[tuple[World, World]]:
-    """Give coins of perfect mixes and what they are sent on as: one alone, and two mixes in one."""
+    """Return coins of perfect mixes and what sending them on yields: one, and two mixes in one."""
     coins = Coins()
     mix = coins.spend([coins.mine(UNIT) for _ in range(4)], [(UNIT, f"new{k}") for k in range(4)])
     before = coins.world(mix[:1])
@@ -146,7 +146,7 @@ def sent_on() -> list[tuple[World, World]]:
 
 
 def split_alone() -> list[tuple[World, World]]:
-    """Give a coin, and the equal coins its owner cuts it into, and mixes once more alone."""
+    """Return a coin, and the equal coins its owner splits it into, and mixes again alone."""
     coins = Coins()
     origins = [coins.mine(4 * UNIT), coins.mine(8 * UNIT)]
     coin = coins.spend(origins, [(4 * UNIT, "own"), (8 * UNIT, "other")])[:1]
@@ -157,7 +157,7 @@ def split_alone() -> list[tuple[World, World]]:
 
 
 def tampered(seed: int, *, moves: int = 6) -> tuple[World, World]:
-    """Give a coin of a random ledger, and what its owner turns it into with no other money."""
+    """Return a coin of a random ledger, and what its owner turns it into with no other money."""
     coins, rng = random_coins(seed)
     names = list(coins.unspent)
     own = [names[int(rng.integers(len(names)))]]
@@ -168,17 +168,17 @@ def tampered(seed: int, *, moves: int = 6) -> tuple[World, World]:
         own = [name for name in own if name not in chosen]
         worth = coins.worth(chosen)
         parts = _outputs(worth, count, rng)
-        share = worth // parts  # equal coins, as one who wants to seem a crowd would make
+        share = worth // parts  # equal coins, as made by someone who wants to resemble a crowd
         paid = [(share, "own")] * (parts - 1) + [(worth - share * (parts - 1), "own")]
         own += coins.spend(chosen, paid)
     return before, coins.world(own)
 
 
 def told() -> tuple[World, list[World]]:
-    """Give a coin of a perfect mix of four, and the same to those who know more about it.
+    """Return a coin of a perfect mix of four, and the same for observers who know more about it.
 
-    They know where it came from; that it came from one of two; that one origin is likely; or,
-    being a wallet, that all coins of the mix are their owner's.
+    They know where it came from; that it came from one of two; that one origin is likely; or, being
+    a wallet, that all coins of the mix are their owner's.
     """
     mix = mixed([UNIT] * 4)
     first = mix.asked[0]
@@ -190,7 +190,7 @@ def told() -> tuple[World, list[World]]:
 
 
 def crowded(sides: int = 60, seed: int = 1) -> World:
-    """A CoinJoin of many people with amounts of their own, each of which comes out again."""
+    """Return a CoinJoin of many people with amounts of their own, each of which comes out again."""
     rng = np.random.default_rng(seed)
     coins = Coins()
     values = rng.integers(1, 100 * UNIT, sides).tolist()
@@ -201,12 +201,12 @@ def crowded(sides: int = 60, seed: int = 1) -> World:
 
 
 def _outputs(worth: int, inputs: int, rng: np.random.Generator) -> int:
-    """Draw how many outputs there are: as many as inputs half of the time, else one to four."""
+    """Draw the number of outputs: half of the time as many as inputs, else one to four."""
     return min(worth, inputs if rng.random() < 0.5 else int(rng.integers(1, 5)))
 
 
 def _paid(worth: int, inputs: int, rng: np.random.Generator) -> list[tuple[int, str]]:
-    """Cut an amount into outputs, equal ones now and then."""
+    """Split an amount into outputs, sometimes equal ones."""
     parts = _outputs(worth, inputs, rng)
     people = rng.integers(8, size=parts).tolist()
     if rng.random() < 0.4:
@@ -222,12 +222,12 @@ def _paid(worth: int, inputs: int, rng: np.random.Generator) -> list[tuple[int, 
 
 
 def ring_of(size: int) -> World:
-    """One ring whose members are coins of different origins."""
+    """Return a world of one ring whose members are coins of different origins."""
     return _rings([[f"before{k}:0" for k in range(size)]])
 
 
 def rings_before_and_after(seed: int) -> tuple[World, World]:
-    """Give coins made by rings, and the coins made by spending one of them in a ring."""
+    """Return coins created by rings, and the coins created by spending one of them in a ring."""
     rng = np.random.default_rng(seed)
     first = [_members(rng, int(rng.integers(1, 6))) for _ in range(4)]
     made = [f"ring{k}:0" for k in range(int(rng.integers(1, 5)))]
@@ -235,43 +235,43 @@ def rings_before_and_after(seed: int) -> tuple[World, World]:
 
 
 def ring_sent_on() -> list[tuple[World, World]]:
-    """Give a coin made by a ring of four, and the same sent on with no decoys."""
+    """Return a coin created by a ring of four, and the same sent on without decoys."""
     first = [f"before{k}:0" for k in range(4)]
     return [(ring_of(4), _rings([first, ["ring0:0"]]))]
 
 
 def ring_split_alone() -> list[tuple[World, World]]:
-    """Give a coin, and what its owner makes of it with own coins as decoys."""
+    """Return a coin, and what its owner makes of it with their own coins as decoys."""
     sent = [["before0:0"], ["ring0:0"], ["ring1:0"], ["ring2:0"]]
     return [(ring_of(1), _rings([*sent, [f"ring{k}:1" for k in range(4)]]))]
 
 
 def rings_tampered(seed: int) -> tuple[World, World]:
-    """Give a coin made by a ring, and what its owner makes of it with rings of own coins alone."""
+    """Return a coin created by a ring, and what its owner makes of it with own decoys alone."""
     rng = np.random.default_rng(seed)
     first = [_members(rng, int(rng.integers(1, 6)))]
     own = int(rng.integers(1, 8))
-    # The coin is sent on to oneself, and again, with all that was made so as decoys.
+    # The owner sends the coin to themselves again and again, with all coins so created as decoys.
     sent = [["ring0:0"]] + [[f"ring{k}:0"] for k in range(1, own)]
     decoys = [f"ring{k}:1" for k in range(1, own + 1)]
     return _rings(first), _rings([*first, *sent, decoys])
 
 
 def ring_told() -> tuple[World, list[World]]:
-    """Give a ring of four, and the same to those who know which were spent, or likely were."""
+    """Return a ring of four, and the same for those who know the spent ones, or likely ones."""
     shares = ([1, 0, 0, 0], [1, 1, 0, 0], [7, 1, 1, 1])
     return ring_of(4), [ring_weighed(some) for some in shares]
 
 
 def ring_weighed(shares: Sequence[int]) -> World:
-    """A ring whose members an observer holds more and less likely."""
+    """Return a ring whose members are not equally likely to an observer."""
     world = ring_of(len(shares))
     likely = {f"before{k}:0": share / sum(shares) for k, share in enumerate(shares) if share}
     return World(world.records, world.asked, links={world.asked[0]: likely})
 
 
 def many_rings(count: int = 400, size: int = 16, seed: int = 1) -> World:
-    """Many rings with members in common."""
+    """Return many rings with members in common."""
     rng = np.random.default_rng(seed)
     rings = [_members(rng, size, of=2 * count) for _ in range(count)]
     return _rings(rings, asked=[f"ring{k}:0" for k in range(count)])
@@ -282,7 +282,7 @@ def _members(rng: np.random.Generator, size: int, *, of: int = 100) -> list[str]
 
 
 def _rings(rings: Sequence[Sequence[str]], *, asked: Sequence[str] = ()) -> World:
-    """One transaction a ring, two outputs each; asks about the last one's first coin."""
+    """Return one transaction per ring, two outputs each; the last one's first coin is scored."""
     records = [
         {"txid": f"ring{k}", "rings": [list(members)], "outputs": 2}
         for k, members in enumerate(rings)
@@ -292,12 +292,12 @@ def _rings(rings: Sequence[Sequence[str]], *, asked: Sequence[str] = ()) -> Worl
 
 @dataclass(frozen=True)
 class Worlds:
-    """The same questions, asked on ledgers of coins or of rings."""
+    """The same tests on ledgers of coins or of rings."""
 
     certain: Callable[[], World]
     doubtful: Callable[[], World]
     mix: Callable[[int], World]
-    uneven: Callable[[int], World]  # two origins, one so many times as likely as the other
+    uneven: Callable[[int], World]  # two origins, one that many times as likely as the other
     sent_on: Callable[[], list[tuple[World, World]]]
     before_and_after: Callable[[int], tuple[World, World]]
     split_alone: Callable[[], list[tuple[World, World]]]

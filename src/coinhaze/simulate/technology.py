@@ -20,9 +20,9 @@ from coinhaze.solve.source import chain_of
 
 
 class FinalHolding(NamedTuple):
-    """Money a person holds at the end, and the node it lies in, which others may share.
+    """Money a person holds at the end, and its node, which others may share.
 
-    No node: it never moved, so no ledger tells of it, and its origin is certain.
+    No node: it never moved, so it is in no ledger, and its origin is certain.
     """
 
     node: str | None
@@ -32,17 +32,17 @@ class FinalHolding(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Realised:
-    """The ledger of one economy under one technology, and what no observer is told.
+    """The ledger of one economy under one technology, with facts that are hidden from observers.
 
-    `settings` go to `coinhaze.score`: view, policy, links, whatever the observer knows.
+    `settings` go to `coinhaze.score`: view, policy, links, everything the observer knows.
     """
 
     ledger: Ledger
     holdings: tuple[FinalHolding, ...]
     adopters: Bools
-    fees: Ints  # what each person paid for moving money, less what others paid him for it
+    fees: Ints  # what each person paid for moving money, less what others paid the person for it
     transactions: int
-    waiting: float  # hours the money of an adopter's payment was kept waiting, mean over payments
+    waiting: float  # hours the money of an adopter's payment waited, mean over payments
     settings: Mapping[str, Any] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
@@ -51,26 +51,26 @@ class Realised:
 
     @cached_property
     def watched(self) -> tuple[str, ...]:
-        """Name the nodes that hold money of people who adopt."""
+        """Return the nodes that hold money of adopters."""
         return self._nodes(adopt=True)
 
     @cached_property
     def others(self) -> tuple[str, ...]:
-        """Name the nodes that hold money of people who do not."""
+        """Return the nodes that hold money of people who do not adopt."""
         return self._nodes(adopt=False)
 
     def held(self) -> Ints:
-        """Add up what each person holds."""
+        """Return what each person holds in total."""
         total = np.zeros(len(self.adopters), dtype=np.int64)
         for holding in self.holdings:
             total[holding.person] += holding.value
         return total
 
     def bits(self, **options: Unpack[NamedScoreKeywords]) -> Floats:
-        """Score what people hold: for each person the mean over his money, by value.
+        """Score what people hold: the mean over each person's money, by value.
 
-        Not a number for a person who holds nothing, or whose money has no answer. `options` are
-        those of `coinhaze.score`.
+        NaN for a person who holds nothing, or whose money has no answer. `options` are those of
+        `coinhaze.score`.
 
         >>> from coinhaze.simulate.intents import draw_intents
         >>> from coinhaze.simulate.technologies import TECHNOLOGIES
@@ -92,7 +92,7 @@ class Realised:
         if not names:
             return found
         chain = chain_of(self.ledger, **self.settings)
-        # Sinks first, by the column: asking for thousands of nodes by name is slower than scoring.
+        # Sinks first, by the column: looking up thousands of nodes by name is slower than scoring.
         scores = score_or_reached(chain, **options)
         found |= zip(
             chain.graph.names.of(scores.nodes).to_pylist(), scores.bits.tolist(), strict=True
@@ -114,17 +114,17 @@ Realise = Callable[[Intents, float, str], Realised]
 
 @dataclass(frozen=True)
 class Technology:
-    """A technology with one parameter to turn, and the observers it is measured against."""
+    """A technology with one parameter, and the observers it is measured against."""
 
     name: str
     make: Realise
     parameter: str  # what its values mean, in words
     least: float
     most: float
-    values: tuple[float, ...]  # what a sweep tries unless told
-    usual: float  # the one value that stands for it beside other technologies
+    values: tuple[float, ...]  # the default values of a parameter scan
+    usual: float  # the value that represents it beside other technologies
     says: str  # one line: what people do
-    observers: Mapping[str, str]  # name -> what he is assumed to see; the first unless told
+    observers: Mapping[str, str]  # name -> what is assumed visible; the first is the default
     without: float = 0.0  # the value at which nobody uses it
     whole: bool = False  # values are whole numbers
 

@@ -75,7 +75,7 @@ class _Town:
 
 
 def simulate_town(*, transactions: int = 3000, people: int = 300, seed: int = 1) -> CoinLedger:
-    """Make a ledger of about that many transactions, the same for the same seed.
+    """Simulate a ledger of about that many transactions, identical for the same seed.
 
     >>> len(simulate_town(transactions=50, people=10, seed=7)) >= 50
     True

@@ -1,4 +1,4 @@
-"""Wallets: who holds which coins while a technology turns intents into transactions."""
+"""Simulated wallets: who holds which coins as a technology turns intents into transactions."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from coinhaze.simulate.coin_record import CoinRecord
 from coinhaze.simulate.intents import Intents
 from coinhaze.simulate.technology import FinalHolding, Realised
 
-NOBODY = -1  # owns what a coordinator takes
-FAR = 1_000_000  # more transactions than anybody counts
-DUST = 546  # satoshi: Bitcoin Core relays no smaller output of the oldest kind
+NOBODY = -1  # owner of what a coordinator takes
+FAR = 1_000_000  # more transactions than are ever counted
+DUST = 546  # satoshi: Bitcoin Core relays no smaller P2PKH output
 
 
 @dataclass(frozen=True)
 class Tariff:
-    """What a transaction costs, by its size: virtual bytes of its parts, and satoshi for each.
+    """The cost of a transaction by size: virtual bytes of its parts, and satoshi per byte.
 
-    Sizes are those of P2WPKH (BIP 141); the rate is chosen, that of a quiet week.
+    Sizes are those of P2WPKH (BIP 141); the rate is assumed, typical of a quiet week.
     """
 
     around: int = 11
@@ -33,11 +33,11 @@ class Tariff:
     rate: int = 10
 
     def fee(self, inputs: int, outputs: int) -> int:
-        """Give the fee of a transaction."""
+        """Return the fee of a transaction."""
         return self.rate * self.around + self.share(inputs, outputs)
 
     def share(self, inputs: int, outputs: int) -> int:
-        """Give what some inputs and outputs add to the fee of a transaction."""
+        """Return what some inputs and outputs add to the fee of a transaction."""
         return self.rate * (self.an_input * inputs + self.an_output * outputs)
 
 
@@ -46,7 +46,7 @@ USUAL = Tariff()
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SimulatedCoin:
-    """A coin and what its owner remembers of it."""
+    """A coin and what its owner records about it."""
 
     number: int
     name: str
@@ -54,14 +54,14 @@ class SimulatedCoin:
     address: str
     owner: int
     made: float  # hours
-    rounds: int = 0  # how often it was mixed since it was paid to its owner
-    waited: float = 0.0  # hours it was kept waiting for that
-    hops: int = FAR  # transactions since a joint one, 0 if that one made it
+    rounds: int = 0  # how often it was mixed since its owner received it
+    waited: float = 0.0  # hours it waited for mixing
+    hops: int = FAR  # transactions since a joint one, 0 if a joint one created it
 
 
 @dataclass(frozen=True, slots=True)
 class Pay:
-    """An output to make: to whom, how much, and what the owner will remember of it."""
+    """An output to create: to whom, how much, and what the owner will record about it."""
 
     owner: int
     value: int
@@ -80,15 +80,15 @@ class SimulatedWallets:
     record: CoinRecord = field(default_factory=CoinRecord)
     fees: list[int] = field(default_factory=list)
     waits: list[float] = field(default_factory=list)
-    addresses: list[int] = field(default_factory=list)  # how many fresh ones each person used
+    addresses: list[int] = field(default_factory=list)  # the number of fresh ones each person used
 
     @classmethod
     def open(
         cls, intents: Intents, *, tariff: Tariff = USUAL, reuse: Bools | None = None
     ) -> SimulatedWallets:
-        """Hand out the opening coins, each out of a transaction of its own before the window.
+        """Distribute the opening coins, each from its own transaction before the window.
 
-        `reuse` says which of them lie at their owner's one address that is used again.
+        `reuse` marks those at their owner's one reused address.
         """
         n = intents.people
         wallets = cls(intents, tariff, [[] for _ in range(n)], fees=[0] * n, addresses=[0] * n)
@@ -103,11 +103,11 @@ class SimulatedWallets:
 
     @property
     def transactions(self) -> list[Transaction]:
-        """List the transactions so far."""
+        """Return the transactions so far."""
         return self.record.transactions()
 
     def address(self, owner: int, *, reuse: bool = False) -> str:
-        """Give an owner's one address that is used again, or a fresh one."""
+        """Return an owner's one reused address, or a fresh one."""
         if owner == NOBODY:
             return "coordinator"
         if reuse:
@@ -116,7 +116,7 @@ class SimulatedWallets:
         return f"person{owner}.{self.addresses[owner]}"
 
     def held(self, who: int) -> int:
-        """Give what a person holds."""
+        """Return what a person holds."""
         return sum(coin.value for coin in self.coins[who])
 
     def add(
@@ -129,10 +129,10 @@ class SimulatedWallets:
         data: bool = False,
         joint: bool = False,
     ) -> list[SimulatedCoin]:
-        """Note a transaction, and give the coins it made.
+        """Record a transaction; return the coins it created.
 
-        All that a person brings beyond what he gets counts as a fee: see `settle` for payments.
-        `joint`: several people made it together.
+        Everything a person brings beyond what the person gets counts as a fee: see `settle` for
+        payments. `joint`: several people made it together.
         """
         record = self.record
         hops = 0 if joint else 1 + min((c.hops for c in spent), default=FAR)
@@ -188,7 +188,7 @@ class SimulatedWallets:
         self.settle(i, chosen)
 
     def settle(self, i: int, spent: Iterable[SimulatedCoin]) -> None:
-        """Take a payment off the fees of its payer, and note how long its money was waiting."""
+        """Deduct a payment from its payer's fees, and record how long its money waited."""
         payer, payee, amount = self.intents.payment(i)
         self.fees[payer] -= amount
         self.fees[payee] += amount
@@ -199,10 +199,10 @@ class SimulatedWallets:
     def choose(
         self, coins: Sequence[SimulatedCoin], amount: int, *, outputs: int = 2
     ) -> list[SimulatedCoin] | None:
-        """Choose coins to pay an amount and its fee: the smallest that is enough, or the largest.
+        """Choose coins to pay an amount and its fee: the smallest sufficient one, or the largest.
 
-        Many wallets look for one coin that fits and add large ones otherwise; no dice, so that
-        two technologies choose alike.
+        Many wallets look for one coin that fits and add large ones otherwise; there is no
+        randomness, so two technologies make the same choice.
         """
         by_value = sorted(coins, key=lambda c: (c.value, c.number))
         one = self.tariff.fee(1, outputs)
@@ -219,7 +219,7 @@ class SimulatedWallets:
         return None
 
     def cannot_pay(self, i: int) -> UsageError:
-        """Say that fees ate what a payment needs."""
+        """Return the error for a payment that fees have made impossible."""
         payer, _, amount = self.intents.payment(i)
         return UsageError(
             f"payment {i}: person {payer} holds {self.held(payer)}, too little to pay {amount} and "
@@ -234,9 +234,9 @@ class SimulatedWallets:
         notes: tuple[str, ...] = (),
         hidden: bool = False,
     ) -> Realised:
-        """Close the wallets: the ledger, checked, and what everybody holds.
+        """Close the wallets; return the validated ledger, and what everybody holds.
 
-        Money lies in coins, or with `settings` of the address view at addresses.
+        Money is in coins or, with `settings` of the address view, at addresses.
         """
         ledger = self.record.ledger(hidden=hidden)
         known = set(ledger.owners.to_pylist()) if settings.get("view") == "address" else None
@@ -264,5 +264,5 @@ class SimulatedWallets:
 
 
 def change_of(total: int) -> int:
-    """Give what comes back of what is left: nothing if it is dust."""
+    """Return the change that a remainder yields: nothing if it is dust."""
     return total if total >= DUST else 0

@@ -57,7 +57,7 @@ class Combination:
         return tuple(coin for coin, exposure in pairs if exposure <= limit)
 
     def is_safe(self, limit: float = 0.0) -> bool:
-        """Tell whether no coin within the limit of exposure is put above it by the others."""
+        """Return whether no coin within the limit of exposure is put above it by the others."""
         return not self.taints(limit)
 
 

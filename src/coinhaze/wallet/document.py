@@ -16,12 +16,12 @@ from coinhaze.wallet.words import IS_NOT, how_sure, would_change
 
 
 def wallet_json(report: WalletReport) -> str:
-    """Give everything as JSON text; null where there is no answer."""
+    """Return everything as JSON text; null where there is no answer."""
     return json.dumps(wallet_document(report), indent=1, allow_nan=False) + "\n"
 
 
 def wallet_document(report: WalletReport) -> dict[str, object]:
-    """Give everything as plain values."""
+    """Return everything as plain values."""
     wallet = report.wallet
     pairs = None if wallet.pairs is None else [_combination(wallet, p) for p in wallet.pairs]
     return {

@@ -59,7 +59,7 @@ def find_coin(graph: TransactionGraph, name: str, *, label: str | None = None) -
 
 
 def coin_ledger(graph: TransactionGraph) -> CoinLedger:
-    """Give the ledger of a coin view whose coins are seen to be spent."""
+    """Return the ledger of a coin view whose coins are seen to be spent."""
     if not isinstance(graph.ledger, CoinLedger) or graph.settings.get("view") != "coin":
         raise UsageError("a wallet's coins are found in the coin view of a ledger of coins")
     if graph.ledger.has_rings:
@@ -105,7 +105,7 @@ def _coin(
 
 
 def address_of(ledger: CoinLedger, output: int) -> str | None:
-    """Give the address an output pays, None if it has none."""
+    """Return the address an output pays, None if it has none."""
     owner = int(ledger.output_owner[output])
     return None if ledger.owner_is_coin[owner] else str(ledger.owners[owner].as_py())
 

@@ -39,7 +39,7 @@ class WalletReport:
         return f"Wallet of {_worth(self.wallet, self.wallet.holdings)}"
 
     def sections(self, *, with_inputs: bool = True) -> list[Section]:
-        """Give the report in its order; at its end what it was made of, if asked for."""
+        """Return the report in its order; at its end what it was made of, if asked for."""
         wallet = self.wallet
         parts = [
             self._short(),

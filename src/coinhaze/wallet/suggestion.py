@@ -106,7 +106,7 @@ def _best(
 def _candidates(
     wallet: Wallet, group: Sequence[HeldCoin], by_value: Sequence[HeldCoin], size: int, amount: int
 ) -> Iterator[tuple[str, ...]]:
-    """Give sets worth the amount, in the wallet's order inside; those of most bits come early."""
+    """Yield sets worth the amount, in the wallet's order inside; those of most bits come early."""
     place = {h.coin.name: k for k, h in enumerate(wallet.holdings)}
     by_bits = sorted(group, key=lambda h: -h.row.bits)
 

@@ -31,10 +31,10 @@ class TransactionSource(Protocol):
     """Where transactions come from."""
 
     def transactions(self, txids: Sequence[str]) -> list[Transaction]:
-        """Give transactions by id, in that order."""
+        """Return transactions by id, in that order."""
 
     def is_unspent(self, txid: str, vout: int) -> bool:
-        """Tell whether nobody has spent an output."""
+        """Return whether nobody has spent an output."""
 
     def blocks(self) -> int:
         """Count the chain's blocks."""
@@ -51,7 +51,7 @@ class WalkedChain:
 
     @property
     def reached(self) -> bool:
-        """Tell whether every interval is as narrow as asked, or roundings alone are left."""
+        """Return whether every interval is as narrow as asked, or roundings alone are left."""
         return all(b.width <= self.width or b.open == 0 for b in self.beyond.values())
 
 

@@ -47,7 +47,7 @@ class HeldCoin:
         return min(self.exposure + (0.0 if self.beyond is None else self.beyond.open), 1.0)
 
     def may_pass(self, limit: float) -> bool:
-        """Tell whether the exposure is, or for all that is known may be, above a limit."""
+        """Return whether the exposure is, or for all that is known may be, above a limit."""
         return (self.exposure_high or 0.0) > limit
 
     @property
@@ -83,7 +83,7 @@ class Wallet:
         return max(0.0 if h.beyond is None else h.beyond.open for h in self.holdings)
 
     def is_exposed(self, holding: HeldCoin) -> bool:
-        """Tell whether a coin's exposure is, or for all that is known may be, above the limit."""
+        """Return whether a coin's exposure is, or for all that is known may be, above the limit."""
         return holding.may_pass(self.limit)
 
     def named(self, name: str) -> HeldCoin | None:

@@ -52,7 +52,7 @@ class WhatIf:
         return self.after.steps + TO_COINS
 
     def exposure_of(self, output: Output) -> float | None:
-        """Give the exposure of one payment: certain if it is paid to a listed address itself."""
+        """Return the exposure of one payment: certain if it is paid to a listed address itself."""
         return 1.0 if output.address in self.listed else self.exposure
 
 

@@ -1,1 +1,1 @@
-"""Who belongs together: addresses merged into entities, change, CoinJoins, services, pools."""
+"""Which addresses belong together: entities, change, CoinJoins, services, pools."""

@@ -1,9 +1,9 @@
 """Change: which output of a payment went back to the payer.
 
-Told in steps, the first that leaves exactly one output deciding: it must be paid to an address that
-the ledger has not seen before; then be of the same type of address as all inputs; then not be a
-round sum while all others are. A payment that pays one of its own inputs' addresses has its change
-there, and no other is named. CoinJoins, and payments of more than a few outputs, are left out.
+Candidates are narrowed in steps until exactly one output remains: it must be paid to an address
+that the ledger has not seen before; then have the same address type as all inputs; then not be a
+round sum while all others are. A payment to one of its own input addresses has its change there,
+and no other is named. CoinJoins, and payments with more than a few outputs, are left out.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from coinhaze.graph.clusters.coinjoins import CoinJoin, coinjoin_kinds, satoshi
 from coinhaze.graph.clusters.merge import Clusters, cluster_labels, named_clusters
 from coinhaze.ledger import CoinLedger
 
-ROUND = 100_000  # satoshi: what people mean by a round sum
-MOST_OUTPUTS = 3  # of a payment; what pays more people at once is no person's payment
-# How addresses begin, of the networks of Bitcoin: to a key, to a script, and by witness version.
+ROUND = 100_000  # satoshi: what people consider a round sum
+MOST_OUTPUTS = 3  # of a payment; a person rarely pays more people at once
+# Address prefixes on Bitcoin's networks: to a key, to a script, and by witness version.
 _TYPES = (
     r"^[1mn]",
     r"^[32]",
@@ -32,7 +32,7 @@ _UNKNOWN = -1
 
 
 def change_outputs(ledger: CoinLedger) -> Ints:
-    """Give the outputs taken for change, as rows of the ledger's outputs.
+    """Return the outputs identified as change, as rows of the ledger's outputs.
 
     >>> from coinhaze.ledger import CoinLedger
     >>> ledger = CoinLedger.from_transactions([
@@ -68,7 +68,7 @@ def change_outputs(ledger: CoinLedger) -> Ints:
 
 
 def change_clusters(ledger: CoinLedger) -> Clusters:
-    """Take owners of inputs and of change for one entity, the inputs of CoinJoins apart.
+    """Treat owners of inputs and of change as one entity, leaving CoinJoin inputs separate.
 
     >>> from coinhaze.ledger import CoinLedger
     >>> change_clusters(CoinLedger.from_transactions([
@@ -87,7 +87,7 @@ def change_clusters(ledger: CoinLedger) -> Clusters:
 
 
 def _pays_itself(ledger: CoinLedger) -> Bools:
-    """Tell which transactions pay an owner of one of their inputs."""
+    """Return which transactions pay an owner of one of their inputs."""
     n = len(ledger.owners)
     payers = np.unique(ledger.input_tx * n + ledger.output_owner[ledger.input_output])
     back = np.isin(ledger.output_tx * n + ledger.output_owner, payers)
@@ -97,8 +97,8 @@ def _pays_itself(ledger: CoinLedger) -> Bools:
 
 
 def _is_fresh(ledger: CoinLedger) -> Bools:
-    """Tell which outputs are the first the ledger tells of their owner."""
-    # Whoever has a coin from before the window was there before; rows go by time but for those.
+    """Return which outputs are the first of their owner in the ledger."""
+    # The owner of a coin from before the window existed before; other rows are in order of time.
     time = np.where(ledger.inside[ledger.output_tx], ledger.output_tx, -1)
     first = np.full(len(ledger.owners), len(ledger.txids))
     np.minimum.at(first, ledger.output_owner, time)
@@ -107,7 +107,7 @@ def _is_fresh(ledger: CoinLedger) -> Bools:
 
 
 def _types(owners: pa.StringArray) -> Ints:
-    """Number the types of addresses, -1 where it is none that is known."""
+    """Number the types of addresses, -1 for unknown ones."""
     kind = np.full(len(owners), _UNKNOWN)
     for number, pattern in enumerate(_TYPES):
         found = pc.match_substring_regex(owners, pattern).to_numpy(zero_copy_only=False)
@@ -116,7 +116,7 @@ def _types(owners: pa.StringArray) -> Ints:
 
 
 def _input_type(ledger: CoinLedger) -> Ints:
-    """Give the type all inputs of a transaction have, -1 where they differ."""
+    """Return the common type of all inputs of a transaction, -1 where they differ."""
     kind = _types(ledger.owners)[ledger.output_owner[ledger.input_output]]
     low = np.full(len(ledger.txids), len(_TYPES))
     high = np.full(len(ledger.txids), _UNKNOWN)

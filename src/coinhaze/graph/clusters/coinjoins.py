@@ -1,6 +1,6 @@
-"""CoinJoins told by their shape: which transactions many people made together, and by what wallet.
+"""CoinJoins recognised by shape: transactions many people made together, and with which wallet.
 
-The rules look at amounts, counts and order alone, never at one coordinator's addresses:
+The rules use amounts, counts and order alone, never the addresses of a coordinator:
 
 - `whirlpool`: 5 to 10 inputs and as many outputs, all of one of the pools' amounts; every input is
   that amount or a little more, for the fee.
@@ -26,12 +26,12 @@ from coinhaze.ledger import CoinLedger
 
 BITCOIN = 100_000_000
 WHIRLPOOLS = (100_000, 1_000_000, 5_000_000, 50_000_000)  # satoshi; 0.001 to 0.5 bitcoin
-MOST_FEE = 100_000  # satoshi an input may bring beside the pool's amount, and not above half of it
+MOST_FEE = 100_000  # satoshi an input may add to the pool's amount, and at most half of it
 DUST = 2_730
 
 
 class CoinJoin(IntEnum):
-    """What made a transaction."""
+    """The kind of wallet that made a transaction."""
 
     none = 0
     whirlpool = 1
@@ -42,22 +42,22 @@ class CoinJoin(IntEnum):
 
 @dataclass(frozen=True, eq=False)
 class _Shapes:
-    """What the rules ask of each transaction; outputs are those that can be spent."""
+    """The features of each transaction that the rules use; only spendable outputs are counted."""
 
     inputs: Ints
     outputs: Ints
-    common: Ints  # the value most outputs have, the highest of several
-    equals: Ints  # how many have it
-    payers: Ints  # different owners of the inputs
+    common: Ints  # the most frequent output value, the highest of several
+    equals: Ints  # the number of outputs that have it
+    payers: Ints  # distinct owners of the inputs
     least: Ints
     most: Ints  # values of the inputs
     falling: Bools
-    split: Ints  # outputs of the amounts Wasabi 2 splits money into
-    tells: Bools  # has an output that holds data
+    split: Ints  # outputs of the amounts into which Wasabi 2 splits money
+    tells: Bools  # whether an output holds data
 
 
 def coinjoin_kinds(ledger: CoinLedger) -> npt.NDArray[np.int8]:
-    """Give for each transaction of the ledger what kind of CoinJoin it looks like.
+    """Return the kind of CoinJoin that each transaction of the ledger looks like.
 
     >>> from coinhaze.ledger import CoinLedger
     >>> spent = [{"txid": c, "vout": 0, "value": 100_000, "address": c} for c in "vwxy"]
@@ -82,7 +82,7 @@ def coinjoin_kinds(ledger: CoinLedger) -> npt.NDArray[np.int8]:
     join = (people >= 3) & (s.equals == people) & (s.payers >= people)
     join &= (s.common > DUST) & ~s.tells
     kinds = np.zeros(len(ledger.txids), dtype=np.int8)
-    for kind, found in (  # the surest last, so that it counts
+    for kind, found in (  # the most certain last, so that it prevails
         (CoinJoin.joinmarket, join),
         (CoinJoin.wasabi1, wasabi1),
         (CoinJoin.wasabi2, wasabi2),
@@ -93,7 +93,7 @@ def coinjoin_kinds(ledger: CoinLedger) -> npt.NDArray[np.int8]:
 
 
 def split_amounts() -> Ints:
-    """List the amounts Wasabi 2 splits money into, up to all the bitcoin there can be."""
+    """Return the amounts into which Wasabi 2 splits money, up to the total supply."""
     bases = ((1, 2), (1, 3), (2, 3), (1, 10), (2, 10), (5, 10))
     most = 21_000_000 * BITCOIN
     found = {a * b**k for a, b in bases for k in range(52) if a * b**k <= most}
@@ -101,7 +101,7 @@ def split_amounts() -> Ints:
 
 
 def _shapes(ledger: CoinLedger) -> _Shapes:
-    """Count and compare what each transaction spends and makes."""
+    """Compute the features of all transactions."""
     n = len(ledger.txids)
     value = satoshi(ledger)
     made = np.flatnonzero(ledger.inside[ledger.output_tx] & ledger.output_spendable)
@@ -127,7 +127,7 @@ def _shapes(ledger: CoinLedger) -> _Shapes:
 
 
 def satoshi(ledger: CoinLedger) -> Ints:
-    """Give the values of coins as plain integers; -1 for what Bitcoin cannot have."""
+    """Return the values of coins as plain integers; -1 for values impossible in Bitcoin."""
     assert ledger.output_value is not None
     column = ledger.output_value.to_arrow()
     if pa.types.is_integer(column.type):
@@ -136,7 +136,7 @@ def satoshi(ledger: CoinLedger) -> Ints:
 
 
 def _commonest(tx: Ints, value: Ints, n: int) -> tuple[Ints, Ints]:
-    """Find each transaction's commonest value of an output, and how many have it."""
+    """Find each transaction's most frequent output value, and how many outputs have it."""
     order = np.lexsort((value, tx))
     tx, value = tx[order], value[order]
     begins = np.flatnonzero(
@@ -144,7 +144,7 @@ def _commonest(tx: Ints, value: Ints, n: int) -> tuple[Ints, Ints]:
     )
     lengths = np.diff(np.append(begins, len(tx)))
     owner, amount = tx[begins], value[begins]
-    # Sorted by count and then by value, the last run of a transaction is the one asked for.
+    # Sorted by count and then by value, the last run of a transaction is the one wanted.
     by_count = np.lexsort((amount, lengths, owner))
     common, equals = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
     common[owner[by_count]] = amount[by_count]
@@ -153,7 +153,7 @@ def _commonest(tx: Ints, value: Ints, n: int) -> tuple[Ints, Ints]:
 
 
 def _rises(tx: Ints, value: Ints, n: int) -> Bools:
-    """Tell which transactions have a value above the one before it; rows are in their order."""
+    """Return which transactions have a value above the preceding one; rows are in order."""
     rises = np.zeros(n, dtype=np.bool_)
     later = (tx[1:] == tx[:-1]) & (value[1:] > value[:-1])
     rises[tx[1:][later]] = True

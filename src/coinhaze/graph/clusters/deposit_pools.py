@@ -1,8 +1,8 @@
-"""Pools of equal deposits, as Tornado Cash has: withdrawals that give their depositor away.
+"""Pools of equal deposits, such as Tornado Cash: withdrawals that reveal their depositor.
 
 Three habits that link them, after Wu et al. (Tutela, 2022, arXiv:2201.06811): withdrawing to an
-address that deposited, paying the same odd gas price twice, and using several pools in the same
-numbers. All need a ledger that tells who deposited.
+address that deposited, paying the same unusual gas price twice, and using several pools in the same
+numbers. All need a ledger that names depositors.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ class _Move(NamedTuple):
     row: int
     name: str
     pool: str
-    other: str  # who deposited, or who got the money
+    other: str  # who deposited, or who received the money
 
 
 def address_reuse_links(
     ledger: AccountLedger, pools: Iterable[str] | None = None, *, confidence: float = ASSUMED
 ) -> dict[str, Link]:
-    """Link a withdrawal to its own recipient, if that one deposited in the pool before.
+    """Link a withdrawal to its own recipient, if that account deposited in the pool before.
 
-    `pools` are accounts; None takes those whose names begin with `pool:`.
+    `pools` are accounts; None selects those whose names begin with `pool:`.
 
     >>> from coinhaze.ledger import AccountLedger
     >>> ledger = AccountLedger.from_transfers(
@@ -62,7 +62,7 @@ def gas_price_links(
 ) -> dict[str, Link]:
     """Link a withdrawal to the only earlier deposit in its pool made at the same gas price.
 
-    `gas_prices` are by transfer; a price that several deposits in the pool paid links nothing.
+    `gas_prices` are by transfer; a price that several deposits in the pool paid yields no link.
     """
     unknown = sorted(gas_prices.keys() - set(ledger.transfer_ids().to_pylist()))
     if unknown:
@@ -83,9 +83,9 @@ def gas_price_links(
 def denomination_links(
     ledger: AccountLedger, pools: Iterable[str] | None = None, *, confidence: float = ASSUMED
 ) -> dict[str, Link]:
-    """Link all withdrawals of a recipient to the only one who deposited alike before.
+    """Link all withdrawals of a recipient to the only account with the same earlier deposits.
 
-    Alike means as often in each pool, and in two pools at least.
+    The same means equally often in each pool, and in at least two pools.
     """
     deposits, withdrawals = _moves(ledger, pools)
     by_depositor, by_recipient = _portfolios(deposits), _portfolios(withdrawals)
@@ -103,7 +103,7 @@ def denomination_links(
 
 
 def short_pools(ledger: AccountLedger) -> dict[str, int]:
-    """Give pools that pay out more than was paid in, and how much: deposits of theirs are missing.
+    """Return the pools that pay out more than was paid in, with the amount: deposits are missing.
 
     >>> from coinhaze.ledger import AccountLedger
     >>> short_pools(AccountLedger.from_transfers([("a", "pool:1", 5), ("pool:1", "b", 8)]))
@@ -120,7 +120,7 @@ def short_pools(ledger: AccountLedger) -> dict[str, int]:
 
 
 def short_pool_notes(ledger: Ledger) -> tuple[str, ...]:
-    """Say which pools have deposits missing, that count as one source each."""
+    """Return notes on pools with missing deposits, which count as one source each."""
     short = short_pools(ledger) if isinstance(ledger, AccountLedger) else {}
     return tuple(
         f"{pool} paid out {amount} more than was paid in: deposits are missing, and its opening "
@@ -143,7 +143,7 @@ def _portfolios(
 
 
 def _in_time(deposits: list[_Move], withdrawals: list[_Move], pool: str) -> bool:
-    """Tell whether each withdrawal from a pool comes after as many deposits."""
+    """Return whether each withdrawal from a pool comes after as many deposits."""
     paid = [m.row for m in deposits if m.pool == pool]
     taken = [m.row for m in withdrawals if m.pool == pool]
     return all(before < after for before, after in zip(paid, taken, strict=True))
@@ -161,7 +161,7 @@ def _pools(ledger: AccountLedger, pools: Iterable[str] | None) -> list[str]:
 
 
 def _moves(ledger: AccountLedger, pools: Iterable[str] | None) -> tuple[list[_Move], list[_Move]]:
-    """Give deposits and withdrawals in order; what relayers got is none."""
+    """Return deposits and withdrawals in order; payments to relayers are neither."""
     names, ids = ledger.accounts.to_pylist(), ledger.transfer_ids()
     is_pool = np.isin(names, _pools(ledger, pools))
     pays, gets = is_pool[ledger.sender], is_pool[ledger.receiver]

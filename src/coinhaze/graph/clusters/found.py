@@ -1,4 +1,4 @@
-"""A heuristic by name, and what it finds as rows of a table that other commands read."""
+"""Heuristics by name, and their findings as rows of a table that other commands read."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def find(
     fee: float = 0.02,
     confidence: float | None = None,
 ) -> Rows:
-    """Give what a heuristic finds: a header, then rows of clusters, links or kinds.
+    """Return the findings of a heuristic: a header, then rows of clusters, links or kinds.
 
     >>> from coinhaze.ledger import AccountLedger
     >>> game = AccountLedger.from_transfers([("a", "dice", 5), ("dice", "c", 5)])

@@ -1,8 +1,8 @@
-"""What we can guess of a ledger beyond what it says: every rule, what it assumes, how sure it is.
+"""Inferences beyond what a ledger states: every rule, what it assumes, and its confidence.
 
-A confidence is the share of guesses that were right where the truth is known, (right + 1) /
-(guesses + 2), so that few guesses never make certainty; the tests measure it again. Where nobody
-has measured a rule its confidence is `assumed`, and it is used only if asked for by name.
+A confidence is the share of inferences that were right where the truth is known, (right + 1) /
+(inferences + 2), so that a few never give certainty; the tests measure it again. A rule that has
+not been measured has confidence `assumed` and is used only if requested by name.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from coinhaze.ledger import CoinLedger
 
 @dataclass(frozen=True)
 class Heuristic:
-    """A rule: what it gives, what it assumes, how sure it is and who says so."""
+    """A rule: its result, its assumption, its confidence and the source of that."""
 
     name: str
     gives: Literal["clusters", "links", "kinds"]
@@ -134,7 +134,7 @@ CLUSTERINGS: dict[str, Callable[[CoinLedger], Clusters]] = {
 
 
 def heuristic(name: str) -> Heuristic:
-    """Find a rule by name.
+    """Return the rule of a given name.
 
     >>> heuristic("wasabi1").on
     True

@@ -1,4 +1,4 @@
-"""Clusters: addresses an observer knows to be one entity."""
+"""Clusters: addresses that an observer knows to belong to one entity."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Clusters = Mapping[str, str]
 
 @dataclass(frozen=True, eq=False)
 class Merged:
-    """Owners after merging: their names, the number each old owner now has, and old names."""
+    """Owners after merging: their names, the new number of each old owner, and the old names."""
 
     names: pa.StringArray
     number: Ints
@@ -28,7 +28,7 @@ class Merged:
 
 
 def merge_owners(owners: pa.StringArray, clusters: Clusters | None) -> Merged:
-    """Merge owners by a table address -> cluster; those not in it stay as they are."""
+    """Merge owners by a table address -> cluster; those absent from it stay as they are."""
     if not clusters:
         nothing = np.zeros(0, dtype=np.int64)
         none = Aliases(pa.array([], pa.string()), nothing, nothing)
@@ -42,9 +42,9 @@ def merge_owners(owners: pa.StringArray, clusters: Clusters | None) -> Merged:
 
 
 def common_input_clusters(ledger: CoinLedger, *, coinjoins: bool = True) -> Clusters:
-    """Take all owners of one transaction's inputs for one entity, named by its first address.
+    """Treat all owners of a transaction's inputs as one entity, named by its first address.
 
-    With `coinjoins` false the inputs of what looks like a CoinJoin stay apart.
+    With `coinjoins` false the inputs of what looks like a CoinJoin stay separate.
 
     >>> from coinhaze.ledger import CoinLedger
     >>> common_input_clusters(CoinLedger.from_transactions([{"txid": "t", "inputs": [
@@ -60,7 +60,7 @@ def common_input_clusters(ledger: CoinLedger, *, coinjoins: bool = True) -> Clus
 
 
 def cluster_labels(ledger: CoinLedger, owner: Ints, joint: Ints) -> Ints:
-    """Label owners alike that are joined, straight or through others: each `owner` to a `joint`."""
+    """Give the same label to owners joined directly or indirectly: each `owner` to a `joint`."""
     n = len(ledger.owners)
     m = n + int(joint.max(initial=-1)) + 1
     links = scipy.sparse.coo_array(
@@ -71,7 +71,7 @@ def cluster_labels(ledger: CoinLedger, owner: Ints, joint: Ints) -> Ints:
 
 
 def named_clusters(ledger: CoinLedger, label: Ints) -> Clusters:
-    """Name the owners of one label by the first of them."""
+    """Name the owners that share a label by the first of them."""
     _, first, inverse = np.unique(label, return_index=True, return_inverse=True)
     head = first[inverse]
     names = ledger.owners.to_pylist()

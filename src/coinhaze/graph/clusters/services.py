@@ -1,7 +1,7 @@
-"""Services that pay out what was just paid in: dice games, exchanges, swaps, pools used in haste.
+"""Services that soon pay out what was paid in: dice games, exchanges, swaps, pools left in haste.
 
-Money of such a service is mixed in one account, but a pay-out that equals a pay-in of a moment ago,
-less a fee, is likely that very money. Where several pay-ins fit, each is as likely.
+Money of such a service is mixed in one account, but a pay-out that equals a recent pay-in, less a
+fee, is probably that money. Where several pay-ins fit, all are equally likely.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from coinhaze.ledger import AccountLedger, CoinLedger, Ledger
 from coinhaze.ledger.links import Link
 
 ASSUMED = 0.5
-CROWD = 100  # different payers, and payees, of what is taken for a service unasked
+CROWD = 100  # distinct payers, and payees, of what is detected as a service
 
 
 @dataclass
 class _Service:
-    """What was paid into a service so far, in order."""
+    """The payments into a service so far, in order."""
 
     times: list[int] = field(default_factory=list)
     amounts: list[int] = field(default_factory=list)
@@ -38,7 +38,7 @@ class _Payment:
     payee: int
     amount: int
     time: int
-    origin: str  # the node to name if money came by this payment
+    origin: str  # the node to name if the money came by this payment
 
 
 def payout_links(
@@ -52,10 +52,10 @@ def payout_links(
 ) -> dict[str, Link]:
     """Link pay-outs of services to the pay-ins they follow.
 
-    `services` are accounts or addresses; None takes those that a hundred different ones pay, and
-    that pay a hundred. Of the `last` pay-ins before a pay-out those count that are as much as it,
-    or more by no more than the `fee`, a share of the pay-in; `within` narrows them to so many
-    blocks, or seconds in a ledger of accounts.
+    `services` are accounts or addresses; None selects those with at least a hundred distinct payers
+    and a hundred distinct payees. Of the `last` pay-ins before a pay-out those count that equal it,
+    or exceed it by at most the `fee`, a share of the pay-in; `within` restricts them to that many
+    blocks, or seconds in an account ledger.
 
     >>> from coinhaze.ledger import AccountLedger
     >>> game = AccountLedger.from_transfers([("a", "dice", 5), ("b", "dice", 8), ("dice", "c", 8)])
@@ -84,7 +84,7 @@ def payout_links(
 
 
 def find_services(ledger: Ledger, *, least: int = CROWD) -> list[str]:
-    """Name accounts or addresses that many different ones pay, and that pay as many."""
+    """Return accounts or addresses with at least `least` distinct payers and as many payees."""
     payers, payees = defaultdict(set), defaultdict(set)
     for payment in _payments(ledger, False):
         if payment.payer >= 0 and payment.payer != payment.payee:
@@ -98,7 +98,7 @@ def find_services(ledger: Ledger, *, least: int = CROWD) -> list[str]:
 def _fitting(
     service: _Service, out: _Payment, last: int, within: int | None, fee: float
 ) -> dict[str, float]:
-    """Share a pay-out among the recent pay-ins that fit it."""
+    """Return probabilities of the recent pay-ins that fit a pay-out."""
     fits: dict[str, int] = defaultdict(int)
     for k in range(max(0, len(service.times) - last), len(service.times)):
         paid = service.amounts[k]
@@ -123,7 +123,7 @@ def _parties(ledger: Ledger) -> pa.StringArray:
 
 
 def _payments(ledger: Ledger, by_time: bool) -> Iterator[_Payment]:
-    """Give all payments in order, with times if they are asked for."""
+    """Yield all payments in order, with times if `by_time`."""
     if isinstance(ledger, AccountLedger):
         yield from _transfers(ledger, by_time)
     else:
@@ -172,7 +172,7 @@ def _outputs(ledger: CoinLedger, by_time: bool) -> Iterator[_Payment]:
 
 
 def _only_payer(ledger: CoinLedger) -> Ints:
-    """Give the owner of all inputs of a transaction, -1 where there are several or none."""
+    """Return the owner of all inputs of a transaction, -1 where there are several or none."""
     owner = ledger.output_owner[ledger.input_output]
     low, high = np.full(len(ledger.txids), len(ledger.owners)), np.full(len(ledger.txids), -1)
     np.minimum.at(low, ledger.input_tx, owner)

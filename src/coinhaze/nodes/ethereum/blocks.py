@@ -1,7 +1,7 @@
-"""What an Ethereum node says of one block -> every movement of ether in it.
+"""An Ethereum node's responses about one block -> every movement of ether in it.
 
-Transactions that failed move their fee and nothing else. Of a fee the tip goes to the miner; the
-base fee and the fee for blobs are burnt, as on mainnet.
+Failed transactions move their fee and nothing else. The tip of a fee goes to the miner; the base
+fee and the blob fee are burnt, as on mainnet.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ from coinhaze.nodes.ethereum.traces import Frame, Movement, movements, read_flat
 
 GWEI = 10**9
 MAINNET = 1
-# From which block on mainnet a miner got how much, until the merge.
+# The miner's reward on mainnet by first block, until the merge.
 REWARDS = ((7_280_000, 2 * 10**18), (4_370_000, 3 * 10**18), (0, 5 * 10**18))
 
 
 class NotOffered(UsageError):
-    """A node that cannot tell what was asked for; the message says how to do without."""
+    """The node cannot provide what was requested; the message says how to do without it."""
 
 
 class _Withdrawal(msgspec.Struct):
@@ -57,7 +57,7 @@ class EthereumBlock(EthereumHeader, rename="camel"):
     transactions: list[_Transaction]
     difficulty: str | None = None  # none or 0 since the merge
     base_fee_per_gas: str | None = None
-    excess_blob_gas: str | None = None  # told since Cancun
+    excess_blob_gas: str | None = None  # present since Cancun
     withdrawals: list[_Withdrawal] | None = None
     uncles: list[str] | None = None
 
@@ -66,7 +66,7 @@ class _Receipt(msgspec.Struct, rename="camel"):
     transaction_hash: str
     block_hash: str
     gas_used: str
-    status: str | None = None  # not told before Byzantium
+    status: str | None = None  # absent before Byzantium
     effective_gas_price: str | None = None
     blob_gas_used: str | None = None
     blob_gas_price: str | None = None
@@ -85,10 +85,10 @@ _uncle = msgspec.json.Decoder(_Uncle)
 
 
 class BlockResponses(NamedTuple):
-    """What a node said of one block, in raw JSON.
+    """A node's responses about one block, in raw JSON.
 
-    `flat` answers trace_block, `nested` debug_traceBlockByNumber; with neither, what contracts
-    send stays unknown. `uncles` are needed where mainnet's rewards are not in the trace.
+    `flat` is the response to trace_block, `nested` to debug_traceBlockByNumber; with neither, what
+    contracts send is unknown. `uncles` are needed where mainnet's rewards are not in the trace.
     """
 
     block: bytes
@@ -107,7 +107,7 @@ def add_block(
     chain: int,
     rewards: bool,
 ) -> None:
-    """Add a block and what it moved to rows of the two tables."""
+    """Append a block and its movements to the rows of the two tables."""
     where = f"block {height}"
     block = decode_block(block_decoder, answers.block, height)
     row = header_row(block, height)
@@ -129,7 +129,7 @@ def add_block(
 def _add(
     transfers: Rows, block: dict[str, object], position: int, txid: str, moved: list[Movement]
 ) -> None:
-    # Steps count what moved, not frames: the two kinds of trace leave out different empty calls.
+    # Steps count movements, not frames: the two kinds of trace leave out different empty calls.
     for step, movement in enumerate(m for m in moved if m.amount):
         transfers.add(
             height=block["height"],
@@ -148,7 +148,7 @@ def _add(
 def _paired(
     receipts: list[_Receipt], block_hash: str, txids: list[str], where: str
 ) -> list[_Receipt]:
-    """Check that receipts are those of the block's transactions, in their order."""
+    """Check that the receipts belong to the block's transactions, in order."""
     for receipt in receipts:
         if receipt.block_hash.lower() != block_hash:
             raise ChainChanged(where, "receipts of another block", value=receipt.block_hash)
@@ -170,7 +170,7 @@ def _traces(
 def _moved(
     t: _Transaction, receipt: _Receipt, frames: list[Frame] | None, block: EthereumBlock, where: str
 ) -> list[Movement]:
-    """Tell what a transaction moved, without its fee."""
+    """Return the movements of a transaction, without its fee."""
     sender = address(t.from_, where, field="from")
     made = t.to is None
     value = quantity(t.value, where, field="value")
@@ -242,7 +242,7 @@ def _withdrawn(block: EthereumBlock, where: str) -> Iterator[Movement]:
 def _mined(
     block: EthereumBlock, height: int, answers: BlockResponses, chain: int
 ) -> list[Movement]:
-    """Tell the rewards of proof of work, which only trace_block tells, by mainnet's rule."""
+    """Return proof-of-work rewards: from trace_block where present, else by mainnet's rule."""
     where = f"block {height}"
     if height == 0 or not quantity(block.difficulty or "0x0", where, field="difficulty"):
         return []

@@ -1,4 +1,4 @@
-"""What Ethereum's JSON is made of: hex quantities, addresses and hashes, decoded and checked."""
+"""The elements of Ethereum's JSON, decoded and checked: hex quantities, addresses and hashes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _WORD = re.compile("0x[0-9a-fA-F]{64}")
 
 
 class EthereumHeader(msgspec.Struct, rename="camel"):
-    """What every block tells, asked for with transactions or without."""
+    """The header fields that every block has, with or without its transactions."""
 
     number: str
     hash: str
@@ -36,7 +36,7 @@ class EthereumHeader(msgspec.Struct, rename="camel"):
 
 
 def decode(decoder: msgspec.json.Decoder[T], raw: bytes, where: str) -> T:
-    """Decode a node's answer; `where` begins the message if it is not what was asked for."""
+    """Decode a node's response; `where` begins the error message if it has another shape."""
     try:
         return decoder.decode(raw)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -46,7 +46,7 @@ def decode(decoder: msgspec.json.Decoder[T], raw: bytes, where: str) -> T:
 
 
 def quantity(text: str | None, where: str, *, field: str, most: int = LARGEST) -> int:
-    """Read a hex number.
+    """Read a hexadecimal number.
 
     >>> quantity("0x1f", "block 1", field="value")
     31
@@ -60,28 +60,28 @@ def quantity(text: str | None, where: str, *, field: str, most: int = LARGEST) -
 
 
 def address(text: str | None, where: str, *, field: str) -> str:
-    """Check an address and write it in lower case."""
+    """Check an address and return it in lower case."""
     if text is None or not _ADDRESS.fullmatch(text):
         raise LedgerError(where, f"{field} is no address", value=text)
     return text.lower()
 
 
 def word(text: str | None, where: str, *, field: str) -> str:
-    """Check a hash, or anything else of 32 bytes, and write it in lower case."""
+    """Check a hash, or any other 32-byte word, and return it in lower case."""
     if text is None or not _WORD.fullmatch(text):
         raise LedgerError(where, f"{field} is not 32 bytes of hex", value=text)
     return text.lower()
 
 
 def decode_block(decoder: msgspec.json.Decoder[T], raw: bytes, height: int) -> T:
-    """Decode a block or its header, saying so where the node has none."""
+    """Decode a block or its header; raise an error where the node has none."""
     if raw == b"null":
         raise BlockMissing(f"block {height} is not there yet: is the node in step?")
     return decode(decoder, raw, f"block {height}")
 
 
 def header_row(header: EthereumHeader, height: int) -> dict[str, object]:
-    """Make the row of `blocks`, refusing a header of another height."""
+    """Return the row of `blocks`; raise an error for a header of another height."""
     where = f"block {height}"
     found = quantity(header.number, where, field="number", most=HIGHEST)
     if found != height:
@@ -95,7 +95,7 @@ def header_row(header: EthereumHeader, height: int) -> dict[str, object]:
 
 
 def block_places(tables: Mapping[str, pa.Table]) -> Where:
-    """Say of rows with a height which block they are of."""
+    """Return a function that names the block to which a row belongs."""
     return lambda table, row: f"block {tables[table]['height'][row].as_py()}"
 
 
@@ -106,10 +106,10 @@ _usual_limit = 0
 
 @contextmanager
 def deep_nesting() -> Iterator[None]:
-    """Let JSON nest as deep as calls of the EVM do: 1,024 frames, an object and a list each.
+    """Allow JSON to nest as deep as EVM calls do: 1,024 frames, an object and a list each.
 
-    Before Python 3.12 decoders count against the interpreter's limit of 1,000, which belongs to
-    all threads: the first to come raises it, the last to go lowers it.
+    Before Python 3.12 decoders count against the interpreter's recursion limit of 1,000, which all
+    threads share: the first to enter raises it, the last to leave lowers it.
     """
     global _deep_users, _usual_limit
     with _deep_lock:

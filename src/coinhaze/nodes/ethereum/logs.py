@@ -1,7 +1,7 @@
-"""Transfers of an ERC-20 token, read as logs, in stretches of blocks as long as a node allows.
+"""Transfers of an ERC-20 token, read as logs, in ranges of blocks as long as the node allows.
 
-Services limit the blocks asked for or the logs given, each in its own words (10,000 logs, 2,000
-blocks, 5 on a trial): whatever refusal comes halves the stretch until one block alone is refused.
+Services limit the number of blocks or of logs per request, each with its own error message (10,000
+logs, 2,000 blocks, 5 on a trial): any refusal halves the range until a single block is refused.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ TRANSFER = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef"
 # EIP-7708 logs ether itself as if it were a token of this address.
 ETHER_LOGGER = "0x" + "f" * 39 + "e"
 FIRST_SPAN, LONGEST_SPAN = 2_000, 65_536
-# After a refusal, stretches that pass before a longer one is tried.
+# The number of ranges that must succeed after a refusal before a longer one is tried.
 CALM = 16
 HEADERS_AT_ONCE = 100
 
@@ -53,7 +53,7 @@ _header = msgspec.json.Decoder(EthereumHeader)
 
 
 def check_token(token: str) -> str:
-    """Write a token's address in lower case; refuse what is none."""
+    """Return a token's address in lower case; raise an error if it is not an address."""
     try:
         token = address(token, "token", field="it")
     except LedgerError as error:
@@ -66,11 +66,11 @@ def check_token(token: str) -> str:
 def token_batches(
     rpc: JsonRpc, first: int, last: int, token: str, *, before: str = ""
 ) -> Iterator[Batch]:
-    """Read a token's transfers, with headers of the blocks that hold some and of stretches' ends.
+    """Read a token's transfers, with the headers of blocks that have some and of range ends.
 
-    Transfers of nothing and to oneself are among them. A chain that changes would leave out the
-    logs of its other branch: so a stretch must begin above the end of the one before, and its end
-    be the same block before its logs were read and after.
+    Transfers of zero and to oneself are included. A chain that changes would leave out the logs of
+    its other branch: so a range must begin above the end of the one before, and its last block must
+    be the same before and after its logs are read.
     """
     token = check_token(token)
     read = 0
@@ -89,9 +89,9 @@ def token_batches(
 def log_stretches(
     rpc: JsonRpc, first: int, last: int, token: str
 ) -> Iterator[tuple[int, int, bytes, str]]:
-    """Give raw logs of stretches of blocks that follow each other.
+    """Yield raw logs for consecutive ranges of blocks.
 
-    The hash is that of the last block, read before the logs were.
+    The hash is that of the last block, read before the logs.
     """
     span, calm = FIRST_SPAN, CALM
     while first <= last:
@@ -121,7 +121,7 @@ def _get_logs(rpc: JsonRpc, first: int, last: int, token: str) -> bytes:
 
 
 def read_transfers(raw: bytes, token: str, first: int, last: int) -> tuple[Rows, dict[int, str]]:
-    """Turn raw logs into rows of `transfers`, and the hashes of the blocks they say they are in."""
+    """Convert raw logs to rows of `transfers`, and the hashes of the blocks they claim to be in."""
     where = f"logs of blocks {first} to {last}"
     rows = Rows("transfers")
     hashes: dict[int, str] = {}
@@ -165,7 +165,7 @@ def _transfer(log: _Log, token: str, height: int) -> dict[str, int | str]:
 
 
 def _account(topic: str, where: str, *, field: str) -> str:
-    """Take the address out of a word of 32 bytes, which it must not overfill."""
+    """Extract the address from a 32-byte word, which must be zero elsewhere."""
     padded = word(topic, where, field=field)
     if padded[2:26] != "0" * 24:
         raise LedgerError(where, f"{field} is no address", value=topic)
@@ -183,7 +183,7 @@ def _headers(rpc: JsonRpc, heights: Sequence[int]) -> Rows:
 
 
 def _check_hashes(blocks: Rows, hashes: dict[int, str]) -> dict[object, object]:
-    """Refuse logs of blocks the chain no longer has; give the times of those it has."""
+    """Raise an error for logs of blocks no longer in the chain; return the block times."""
     for height, block_hash in zip(blocks.columns["height"], blocks.columns["hash"], strict=True):
         if hashes.get(height, block_hash) != block_hash:  # type: ignore[call-overload]
             raise ChainChanged(

@@ -1,8 +1,8 @@
 """An Ethereum node, over JSON-RPC: all movements of ether, or the transfers of one token.
 
-Ether that nobody sent is not told by nodes and must come from a file: the allocation of the genesis
-block, and the DAO's at block 1,920,000. Rows of a block itself (withdrawals, rewards) have its hash
-for a transaction id and come after its transactions.
+Nodes do not report ether that has no sender, which must come from a file: the allocation of the
+genesis block, and the DAO's at block 1,920,000. Rows of a block itself (withdrawals, rewards) have
+its hash as transaction id and come after its transactions.
 """
 
 from __future__ import annotations
@@ -49,9 +49,9 @@ _text = msgspec.json.Decoder(str)
 
 
 class EthereumNode:
-    """A node of Ethereum or of a chain with its rules, asked for `at_once` blocks at a time.
+    """A node of Ethereum or of a chain with its rules; `at_once` blocks are requested at a time.
 
-    `lag` is how far the tip stays behind the latest block where the node knows no finalized one.
+    `lag` is how far the tip stays behind the latest block where the node reports no finalized one.
     """
 
     def __init__(self, rpc: JsonRpc, *, lag: int = 64, at_once: int = 4) -> None:
@@ -60,7 +60,7 @@ class EthereumNode:
         self.at_once = at_once
 
     def tip(self) -> tuple[int, str]:
-        """Give the height and hash of the last block that will stay."""
+        """Return the height and hash of the last block that is considered final."""
         try:
             raw = self.rpc.call("eth_getBlockByNumber", "finalized", False)
         except RpcError:
@@ -96,11 +96,11 @@ class EthereumNode:
         internal: bool = True,
         rewards: bool = True,
     ) -> Iterator[Batch]:
-        """Read blocks, both ends included: transfers of a token, or every movement of ether.
+        """Read a range of blocks, both ends included: a token's transfers, or all moves of ether.
 
-        The first follows the block `before`. Without `internal` what contracts send is left out,
-        without `rewards` what miners made by proof of work; where a node cannot tell them and they
-        are not, it is refused.
+        The first follows the block `before`. Without `internal`, what contracts send is left out;
+        without `rewards`, what miners earned by proof of work. Where these are included and a node
+        cannot provide them, NotOffered is raised.
         """
         if not (0 <= first <= HIGHEST and 0 <= last <= HIGHEST):
             raise UsageError(f"blocks are counted from 0 to {HIGHEST}, not {first} to {last}")
@@ -124,7 +124,7 @@ class EthereumNode:
 
 
 class _BlockReader:
-    """Asks for all of one block, by the methods the node has."""
+    """Requests all there is about one block, with the methods the node has."""
 
     def __init__(self, rpc: JsonRpc, *, mainnet_rewards: bool) -> None:
         self.rpc = rpc
@@ -133,7 +133,7 @@ class _BlockReader:
         self.all_receipts = True
 
     def find_methods(self, first: int, last: int, internal: bool) -> None:
-        """Try them on the first block that can be traced."""
+        """Try the methods on the first block that can be traced."""
         if first > last:
             return
         decode_block(_header, self.rpc.call("eth_getBlockByNumber", hex(first), False), first)
@@ -162,7 +162,7 @@ class _BlockReader:
         )
 
     def ask(self, height: int) -> BlockResponses:
-        """Ask for a block, its receipts, its trace and its uncles."""
+        """Request a block, its receipts, its trace and its uncles."""
         calls: list[Call] = [("eth_getBlockByNumber", [hex(height), True])]
         if self.all_receipts:
             calls.append(("eth_getBlockReceipts", [hex(height)]))
@@ -174,9 +174,7 @@ class _BlockReader:
         trace = answers.pop() if traced else b""
         block = decode_block(block_decoder, answers[0], height)
         if self.tracer == NESTED:
-            self._check_still_there(
-                height, block
-            )  # these traces do not say of which block they are
+            self._check_still_there(height, block)  # these traces do not name their block
         receipts = answers[1] if self.all_receipts else self._receipts_one_by_one(block)
         # Some nodes write null for the receipts of a block without transactions.
         if receipts == b"null" and not block.transactions:
@@ -211,7 +209,7 @@ def _trace_params(method: str, height: int) -> list[object]:
 def _ahead(
     ask: Callable[[int], BlockResponses], heights: Iterable[int], at_once: int
 ) -> Iterator[tuple[int, BlockResponses]]:
-    """Ask for some blocks before they are needed."""
+    """Request blocks before they are needed."""
     waiting: deque[tuple[int, Future[BlockResponses]]] = deque()
     pool = ThreadPoolExecutor(at_once)
     try:
@@ -227,7 +225,7 @@ def _ahead(
 
 
 def _check_link(blocks: Rows, before: str) -> str:
-    """Refuse a block that does not follow the one read before; give its hash."""
+    """Raise ChainChanged unless a block follows the one read before; return its hash."""
     columns = blocks.columns
     check_follows(columns["previous"][-1], before, f"block {columns['height'][-1]}")
     return str(columns["hash"][-1])

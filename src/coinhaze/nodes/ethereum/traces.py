@@ -1,4 +1,4 @@
-"""Traces of a block, of either kind, -> who sent whom ether inside its transactions.
+"""Traces of a block, of either kind -> the movements of ether inside its transactions.
 
 `trace_block` gives flat lists (Erigon, Nethermind, Reth, Besu), `debug_traceBlockByNumber` with
 its callTracer gives trees (Geth). Both become the same frames in the order of execution. A frame
@@ -23,7 +23,7 @@ from coinhaze.nodes.ethereum.fields import (
     word,
 )
 
-# These run another's code on the caller's own money: what they call a value moves nowhere.
+# These run another contract's code on the caller's own money: their value does not move.
 STILL = {"delegatecall", "callcode", "staticcall"}
 REWARDS = {"block": "reward", "uncle": "uncle", "external": "reward", "emptystep": "reward"}
 
@@ -38,7 +38,7 @@ class Movement(NamedTuple):
 
 
 class Frame(NamedTuple):
-    """One call, creation or destruction of a transaction; without a kind it moves nothing."""
+    """One call, creation or destruction in a transaction; without a kind it moves nothing."""
 
     depth: int
     failed: bool
@@ -97,7 +97,7 @@ _calls = msgspec.json.Decoder(list[_Traced])
 def read_flat(
     raw: bytes, block_hash: str, txids: Sequence[str], where: str
 ) -> tuple[list[list[Frame]], list[Movement]]:
-    """Read an answer to `trace_block`: frames of each transaction, and the block's rewards."""
+    """Read a response to `trace_block`: frames of each transaction, and the block's rewards."""
     by_transaction: list[dict[tuple[int, ...], Frame]] = [{} for _ in txids]
     rewards = []
     for trace in decode(_traces, raw, where):
@@ -124,7 +124,7 @@ def _position(trace: _Trace, txids: Sequence[str], where: str) -> int:
 
 
 def _in_order(frames: dict[tuple[int, ...], Frame], where: str) -> list[Frame]:
-    # Paths sort as calls run: a frame before those it calls, those one after the other.
+    # Paths sort in execution order: a frame before those it calls, those one after the other.
     paths = sorted(frames)
     for path in paths:
         if path and path[:-1] not in frames:
@@ -174,7 +174,7 @@ def _reward(trace: _Trace, where: str) -> Movement:
 
 
 def read_nested(raw: bytes, txids: Sequence[str], where: str) -> list[list[Frame]]:
-    """Read an answer to `debug_traceBlockByNumber` with callTracer: frames of each transaction."""
+    """Read a response to `debug_traceBlockByNumber` with callTracer: frames of each transaction."""
     with deep_nesting():
         traced = decode(_calls, raw, where)
     if len(traced) != len(txids):
@@ -209,7 +209,7 @@ def _nested_frame(depth: int, call: _Call, where: str) -> Frame:
 
 
 def succeeded(frames: Iterable[Frame]) -> list[Frame]:
-    """Leave out frames that failed and all that they called."""
+    """Leave out frames that failed and everything they called."""
     kept = []
     failed_at = None
     for frame in frames:
@@ -222,14 +222,14 @@ def succeeded(frames: Iterable[Frame]) -> list[Frame]:
 
 
 def movements(frames: Iterable[Frame], where: str, *, destroys: bool) -> list[Movement]:
-    """Tell what the frames of a transaction moved, in order.
+    """Return what the frames of a transaction moved, in order.
 
-    `destroys`: selfdestruct takes any contract away (before Cancun, EIP-6780), not only one made by
-    the same transaction. What such a contract leaves to itself, or is sent after, is burnt.
+    `destroys`: selfdestruct removes any contract (before Cancun, EIP-6780), not only one created by
+    the same transaction. What such a contract leaves to itself, or receives later, is burnt.
     """
     moved: list[Movement] = []
     made: set[str] = set()
-    late: dict[str, int] = {}  # contracts taken away -> what they were sent since
+    late: dict[str, int] = {}  # removed contracts -> what they have received since
     for frame, running in _with_running(succeeded(frames)):
         _, _, sender, recipient, amount, kind = frame
         if kind == "selfdestruct" and sender != running:
@@ -255,8 +255,8 @@ def movements(frames: Iterable[Frame], where: str, *, destroys: bool) -> list[Mo
 
 
 def _with_running(frames: Iterable[Frame]) -> Iterator[tuple[Frame, str]]:
-    """Give frames that move something with the account whose money their caller ran on."""
-    running = [""]  # by depth, one ahead: what runs in frame d stands at d + 1
+    """Yield frames that move something, with the account whose money their caller ran on."""
+    running = [""]  # by depth, one ahead: what runs in frame d is at d + 1
     for frame in frames:
         del running[frame.depth + 1 :]
         running.append(frame.recipient if frame.kind else running[-1])
@@ -265,10 +265,10 @@ def _with_running(frames: Iterable[Frame]) -> Iterator[tuple[Frame, str]]:
 
 
 def _check_odd_end(frame: Frame, running: str, where: str) -> None:
-    """Allow a selfdestruct by another than who runs in one case: it moved nothing.
+    """Allow a selfdestruct by an account other than the running one only if it moved nothing.
 
-    Since Cancun a contract that makes itself its heir keeps its money, and nodes built on revm
-    (Reth, Anvil) then tell the last payment again, usually the one to that contract.
+    Since Cancun a contract that names itself as beneficiary retains its money, and nodes built on
+    revm (Reth, Anvil) then report the last payment again, usually the one to that contract.
     """
     if frame.recipient != running:
         what = f"a selfdestruct by another than {running}, which runs"

@@ -1,4 +1,4 @@
-"""Privacy technologies, one a file: the same intents, realised in different ways."""
+"""Privacy technologies, one per module: the same intents, realised in different ways."""
 
 from coinhaze.simulate.technologies.accounts import ACCOUNTS
 from coinhaze.simulate.technologies.confidential import CONFIDENTIAL

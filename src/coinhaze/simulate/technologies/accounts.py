@@ -1,4 +1,4 @@
-"""Accounts, one a person, used for everything: what account technologies are held against."""
+"""One account per person, used for everything: the baseline of account technologies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Confidential amounts: who spends which coin is public, how much is in it is not."""
+"""Confidential amounts: which coin is spent is public, its amount is not."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from coinhaze.simulate.intents import Intents
 from coinhaze.simulate.technology import Realised, Technology
 from coinhaze.simulate.wallets import SimulatedWallets, Tariff
 
-# An output carries a commitment in place of its amount, and a proof that it is not negative: 16
-# points and 5 numbers for 64 bits (Bünz et al., "Bulletproofs", IEEE S&P 2018, section 4.2), some
-# 690 bytes, which count a quarter as witness data does in Elements.
+# An output carries a commitment in place of its amount, and a range proof: 16 points and 5 numbers
+# for 64 bits (Bünz et al., "Bulletproofs", IEEE S&P 2018, section 4.2), some 690 bytes, which count
+# a quarter, as witness data does in Elements.
 PROOF = (16 * 33 + 5 * 32) // 4
 COMMITMENT = 33 - 8
 
 
 def make_confidential(intents: Intents, hidden: float, observer: str) -> Realised:
-    """Make every payment by an ordinary wallet, and hide all amounts or none."""
+    """Make every payment with an ordinary wallet, and hide all amounts or none."""
     usual = Tariff()
     larger = replace(usual, an_output=usual.an_output + COMMITMENT + PROOF)
     wallets = SimulatedWallets.open(intents, tariff=larger if hidden else usual)

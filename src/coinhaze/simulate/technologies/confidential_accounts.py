@@ -10,13 +10,13 @@ from coinhaze.simulate.technology import Realised, Technology
 
 
 def make_confidential_accounts(intents: Intents, hidden: float, observer: str) -> Realised:
-    """Make every payment from one main account to another, amounts hidden if `hidden` is 1."""
-    # One proof is checked a transfer, as where money is taken out of a pool; so the gas is too.
+    """Make every payment between main accounts, with amounts hidden if `hidden` is 1."""
+    # One proof is verified per transfer, as for a withdrawal from a pool, hence the same gas.
     gas = WITHDRAW_GAS if hidden else TRANSFER_GAS
     wallets = SimulatedAccounts.open(intents, transfer_fee=gas_fee(gas))
     for i in range(len(intents)):
         wallets.pay(i)
-    # The ledger here has amounts, since somebody must know them: the observer does not use them.
+    # The ledger here has amounts, since a holder must know them: the observer does not use them.
     return wallets.realised(
         adopters=intents.adopters(1.0), settings={"policy": UNIFORM.name} if hidden else {}
     )

@@ -11,21 +11,21 @@ from coinhaze.simulate.mixing import OBSERVERS, mixed_coins, realise_mixing, spa
 from coinhaze.simulate.technology import Realised, Technology
 from coinhaze.simulate.wallets import Pay, SimulatedCoin, SimulatedWallets, change_of
 
-SHARE = 0.25  # of people who mix; what is turned is the number of rounds
-# Each denomination brings a little for fees: 10.0001, 1.00001, 0.100001, 0.0100001, 0.00100001
+SHARE = 0.25  # of people who mix; the parameter is the number of rounds
+# Each denomination includes a little for fees: 10.0001, 1.00001, 0.100001, 0.0100001, 0.00100001
 # (Dash Core, src/coinjoin/common.h).
 DENOMINATIONS = tuple((COIN + COIN // 100_000) * 10 // 10**k for k in range(5))
-MOST_EACH = 10  # chosen: coins of one denomination out of one splitting transaction
-LEAST_PEOPLE, MOST_PEOPLE = 3, 20  # of one session (Dash Core, chainparams.cpp)
-MOST_INPUTS = 9  # of one person (COINJOIN_ENTRY_MAX_SIZE)
-HOURS = 1.0  # chosen: a round an hour
-# One person in ten loses his collateral of a tenth of the smallest denomination to the miners.
+MOST_EACH = 10  # assumed: coins of one denomination from one splitting transaction
+LEAST_PEOPLE, MOST_PEOPLE = 3, 20  # per session (Dash Core, chainparams.cpp)
+MOST_INPUTS = 9  # per person (COINJOIN_ENTRY_MAX_SIZE)
+HOURS = 1.0  # assumed: one round per hour
+# One person in ten loses a collateral of a tenth of the smallest denomination to the miners.
 CHARGED = 0.1
 COLLATERAL = DENOMINATIONS[-1] // 10
 
 
 def make_dash(intents: Intents, rounds: float, observer: str) -> Realised:
-    """Split what people who adopt hold, mix every coin so many rounds, and pay with those."""
+    """Split what adopters hold, mix every coin `rounds` times, and pay with those."""
     ready = int(rounds)
 
     def mix(
@@ -67,7 +67,7 @@ def make_dash(intents: Intents, rounds: float, observer: str) -> Realised:
 
 
 def _split(wallets: SimulatedWallets, time: float, who: int) -> None:
-    """Turn what is not denominated into denominations, the largest first."""
+    """Split coins that are not denominated into denominations, the largest first."""
     coins = [c for c in wallets.coins[who] if c.value not in DENOMINATIONS]
     left = sum(c.value for c in coins) - wallets.tariff.fee(len(coins), 1)
     each = wallets.tariff.share(0, 1)
@@ -77,7 +77,7 @@ def _split(wallets: SimulatedWallets, time: float, who: int) -> None:
         parts += [denomination] * count
         left -= count * (denomination + each)
     fee = wallets.tariff.fee(len(coins), len(parts) + 1)
-    # What is left over is not split by itself again and again: it waits for more to come.
+    # A remainder is not split again and again by itself: it waits for more money to arrive.
     if max(parts, default=0) <= DENOMINATIONS[-1] or fee > spare(wallets, who):
         return
     total = sum(c.value for c in coins)
@@ -101,7 +101,7 @@ def _sessions(
     while len(people) >= LEAST_PEOPLE:
         size = int(dice.integers(LEAST_PEOPLE, MOST_PEOPLE + 1))
         group, people = people[:size], people[size:]
-        # Nobody is left over alone: a session takes those who would be too few for one.
+        # No remainder is too small for a session: the last session takes those people as well.
         if len(people) < LEAST_PEOPLE:
             group, people = (group + people)[:MOST_PEOPLE], []
         seats = []
@@ -115,7 +115,7 @@ def _sessions(
 
 
 def _charge(wallets: SimulatedWallets, time: float, who: int) -> None:
-    """Take the collateral of a session, out of a coin that is not mixed."""
+    """Take the collateral of a session from a coin that is not mixed."""
     loose = [c for c in wallets.coins[who] if c.value not in DENOMINATIONS and c.value > COLLATERAL]
     if not loose or spare(wallets, who) < COLLATERAL:
         return
@@ -126,7 +126,7 @@ def _charge(wallets: SimulatedWallets, time: float, who: int) -> None:
 
 
 def _pay_without_change(wallets: SimulatedWallets, i: int, mixed: list[SimulatedCoin]) -> None:
-    """Pay with mixed denominations alone, what is over going to the miners; else as any wallet."""
+    """Pay with mixed denominations alone, leaving the excess to miners; else as any wallet."""
     payer, payee, amount = wallets.intents.payment(i)
     chosen = _exactly(wallets, mixed, amount)
     if not chosen or sum(c.value for c in chosen) - amount > spare(wallets, payer):
@@ -139,7 +139,7 @@ def _pay_without_change(wallets: SimulatedWallets, i: int, mixed: list[Simulated
 def _exactly(
     wallets: SimulatedWallets, mixed: list[SimulatedCoin], amount: int
 ) -> list[SimulatedCoin]:
-    """Choose coins that pay an amount and its fee with less than the least denomination over."""
+    """Choose coins that pay an amount and its fee with an excess below the lowest denomination."""
     chosen: list[SimulatedCoin] = []
     missing = amount + wallets.tariff.fee(0, 1)
     each = wallets.tariff.share(1, 0)

@@ -1,4 +1,4 @@
-"""Pools of equal deposits, as Tornado Cash has: pay in, wait, take out to a fresh account."""
+"""Pools of equal deposits, such as Tornado Cash: deposit, wait, withdraw to a fresh account."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from coinhaze.simulate.accounts import NOBODY, Account, SimulatedAccounts, gas_f
 from coinhaze.simulate.intents import COIN, Intents
 from coinhaze.simulate.technology import Realised, Technology
 
-# Pools of 0.1, 1, 10 and 100, as Tornado Cash has for ether; its README (tornado-core, Specs)
-# tells the gas of a deposit and of a withdrawal.
+# Pools of 0.1, 1, 10 and 100, as Tornado Cash has for ether; its README (tornado-core, Specs) gives
+# the gas of a deposit and of a withdrawal.
 DENOMINATIONS = tuple(COIN // 10 * 10**k for k in range(4))
 DEPOSIT_GAS, WITHDRAW_GAS = 1_088_354, 301_233
-# A relayer pays the gas of a withdrawal, gets it back and a share on top. The share is chosen: half
-# of the withdrawals by relayer from the pool of 100 ether cost 0.125 % or less, gas included
-# (tests/real/test_real_relayers.py).
+# A relayer pays the gas of a withdrawal, and is reimbursed with a share on top. The share is
+# assumed: half of the withdrawals by relayer from the pool of 100 ether cost 0.125 % or less, gas
+# included (tests/real/test_real_relayers.py).
 RELAYER_PER_MILLE = 1
-# Chosen, as nothing measured is at hand: deposits begin in the first hours, and wait for a day.
+# Assumed, as no measurement is available: deposits begin in the first hours, and wait for a day.
 FIRST_HOURS, WAIT = 24.0, 24.0
 
 
@@ -38,7 +38,8 @@ class _Pools:
     def __init__(self, wallets: SimulatedAccounts, wait: float) -> None:
         self.wallets = wallets
         self.wait = wait
-        # Dice of everybody's own: whoever adopts waits as long whether more or fewer do so.
+        # A random generator for each person: an adopter's waiting times do not depend on other
+        # adopters.
         self.dice = [
             wallets.intents.dice(f"waits of {who}") for who in range(wallets.intents.people)
         ]
@@ -46,11 +47,11 @@ class _Pools:
         self.relayers = Account(f"{RELAYERS}all", NOBODY)
         self.notes: list[_Note] = []
         self.count = 0
-        # Fees of pools may take half of what is kept for fees: payments need the rest.
+        # Pool fees may take half of the reserve for fees: payments need the rest.
         self.budget = (wallets.intents.reserve // 2).tolist()
 
     def deposit(self, who: int, time: float) -> None:
-        """Pay a person's main account into pools, the largest that fit first."""
+        """Deposit the money of a person's main account in pools, the largest that fit first."""
         main = self.wallets.main(who)
         kept = int(self.wallets.intents.reserve[who])
         fee = gas_fee(DEPOSIT_GAS)
@@ -65,12 +66,12 @@ class _Pools:
                 self.count += 1
 
     def withdraw_due(self, time: float) -> None:
-        """Take out all notes whose time has come."""
+        """Withdraw all notes that are due."""
         while self.notes and self.notes[0].due <= time:
             self._withdraw(heapq.heappop(self.notes), None)
 
     def withdraw_for(self, i: int) -> None:
-        """Take a payer's oldest notes out before their time if else he could not pay."""
+        """Withdraw a payer's oldest notes early if the payment cannot be made otherwise."""
         payer, _, amount = self.wallets.intents.payment(i)
         time = float(self.wallets.intents.time[i])
         for note in sorted((n for n in self.notes if n.owner == payer), key=lambda n: n.number):
@@ -81,7 +82,7 @@ class _Pools:
             self._withdraw(note, time)
 
     def _ready(self, who: int) -> int:
-        """Give what a person can pay at once beside what is kept for fees."""
+        """Return what a person can pay at once in addition to the reserve for fees."""
         fee = self.wallets.transfer_fee
         main, *fresh = self.wallets.accounts[who]
         kept = int(self.wallets.intents.reserve[who])
@@ -100,7 +101,7 @@ class _Pools:
 def make_deposit_pool(
     intents: Intents, share: float, observer: str, *, wait: float = WAIT
 ) -> Realised:
-    """Let adopters pay what they hold and get into pools, and pay out of fresh accounts."""
+    """Let adopters deposit what they hold and receive in pools, and pay from fresh accounts."""
     wallets = SimulatedAccounts.open(intents)
     pools = _Pools(wallets, wait)
     adopters = intents.adopters(share)

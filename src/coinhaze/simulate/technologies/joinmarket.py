@@ -1,4 +1,4 @@
-"""JoinMarket: whoever pays has others join in, for a small fee, with coins of the same amount."""
+"""JoinMarket: payers have others join in, for a small fee, with coins of the same amount."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from coinhaze.simulate.mixing import OBSERVERS, realise_mixing, spare
 from coinhaze.simulate.technology import Realised, Technology
 from coinhaze.simulate.wallets import SimulatedWallets, change_of
 
-# What a maker asks for: 0.002 % of the amount, as JoinMarket's yield generators do by default.
+# The fee of a maker: 0.002 % of the amount, the default of JoinMarket's yield generators.
 FEE_PART, FEE_WHOLE = 2, 100_000
-LEAST_MAKERS, MOST_MAKERS = 2, 8  # three to nine people with the taker
+LEAST_MAKERS, MOST_MAKERS = 2, 8  # three to nine people including the taker
 
 
 def make_joinmarket(intents: Intents, share: float, observer: str) -> Realised:
-    """Make payments of people who adopt together with others who adopt."""
+    """Make the payments of adopters jointly with other adopters."""
     return realise_mixing(
         intents, intents.adopters(share), observer, name="joinmarket", pay=_pay_together
     )
@@ -28,7 +28,7 @@ def make_joinmarket(intents: Intents, share: float, observer: str) -> Realised:
 def _pay_together(
     wallets: SimulatedWallets, i: int, adopters: Bools, dice: np.random.Generator, told: KnownOwners
 ) -> None:
-    """Pay with makers, if enough of them hold that much; otherwise as an ordinary wallet."""
+    """Pay jointly with makers, if enough of them hold that much, else as an ordinary wallet."""
     payer, payee, amount = wallets.intents.payment(i)
     wanted = int(dice.integers(LEAST_MAKERS, MOST_MAKERS + 1))
     order = dice.permutation(len(adopters)).tolist()

@@ -1,4 +1,4 @@
-"""Ordinary wallets; what is turned is how often people use one address again."""
+"""Ordinary wallets; the parameter is how often people reuse an address."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ BY_COIN = "walks by amounts from coin to coin"
 
 
 def make_plain(intents: Intents, reuse: float, observer: str) -> Realised:
-    """Make every payment by an ordinary wallet; a share of receipts goes to one old address."""
-    # One die for each receipt, thrown once: with more reuse, the same receipts and more go there.
+    """Make every payment with an ordinary wallet; a share of receipts goes to one old address."""
+    # One random number per receipt, drawn once: more reuse adds receipts and removes none.
     opening = intents.dice("opening").random(len(intents.coin_owner))
     wallets = SimulatedWallets.open(intents, reuse=opening < reuse)
     dice = intents.dice("addresses").random((len(intents), 2))

@@ -1,4 +1,4 @@
-"""Rings, as Monero has: every spend hides among decoys drawn by age, and amounts are hidden."""
+"""Rings, as in Monero: every spend hides among decoys drawn by age, and amounts are hidden."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ from coinhaze.simulate.technology import Realised, Technology
 from coinhaze.simulate.wallets import SimulatedWallets, Tariff
 
 BLOCKS_AN_HOUR = 3600 // MONERO.block_seconds
-FIRST_HEIGHT = 3_000_000  # of the window; opening coins were made below it
-# The observer who weighs by age knows how soon people spend, as shares of these steps in seconds.
+FIRST_HEIGHT = 3_000_000  # of the window; opening coins were created below it
+# An observer who weighs by age knows how soon people spend, as shares of these steps in seconds.
 AGE_BOUNDS = (0, *(900 * 2**k for k in range(12)), 1e7, 1e9)
 
 
 def ring_tariff(ring: int) -> Tariff:
-    """Give sizes of a CLSAG transaction with Bulletproofs+, about as Monero's wallet2 has them.
+    """Return sizes of a CLSAG transaction with Bulletproofs+, roughly as in Monero's wallet2.
 
-    A ring member takes 32 bytes of signature and two or so to say which coin it is. The rate is
-    the lowest a node names, 20 000 of 10^12 a byte (monerod RPC, get_fee_estimate).
+    A ring member takes 32 bytes of signature and about two to identify the coin. The rate is the
+    lowest a node suggests, 20 000 of 10^12 per byte (monerod RPC, get_fee_estimate).
     """
     return Tariff(around=704, an_input=135 + 34 * ring, an_output=79, rate=2)
 
 
 def make_rings(intents: Intents, ring: float, observer: str) -> Realised:
-    """Make every payment as an ordinary wallet does, then put decoys around each coin spent."""
+    """Make every payment as an ordinary wallet does, then add decoys to each coin spent."""
     size = int(ring)
     if size > len(intents.coin_owner):
         raise UsageError(
@@ -55,7 +55,7 @@ def make_rings(intents: Intents, ring: float, observer: str) -> Realised:
 
 
 class _Hidden:
-    """An economy of open transactions, one a payment, that is to be hidden in rings."""
+    """An economy of open transactions, one per payment, that is to be hidden in rings."""
 
     def __init__(self, intents: Intents, transactions: Sequence[Transaction]) -> None:
         self.intents = intents
@@ -65,7 +65,7 @@ class _Hidden:
         self.waiting = float((block - wanted).mean()) / BLOCKS_AN_HOUR if len(block) else 0.0
         self.transactions = [transactions[k] for k in order.tolist()]
         self.tx_block = block[order]
-        # Coins in order of birth.
+        # Coins in order of creation.
         before = -self._opening_ages()
         born = np.argsort(before, kind="stable")
         self.coins = [Input(f"before{k}", 0) for k in born.tolist()]
@@ -75,14 +75,14 @@ class _Hidden:
         self.row = {(c.txid, c.vout): k for k, c in enumerate(self.coins)}
 
     def _opening_ages(self) -> Ints:
-        """Draw how many blocks before the window opening coins were made: as spends are fitted."""
+        """Draw how many blocks before the window opening coins were created, as for spends."""
         dice = self.intents.dice("ages of opening coins")
         gamma = dice.gamma(MONERO.shape, 1 / MONERO.rate, len(self.intents.coin_owner))
         blocks = (np.exp(gamma) / MONERO.block_seconds).astype(np.int64)
         return np.clip(blocks + MONERO.lock_blocks, 0, FIRST_HEIGHT - 1)
 
     def ledger(self, size: int) -> CoinLedger:
-        """Put rings of a size around all that is spent."""
+        """Return the ledger with rings of the given size around all coins spent."""
         dice = self.intents.dice("decoys")
         weigh = _Weights(self.coin_block)
         hidden = []
@@ -91,10 +91,10 @@ class _Hidden:
             weight = weigh(block, old)
             rings = []
             for spent in t.inputs:
-                # The coins with the least of these are drawn one by one by weight, without
-                # putting back (Efraimidis and Spirakis 2006); larger rings hold the smaller.
+                # The coins with the lowest of these are drawn one by one by weight, without
+                # replacement (Efraimidis and Spirakis 2006); larger rings contain the smaller.
                 wait = dice.standard_exponential(old) / weight
-                wait[self.row[spent.txid, spent.vout]] = -1.0  # the real one is always in
+                wait[self.row[spent.txid, spent.vout]] = -1.0  # the real one is always included
                 members = np.sort(np.argpartition(wait, size - 1)[:size])
                 rings.append(tuple(self.coins[k] for k in members.tolist()))
             outputs = tuple(Output(None) for _ in t.outputs)
@@ -118,7 +118,7 @@ class _Hidden:
 
 
 class _Weights:
-    """How likely a wallet draws each coin as a decoy: by age, shared among coins of one block."""
+    """How likely a wallet draws each coin as a decoy: by age, divided among coins of one block."""
 
     def __init__(self, coin_block: Ints) -> None:
         self.coin_block = coin_block
@@ -137,19 +137,20 @@ class _Weights:
 
 @lru_cache(maxsize=1)
 def _young_masses() -> Floats:
-    """Give the chance of each age of less than a year or so, worked out once."""
+    """Return the probability of each age below about a year, computed once."""
     return _decoy_mass(np.arange(2**18))
 
 
 def _decoy_mass(blocks: Ints) -> Floats:
     first = (blocks * MONERO.block_seconds).astype(np.float64)
     mass: Floats = MONERO.decoys(first + float(MONERO.block_seconds)) - MONERO.decoys(first)
-    # Far out the difference is lost to rounding; such coins stay possible, if hardly ever drawn.
+    # For great ages the difference is lost to rounding; such coins stay possible, if hardly ever
+    # drawn.
     return np.maximum(mass, 1e-300)
 
 
 def _after_locks(transactions: Sequence[Transaction], wanted: Ints) -> Ints:
-    """Give the block each transaction gets into, not before all it spends is past its lock."""
+    """Return the block of each transaction, after all that it spends is unlocked."""
     block: dict[str, int] = {}
     for t, at in zip(transactions, wanted.tolist(), strict=True):
         ready = [block[c.txid] + MONERO.lock_blocks for c in t.inputs if c.txid in block]

@@ -12,13 +12,13 @@ from coinhaze.simulate.technology import FinalHolding, Realised, Technology
 from coinhaze.simulate.wallets import Pay, SimulatedCoin, SimulatedWallets, change_of
 
 POOL = "orchard"
-# ZIP 317 charges an action of the pool like an input or output beside it, and for two at least.
+# ZIP 317 charges an action of the pool like an input or output beside it, with a minimum of two.
 ACTIONS = 2
-FIRST = 24.0  # hours in which people who adopt shield what they have; chosen
+FIRST = 24.0  # hours in which adopters shield what they have; assumed
 
 
 def make_shielded(intents: Intents, share: float, observer: str) -> Realised:
-    """Keep the money of people who adopt in the pool; they pay each other inside it."""
+    """Keep the money of adopters in the pool; they pay each other inside it."""
     pool = _Pool(SimulatedWallets.open(intents), intents.adopters(share))
     entries = pool.entries()
     for i in range(len(intents)):
@@ -36,7 +36,7 @@ def make_shielded(intents: Intents, share: float, observer: str) -> Realised:
 
 @dataclass
 class _Pool:
-    """Wallets, and what people hold in the pool beside them."""
+    """Wallets, and what people hold in the pool in addition."""
 
     wallets: SimulatedWallets
     adopters: Bools
@@ -46,29 +46,29 @@ class _Pool:
         self.inside = [0] * len(self.adopters)
 
     def entries(self) -> list[tuple[float, int]]:
-        """Say when each person who adopts shields what he begins with."""
+        """Return when each adopter shields the opening balance."""
         moments = self.wallets.intents.dice("shielded").random(len(self.adopters)) * FIRST
         who = np.flatnonzero(self.adopters).tolist()
         return sorted((float(moments[w]), w) for w in who)
 
     def fee(self, inputs: int, outputs: int) -> int:
-        """Give the fee of a transaction that touches the pool."""
+        """Return the fee of a transaction that touches the pool."""
         return self.wallets.tariff.fee(inputs + ACTIONS, outputs + ACTIONS)
 
     def shield(self, time: float, who: int) -> None:
-        """Bring all coins of a person into the pool."""
+        """Move all coins of a person into the pool."""
         coins = list(self.wallets.coins[who])
         worth = sum(coin.value for coin in coins) - self.fee(len(coins), 0)
         if worth > 0:
             self._move(time, coins, [], {who: worth}, worth)
 
     def pay(self, i: int) -> None:
-        """Make a payment out of the pool or into it, inside or beside it."""
+        """Make a payment out of the pool, into it, inside it or outside it."""
         payer, payee, amount = self.wallets.intents.payment(i)
         time = float(self.wallets.intents.time[i])
         into = {payee: amount} if self.adopters[payee] else {}
         if self.adopters[payer]:
-            if self.wallets.coins[payer]:  # nothing is left outside when he first pays
+            if self.wallets.coins[payer]:  # nothing is left outside at the first payment
                 self.shield(time, payer)
             paid = [] if into else [Pay(payee, amount)]
             fee = self.fee(0, len(paid))
@@ -97,7 +97,7 @@ class _Pool:
         notes: dict[int, int],
         flow: int,
     ) -> None:
-        """Note a transaction that moves `flow` into the pool and changes what people hold there."""
+        """Record a transaction that moves `flow` into the pool and changes holdings there."""
         self.wallets.add(time, spent, paid, pools={POOL: flow})
         for who, value in notes.items():
             self.inside[who] += value

@@ -1,4 +1,4 @@
-"""Stealth addresses: whoever pays makes a fresh address that only the payee can recognise."""
+"""Stealth addresses: payers create a fresh address that only the payee can recognise."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from coinhaze.simulate.technology import Realised, Technology
 
 
 def make_stealth(intents: Intents, share: float, observer: str) -> Realised:
-    """Send a share of receipts to fresh addresses, all others to one address a person."""
+    """Send a share of receipts to fresh addresses, all others to one address per person."""
     return make_plain(intents, 1.0 - share, observer)
 
 

@@ -1,4 +1,4 @@
-"""Stealth addresses on accounts: whoever adopts them gets every payment in a fresh account."""
+"""Stealth addresses on accounts: adopters receive every payment in a fresh account."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from coinhaze.simulate.accounts import SimulatedAccounts, gas_fee
 from coinhaze.simulate.intents import Intents
 from coinhaze.simulate.technology import Realised, Technology
 
-# The payer tells the payee where the money is by a call of the announcer contract (ERC-5564);
-# how much gas that takes is chosen.
+# The payer informs the payee by calling the announcer contract (ERC-5564); the gas this takes is
+# assumed.
 ANNOUNCE_GAS = 30_000
 
 
 def make_stealth_accounts(intents: Intents, share: float, observer: str) -> Realised:
-    """Pay adopters into fresh accounts, which their owners spend from, as few as will do."""
+    """Pay adopters into fresh accounts, from which they spend, using as few as possible."""
     wallets = SimulatedAccounts.open(intents)
     adopters = intents.adopters(share)
     for i in range(len(intents)):

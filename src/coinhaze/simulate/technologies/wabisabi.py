@@ -15,21 +15,21 @@ from coinhaze.simulate.mixing import OBSERVERS, realise_mixing, spare
 from coinhaze.simulate.technology import Realised, Technology
 from coinhaze.simulate.wallets import SimulatedCoin, SimulatedWallets
 
-HOURS = 6.0  # chosen: a town has too few people for the hourly rounds of the real one
-# What coordinators set: 0.3 % of coins above 0.01, no output below 5000, as in the rounds recorded
-# in the tests of Trezor Suite's CoinJoin client. Nothing for coins that come from a joint
-# transaction or from one payment after it (Wasabi's documentation on fees).
+HOURS = 6.0  # assumed: a town has too few people for the hourly rounds of the real one
+# Coordinator settings: 0.3 % of coins above 0.01, no output below 5000, as in the rounds recorded
+# in the tests of Trezor Suite's CoinJoin client. No fee for coins from a joint transaction or from
+# one payment after it (Wasabi's documentation on fees).
 FEE_PART, FEE_WHOLE = 3, 1_000
 NO_FEE = COIN // 100
 NO_FEE_HOPS = 1
 LEAST_OUTPUT = 5_000
-MOST_INPUTS, MOST_OUTPUTS = 10, 10  # of one person; chosen
-WORTH = COIN // 200  # chosen: nobody takes part with less
+MOST_INPUTS, MOST_OUTPUTS = 10, 10  # per person; assumed
+WORTH = COIN // 200  # assumed: the smallest worth of a participant
 LEAST_PEOPLE = 5  # Wasabi 2.1.0 signs no round of fewer than 5 inputs
 
 
 def make_wabisabi(intents: Intents, share: float, observer: str) -> Realised:
-    """Mix once whatever comes to people who adopt; what is left of a round as change, again."""
+    """Mix everything adopters receive once; mix the change of a round again."""
     return realise_mixing(
         intents,
         intents.adopters(share),
@@ -49,7 +49,7 @@ def mix(
 ) -> None:
     """Hold one round of everybody who has coins to mix and can pay for it."""
     brought: dict[int, list[SimulatedCoin]] = {}
-    left: dict[int, int] = {}  # after all fees but those of outputs
+    left: dict[int, int] = {}  # after all fees except those of outputs
     for who in people:
         coins = [coin for coin in wallets.coins[who] if coin.rounds == 0]
         coins = sorted(coins, key=lambda c: (-c.value, c.number))[:MOST_INPUTS]

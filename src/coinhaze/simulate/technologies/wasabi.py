@@ -14,16 +14,16 @@ BASE = COIN // 10
 LEVELS = tuple(BASE << k for k in range(8))
 NEEDED = BASE + BASE // 50  # to take part: the coin and any fees
 # Of the 196 listed rounds of August 2021 (Dumplings) half came within an hour of the one before,
-# each of 10 to 70 people, with 1.4 coins a person.
+# each of 10 to 70 people, with 1.4 coins per person.
 HOURS = 1.0
 LEAST_PEOPLE, MOST_PEOPLE = 10, 100
-# The coordinator takes 0.003 % of an equal coin for each it is equal to: notes to release 0.8.0.
+# The coordinator takes 0.003 % of an equal coin per coin it equals: notes to release 0.8.0.
 FEE_PART, FEE_WHOLE = 3, 100_000
-MOST_INPUTS = 7  # of one person: WalletWasabi, MaximumInputCountPerPeer
+MOST_INPUTS = 7  # per person: WalletWasabi, MaximumInputCountPerPeer
 
 
 def make_wasabi(intents: Intents, share: float, observer: str) -> Realised:
-    """Mix once whatever comes to people who adopt, in coins of equal size, change apart."""
+    """Mix everything adopters receive once, in coins of equal size, with separate change."""
     return realise_mixing(
         intents,
         intents.adopters(share),
@@ -52,7 +52,7 @@ def mix(
 
 
 def _to_mix(wallets: SimulatedWallets, who: int) -> list[SimulatedCoin]:
-    """Choose what a person brings: the largest of his coins that were not mixed, until enough."""
+    """Choose what a person brings: the largest of the unmixed coins, until they are enough."""
     fresh = [coin for coin in wallets.coins[who] if coin.rounds == 0]
     chosen: list[SimulatedCoin] = []
     for coin in sorted(fresh, key=lambda c: (-c.value, c.number))[:MOST_INPUTS]:
@@ -73,7 +73,7 @@ def _hold(
     levels: dict[int, list[int]] = {who: [] for who in brought}
     left = dict(worth)
     for level in LEVELS:
-        # The coordinator takes 0.3 % of a coin at most, miners less than the rest of 2 %.
+        # The coordinator takes at most 0.3 % of a coin, miners less than the rest of 2 %.
         able = [who for who in brought if left[who] >= level + level // 50]
         if len(able) < 2:
             break

@@ -11,23 +11,23 @@ from coinhaze.simulate.technology import Realised, Technology
 from coinhaze.simulate.wallets import NOBODY, Pay, SimulatedCoin, SimulatedWallets, change_of
 
 POOL = COIN // 20
-# Figures are those of March 2024, by the lists of Dumplings. A flat fee to enter, whatever the sum
+# Figures are from March 2024, by the lists of Dumplings. A flat fee to enter, regardless of the sum
 # (160 of 162 splits into this pool paid it), remixes free; no split made more than 70 coins.
 ENTRY = 175_000
 MOST_PARTS = 70
-# What a new coin brings beside the pool's amount, for the miners of its first mix: two new coins
-# pay a mix of eight, at our rate.
+# What a new coin brings in addition to the pool's amount, for the miners of its first mix: two new
+# coins pay for a mix of eight, at our rate.
 EXTRA = 4_100
 PREMIX = POOL + EXTRA
-HOURS = 1.0  # chosen
-# Of 1403 mixes 905 are of eight coins, the others of five to seven; 1372 have two new coins, and
-# all others three.
+HOURS = 1.0  # assumed
+# Of 1403 mixes 905 have eight coins, the others five to seven; 1372 have two new coins, and all
+# others three.
 LEAST_PEOPLE, MOST_PEOPLE = 5, 8
 NEW = 2
 
 
 def make_whirlpool(intents: Intents, share: float, observer: str) -> Realised:
-    """Split what people who adopt hold, mix it, and remix it as long as new coins pay for it."""
+    """Split what adopters hold, mix it, and remix it as long as new coins pay for it."""
     return realise_mixing(
         intents,
         intents.adopters(share),
@@ -62,12 +62,12 @@ def _is_premix(coin: SimulatedCoin) -> bool:
 
 
 def _split(wallets: SimulatedWallets, time: float, who: int) -> None:
-    """Make the splitting transaction of one person, if he has enough and can pay for it."""
+    """Make one person's splitting transaction, if the person has enough and can pay for it."""
     coins = [c for c in wallets.coins[who] if c.rounds == 0 and not _is_premix(c)]
     total = sum(c.value for c in coins)
     tariff = wallets.tariff
     each = PREMIX + tariff.share(0, 1)
-    # Beside the parts: the coordinator's coin, the data it is told by, and change.
+    # In addition to the parts: the coordinator's coin, the data that identifies it, and change.
     around = ENTRY + tariff.fee(len(coins), 3)
     parts = min(MOST_PARTS, (total - around) // each)
     if parts < 1 or around + parts * (EXTRA + tariff.share(0, 1)) > spare(wallets, who):
@@ -87,7 +87,7 @@ def _seats(
     fresh, again = (_shuffled([w for w, c in coins.items() if c], dice) for coins in (new, old))
     entering = fresh[:NEW]
     remixing = [who for who in again if who not in entering][: MOST_PEOPLE - NEW]
-    # A pool that begins has nothing to remix: more new coins then.
+    # A pool that begins has nothing to remix, hence more new coins.
     missing = max(0, LEAST_PEOPLE - len(entering) - len(remixing))
     entering += [who for who in fresh[NEW:] if who not in remixing][:missing]
     if len(entering) < NEW or len(entering) + len(remixing) < LEAST_PEOPLE:

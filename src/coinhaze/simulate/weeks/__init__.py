@@ -1,4 +1,4 @@
-"""Weeks of the paper's five ledgers, made up at any size."""
+"""Simulated weeks of the paper's five ledgers, at any size."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from importlib import import_module
 from coinhaze.errors import UsageError
 from coinhaze.ledger import Ledger
 
-# Imported when first asked for: some weeks compile their loops.
+# Imported on first use: some weeks compile their loops.
 WEEKS = {
     "bitcoin-week": ("bitcoin", "bitcoin_week"),
     "dai-week": ("accounts", "dai_week"),
@@ -19,7 +19,7 @@ LARGEST = 10.0
 
 
 def simulate_week(name: str, *, size: float = 1.0, seed: int = 1) -> Ledger:
-    """Make a week of a ledger, the same for the same seed; `size` is the fraction of a whole week.
+    """Simulate a week of a ledger, identical for the same seed; `size` is a fraction of the week.
 
     >>> simulate_week("dai-week", size=0.001).facts()["kind"]
     'accounts'
@@ -32,7 +32,7 @@ def simulate_week(name: str, *, size: float = 1.0, seed: int = 1) -> Ledger:
 
 
 def check_week(name: str, size: float, seed: int) -> None:
-    """Refuse a week that cannot be made."""
+    """Raise an error for a week that cannot be simulated."""
     if name not in WEEKS:
         raise UsageError(f"unknown week {name!r}: one of {', '.join(WEEKS)}")
     if not 0 < size <= LARGEST:

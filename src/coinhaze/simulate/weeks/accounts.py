@@ -1,6 +1,6 @@
-"""Simulated weeks of Ethereum, DAI and USDC, 1 to 8 February 2021 in size and mixing.
+"""Simulated weeks of Ethereum, DAI and USDC: 1 to 8 February 2021 in size and mixing.
 
-Where each number comes from, and how near the weeks come to the paper's: docs/simulated-weeks.md.
+The source of each number, and how close the weeks come to the paper's: docs/simulated-weeks.md.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from coinhaze.ledger import AccountLedger
 from coinhaze.simulate.weeks.economy import Economy, Ways, simulate_economy
 
 ETHEREUM = Economy(
-    unit=10**9,  # reckoned in gwei
+    unit=10**9,  # amounts are in gwei
     receivers=1_500_000,
     spenders=400_000,
     passers=240_000,
@@ -37,7 +37,7 @@ ETHEREUM = Economy(
 )
 
 DAI = Economy(
-    unit=10**12,  # reckoned in millionths of a DAI
+    unit=10**12,  # amounts are in millionths of a DAI
     receivers=16_400,
     spenders=10_500,
     passers=7_500,
@@ -65,7 +65,7 @@ DAI = Economy(
 )
 
 USDC = Economy(
-    unit=1,  # reckoned in millionths of a USDC, its base unit
+    unit=1,  # amounts are in millionths of a USDC, its base unit
     receivers=42_000,
     spenders=37_000,
     passers=28_000,
@@ -94,15 +94,15 @@ USDC = Economy(
 
 
 def ethereum_week(*, size: float = 1.0, seed: int = 1) -> AccountLedger:
-    """Make a week of Ethereum in wei; block rewards come from the zero address."""
+    """Simulate a week of Ethereum in wei; block rewards come from the zero address."""
     return simulate_economy(ETHEREUM, size=size, seed=seed)
 
 
 def dai_week(*, size: float = 1.0, seed: int = 1) -> AccountLedger:
-    """Make a week of DAI, 18 decimals; mints and burns are transfers with the zero address."""
+    """Simulate a week of DAI, 18 decimals; mints and burns are transfers with the zero address."""
     return simulate_economy(DAI, size=size, seed=seed)
 
 
 def usdc_week(*, size: float = 1.0, seed: int = 1) -> AccountLedger:
-    """Make a week of USDC, 6 decimals; mints and burns are transfers with the zero address."""
+    """Simulate a week of USDC, 6 decimals; mints and burns are transfers with the zero address."""
     return simulate_economy(USDC, size=size, seed=seed)

@@ -1,4 +1,4 @@
-"""A simulated week of Bitcoin, 1 to 8 February 2021 in size, kinds of payment and mixing."""
+"""A simulated week of Bitcoin: 1 to 8 February 2021 in size, kinds of payment and mixing."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ COIN = 100_000_000
 
 @dataclass(frozen=True)
 class BitcoinWeek:
-    """What the week is made of; docs/simulated-weeks.md says where each figure comes from."""
+    """The parameters of the week; docs/simulated-weeks.md gives the source of each figure."""
 
-    # Of all transactions but coinbases and refills, how many are of which kind.
+    # The number of each kind, of all transactions except coinbases and refills.
     payments: float = 0.64
     withdrawals: float = 0.10
     batches: float = 0.08
@@ -39,7 +39,7 @@ class BitcoinWeek:
     peels: float = 0.097
     payouts: float = 0.002
     joins: float = 0.001
-    # Who there is.
+    # Participants.
     exchanges: int = 400
     pools: int = 15
     peel_chains: int = 4000
@@ -51,7 +51,7 @@ class BitcoinWeek:
     peel_median: float = 10.0 * COIN
     subsidy: int = 625_000_000
     fee_rate: float = 60.0
-    # Where money goes.
+    # Destinations of money.
     to_exchange: float = 0.45
     to_cold: float = 0.62
     hot_amount: int = 5 * COIN
@@ -66,7 +66,7 @@ class BitcoinWeek:
     data_share: float = 0.03
     peel_share: float = 0.05
     peel_length: float = 30.0
-    # How many inputs and outputs: Pareto, cut.
+    # Numbers of inputs and outputs: truncated Pareto.
     inputs_exponent: float = 1.6
     most_inputs: int = 50
     batch_least: int = 4
@@ -86,9 +86,9 @@ class BitcoinWeek:
 def bitcoin_week(
     *, size: float = 1.0, seed: int = 1, settings: BitcoinWeek | None = None
 ) -> CoinLedger:
-    """Make that share of a week of Bitcoin, the same for the same seed.
+    """Simulate that share of a week of Bitcoin, identical for the same seed.
 
-    A share of the week is a shorter window of the same economy: fewer blocks, as many
+    A share of the week is a shorter window of the same economy: fewer blocks, with as many
     transactions in each.
 
     >>> len(bitcoin_week(size=0.001))
@@ -116,7 +116,7 @@ def bitcoin_week(
 
 
 def _mining(week: BitcoinWeek, blocks: int, first_owner: int) -> BitcoinMining:
-    """Set the mining pools and the peel chains up."""
+    """Set up the mining pools and the peel chains."""
     return BitcoinMining(
         pick=zipf_table(week.pools),
         owner=first_owner + np.arange(week.pools),

@@ -37,17 +37,17 @@ PAYMENT, WITHDRAWAL, BATCH, SWEEP, PEEL, PAYOUT, JOIN = range(7)
 class BitcoinMining(NamedTuple):
     """Mining pools, and peel chains."""
 
-    pick: np.ndarray  # table to draw a mining pool from, by size
+    pick: np.ndarray  # table for drawing a mining pool by size
     owner: np.ndarray
-    ripe: np.ndarray  # topmost coin of each mining pool that may be spent
+    ripe: np.ndarray  # topmost spendable coin of each mining pool
     rewards: np.ndarray  # each block's coinbase coin ...
     finders: np.ndarray  # ... and the mining pool that found it
-    tips: np.ndarray  # the coin each peel chain has come to
+    tips: np.ndarray  # the current coin of each peel chain
 
 
 @kernel
 def _peel(book, cast, mining, p, height):
-    """Take the next small payment off the large coin of a peel chain."""
+    """Split the next small payment off the large coin of a peel chain."""
     k = below(book, len(mining.tips))
     begin(book, height, False)
     coin = mining.tips[k]
@@ -68,7 +68,7 @@ def _peel(book, cast, mining, p, height):
 
 @kernel
 def _payout(book, cast, mining, p, height):
-    """Share a mining pool's ripe coins out among its miners."""
+    """Distribute a mining pool's mature coins among its miners."""
     k = mining.pick[below(book, len(mining.pick))]
     begin(book, height, False)
     coin = pop(mining.ripe, k, book.after)
@@ -137,8 +137,8 @@ def _transact(book, cast, mining, p, kinds, height):
 
 @kernel
 def run_week(book, cast, mining, p, kinds, first_height, blocks, transactions):
-    """Write blocks of transactions until there are `transactions`; False if the book is full."""
-    # No transaction spends and makes more coins than this, and a refill may come before it.
+    """Write blocks until there are `transactions` of them; return False if the columns are full."""
+    # No transaction spends and creates more coins than this, and a refill may precede it.
     most = 2 * max(p.batch_most, p.sweep_most, 3 * p.join_most) + 1000
     rewards, finders = mining.rewards, mining.finders
     for b in range(blocks):
@@ -153,6 +153,6 @@ def run_week(book, cast, mining, p, kinds, first_height, blocks, transactions):
             if book.count[OUTPUT] + most > len(book.output_tx):
                 return False
             _transact(book, cast, mining, p, kinds, height)
-        # Nobody can have spent it yet: it ripens for a hundred blocks.
+        # It cannot be spent yet: it matures for a hundred blocks.
         book.output_value[rewards[b]] += book.count[FEES]
     return True

@@ -1,4 +1,4 @@
-"""A filled book -> a ledger of coins: room before, names and columns after."""
+"""Filled columns -> a coin ledger: allocation before, names and tables after."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from coinhaze.simulate.weeks.coin_kernels import NONE, CoinColumns
 from coinhaze.simulate.weeks.names import hex_names
 from coinhaze.simulate.weeks.transparent_kernels import Cast
 
-GOLDEN = (5**0.5 - 1) / 2  # its multiples spread evenly over [0, 1], however many are taken
+GOLDEN = (5**0.5 - 1) / 2  # its multiples are spread evenly over [0, 1], however many are taken
 MOST_AMOUNTS = 10_000  # more outputs than any transaction has
 
 
 def empty_book(*, transactions: int, coins: int, dice: int, flows: int = 0) -> CoinColumns:
-    """Give a book with room for that many transactions, coins and flows.
+    """Return columns with room for that many transactions, coins and flows.
 
-    Room that is never written costs no memory, so it may be ample.
+    Room that is never written to costs no memory, so it may be generous.
     """
     return CoinColumns(
         count=np.zeros(9, dtype=np.int64),
@@ -45,7 +45,7 @@ def empty_book(*, transactions: int, coins: int, dice: int, flows: int = 0) -> C
 
 
 def finished_ledger(book: CoinColumns, *, block_times: Ints, seed: int, prefix: str) -> CoinLedger:
-    """Name everything in the book and give it as a ledger: earlier transactions first."""
+    """Name everything in the columns and return the ledger: earlier transactions first."""
     before, n_tx, n_out, n_in, n_flow = (
         int(book.count[k])
         for k in (kernels.EARLIER, kernels.TX, kernels.OUTPUT, kernels.INPUT, kernels.FLOW)
@@ -59,7 +59,7 @@ def finished_ledger(book: CoinColumns, *, block_times: Ints, seed: int, prefix: 
     addresses = hex_names(n_address, seed=seed + 1, prefix=prefix, digits=40 - len(prefix))
     height = book.tx_height[:n_tx]
     nothing = np.zeros(0, dtype=np.int64)
-    # The book has room for more than was written: copies let it go.
+    # The columns have room for more than was written: copies release it.
     return CoinLedger(
         txids=txids,
         inside=np.repeat([False, True], [before, n_tx]),
@@ -90,7 +90,7 @@ def block_times(blocks: int, *, start: int, interval: float, rng: np.random.Gene
 
 
 def settings_record(week: Any) -> np.void:
-    """Give a week's settings as one record, which kernels read by name."""
+    """Return a week's settings as one record, whose fields kernels read by name."""
     # A record is one pointer: a tuple of fifty numbers doubles the time to compile.
     kinds = [(f.name, np.int64 if f.type == "int" else np.float64) for f in fields(week)]
     record: np.void = np.array([astuple(week)], dtype=kinds)[0]
@@ -98,18 +98,18 @@ def settings_record(week: Any) -> np.void:
 
 
 def share_table(shares: Sequence[float] | Floats, *, places: int = 1 << 16) -> Ints:
-    """Give a table to draw 0, 1, ... from, in which each fills its share of the places."""
+    """Return a table for drawing 0, 1, ..., in which each fills its share of the places."""
     ends = np.cumsum(np.asarray(shares, dtype=np.float64))
     return np.searchsorted(ends / ends[-1], (np.arange(places) + 0.5) / places)
 
 
 def zipf_table(n: int) -> Ints:
-    """Give a table to draw from, in which the k-th of n has a share of 1/k of the first's."""
+    """Return a table for drawing, in which the k-th of n has a share of 1/k of the first's."""
     return share_table(1 / np.arange(1, n + 1))
 
 
 def new_owners(book: CoinColumns, n: int) -> int:
-    """Set n addresses aside and give the first."""
+    """Reserve n addresses and return the first."""
     first = int(book.count[kernels.OWNER])
     book.count[kernels.OWNER] = first + n
     return first
@@ -118,9 +118,10 @@ def new_owners(book: CoinColumns, n: int) -> int:
 def exchanges_and_others(
     book: CoinColumns, exchanges: int, *, to_cold: float, reused: float
 ) -> Cast:
-    """Set up those who pay in the open; of the reused addresses half are at exchanges.
+    """Set up the participants in open payments; half of the reused addresses are at exchanges.
 
-    What exchanges put away differs: powers of numbers spread evenly over [0, 1], with that mean.
+    The shares exchanges move to cold storage differ: powers of numbers spread evenly over [0, 1],
+    with that mean.
     """
     weights = np.append(1 / np.arange(1, exchanges + 1), 0.0)
     weights[exchanges] = weights.sum()
@@ -146,7 +147,7 @@ def _after_nulls(before: int, values: Ints) -> pa.Int64Array:
 
 
 def _data_names(txids: pa.StringArray, book: CoinColumns, data: Ints) -> pa.StringArray:
-    """Name outputs without an address, which own themselves, `txid:vout`."""
+    """Name outputs without an address, which are their own owners, `txid:vout`."""
     makers = txids.take(pa.array(book.output_tx[data]))
     numbers = pc.cast(pa.array(book.output_vout[data]), pa.string())
     return pc.binary_join_element_wise(makers, numbers.cast(makers.type), ":")

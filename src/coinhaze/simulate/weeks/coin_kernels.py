@@ -1,4 +1,4 @@
-"""Hot loops of simulated weeks of coins: the book that transactions are written into.
+"""Hot loops of simulated weeks of coins: the columns that transactions are written to.
 
 Slow twin in the tests: tests/simulate/test_coin_weeks.py reads the finished ledger back one
 transaction at a time through `CoinLedger.from_transactions`, which checks every rule.
@@ -11,25 +11,25 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-# Places in Book.count.
+# Indices into CoinColumns.count.
 TX, OUTPUT, INPUT, OWNER, EARLIER, EARLIER_VOUT, FLOW, VOUT, FEES = range(9)
 NONE = -1
-DUST = 546  # less is not worth spending, and nodes do not pass it on (Bitcoin Core's relay policy)
+DUST = 546  # less is not worth spending, and is not relayed (Bitcoin Core's relay policy)
 
-# Kernels pass dozens of arrays to one another. Counting references to each at every call takes
-# most of the time (6 us a transaction instead of 0.8), and nothing here allocates, so none are.
+# Kernels pass dozens of arrays to one another. Counting references to each at every call takes most
+# of the time (6 us per transaction instead of 0.8), and nothing here allocates, so it is off.
 kernel = njit(cache=True, nogil=True, _nrt=False)
 
 
 class CoinColumns(NamedTuple):
-    """Columns of a ledger in the making, longer than needed; `count` says how far each is filled.
+    """Columns of a ledger under construction, longer than needed; `count` says how much is filled.
 
     Earlier transactions are numbered -1, -2, ... until the ledger is finished. `after` links the
     coins of one holder into a stack: the coin below this one.
     """
 
     count: np.ndarray
-    dice: np.ndarray  # state of the random numbers
+    dice: np.ndarray  # state of the random number generator
     tx_height: np.ndarray
     tx_coinbase: np.ndarray
     output_tx: np.ndarray
@@ -47,7 +47,7 @@ class CoinColumns(NamedTuple):
 @kernel
 def uniform(book):
     """Draw a number from [0, 1): splitmix64, a state of one word (Steele, Lea & Flood 2014)."""
-    # numpy's generators cost 100 ns a call in compiled code, more than the rest of a payment.
+    # numpy's generators cost 100 ns per call in compiled code, more than the rest of a payment.
     z = book.dice[0] + np.uint64(0x9E3779B97F4A7C15)
     book.dice[0] = z
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -58,13 +58,13 @@ def uniform(book):
 
 @kernel
 def below(book, n):
-    """Draw a whole number from 0 .. n-1."""
+    """Draw an integer from 0 .. n-1."""
     return int(uniform(book) * n)
 
 
 @kernel
 def normal(book):
-    """Draw from the normal law (Box & Muller 1958)."""
+    """Draw from the normal distribution (Box & Muller 1958)."""
     return np.sqrt(-2.0 * np.log(1.0 - uniform(book))) * np.cos(2.0 * np.pi * uniform(book))
 
 
@@ -80,7 +80,7 @@ def begin(book, height, coinbase):
 
 @kernel
 def new_owner(book):
-    """Give a fresh address."""
+    """Return a fresh address."""
     owner = book.count[OWNER]
     book.count[OWNER] = owner + 1
     return owner
@@ -100,7 +100,7 @@ def _write_output(book, tx, vout, value, owner):
 
 @kernel
 def make(book, value, owner):
-    """Make a coin in the current transaction; an owner NONE is an output that only carries data."""
+    """Create a coin in the current transaction; an owner NONE marks a data output."""
     vout = book.count[VOUT]
     book.count[VOUT] = vout + 1
     return _write_output(book, book.count[TX] - 1, vout, value, owner)
@@ -108,7 +108,7 @@ def make(book, value, owner):
 
 @kernel
 def spend(book, coin):
-    """Spend a coin in the current transaction; give its value."""
+    """Spend a coin in the current transaction; return its value."""
     k = book.count[INPUT]
     book.input_tx[k] = book.count[TX] - 1
     book.input_output[k] = coin
@@ -118,7 +118,7 @@ def spend(book, coin):
 
 @kernel
 def earlier_coin(book, value, owner):
-    """Bring in a coin made before the window; every second one shares the last one's making."""
+    """Add a coin created before the window; every second one shares the last one's transaction."""
     if book.count[EARLIER] > 0 and uniform(book) < 0.5:
         vout = book.count[EARLIER_VOUT] + 1
     else:
@@ -140,14 +140,14 @@ def flow(book, pool, into):
 
 @kernel
 def push(top, k, after, coin):
-    """Lay a coin on stack k."""
+    """Push a coin onto stack k."""
     after[coin] = top[k]
     top[k] = coin
 
 
 @kernel
 def pop(top, k, after):
-    """Take the topmost coin of stack k, NONE if it is empty."""
+    """Pop the topmost coin of stack k, NONE if it is empty."""
     coin = top[k]
     if coin != NONE:
         top[k] = after[coin]
@@ -156,9 +156,9 @@ def pop(top, k, after):
 
 @kernel
 def address(book, slots, first, last, reuse):
-    """Give a fresh address or, by a chance of `reuse`, one of the table's, low places more often.
+    """Return a fresh address or, with probability `reuse`, one of the table's, low ones more often.
 
-    A place is taken as the square of a uniform number: half of the uses fall on a quarter of it.
+    The index is the square of a uniform number: half of the uses fall on a quarter of the table.
     """
     if uniform(book) >= reuse or last <= first:
         return new_owner(book)
@@ -171,8 +171,8 @@ def address(book, slots, first, last, reuse):
 
 @kernel
 def fee_of(book, total, inputs, outputs, rate):
-    """Charge a fee for the room a transaction takes, at most a quarter of what it spends."""
-    # Virtual bytes of a segwit payment: 68 an input, 31 an output, 11 around them (BIP 141).
+    """Charge a fee for a transaction's size, at most a quarter of what it spends."""
+    # Virtual bytes of a segwit payment: 68 per input, 31 per output, 11 in addition (BIP 141).
     asked = int(rate * np.exp(0.5 * normal(book)) * (11 + 68 * inputs + 31 * outputs))
     fee = min(total, max(1, min(asked, total // 4)))
     book.count[FEES] += fee
@@ -181,21 +181,21 @@ def fee_of(book, total, inputs, outputs, rate):
 
 @kernel
 def heavy(book, median, spread):
-    """Draw an amount of heavy tail, no dust: lognormal by median and spread of its logarithm."""
+    """Draw a heavy-tailed amount above dust: lognormal by median and spread of its logarithm."""
     return DUST + int(median * np.exp(spread * normal(book)))
 
 
 @kernel
 def many(book, least, most, exponent):
-    """Draw a count of heavy tail: Pareto from `least`, cut at `most`."""
+    """Draw a heavy-tailed count: Pareto from `least`, truncated at `most`."""
     return min(most, int(least * uniform(book) ** (-1.0 / exponent)))
 
 
 @kernel
 def settle(book, number):
-    """Number transactions from the earliest on, and addresses in the order met; count those.
+    """Number transactions from the earliest on, and addresses in order of use; return their count.
 
-    `number` has a place for every address, NONE in all. Outputs that carry data keep NONE.
+    `number` has an entry for every address, all NONE. Outputs that hold data retain NONE.
     """
     before = book.count[EARLIER]
     met = 0

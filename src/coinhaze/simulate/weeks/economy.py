@@ -1,9 +1,9 @@
-"""An economy on a ledger of accounts: people, and the hubs most of their money goes through.
+"""An economy on an account ledger: people, and the hubs through which most of their money goes.
 
-People receive, spend, pass on or do all of it. Hubs are exchanges (which take money through
+People receive, spend, pass on or do all of it. Hubs are exchanges (which receive money through
 deposit addresses and pay out in batches) and pools (of liquidity or loans), reached directly or
-through routers, which keep nothing. Bots carry money from hub to hub. Payers pay many out of what
-they had, miners out of block rewards. The k-th of a kind is 1/k as busy as the first.
+through routers, which retain nothing. Bots move money from hub to hub. Payers pay many from earlier
+holdings, miners from block rewards. The k-th of a kind is 1/k as busy as the first.
 
 People pay people, but those who are paid by people do not spend: hubs hold the graph together, as
 they do in real weeks, so that exact elimination leaves a core of hubs.
@@ -22,14 +22,14 @@ from coinhaze.simulate.payments import WEEK, ZERO, PaymentRecord
 
 BATCH = 600.0  # seconds between an exchange's batches of withdrawals
 SWEEP = 1800.0  # mean seconds until an exchange sweeps a deposit
-REMINTED = 0.05  # of what a token's bots carry, what is burnt and made anew on the way
+REMINTED = 0.05  # the share of what a token's bots move that is burnt and minted again on the way
 
 EXCHANGE, POOL, ROUTER, PAYER, PEER = range(5)
 
 
 @dataclass(frozen=True)
 class Ways:
-    """How payments are split over the ways to make them; the rest goes from person to person."""
+    """The shares of the ways to make payments; the rest goes from person to person."""
 
     exchange: float
     pool: float
@@ -39,15 +39,15 @@ class Ways:
 
 @dataclass(frozen=True)
 class Economy:
-    """What a week is made of, at full size; docs/simulated-weeks.md gives the sources."""
+    """The parameters of a week, at full size; docs/simulated-weeks.md gives the sources."""
 
     unit: int  # base units of the ledger in one unit of account
     receivers: int  # people who are paid and spend nothing this week
-    spenders: int  # people who pay out of what they had
-    passers: int  # people who pay on just what they are paid
-    regulars: int  # people who are paid by hubs and pay, each as it comes
+    spenders: int  # people who pay from earlier holdings
+    passers: int  # people who pay on exactly what they are paid
+    regulars: int  # people who are paid by hubs and pay, in any order
     partners: float  # how many a regular pays, and how many pay it, on average
-    repeats: float  # payments a person makes to one partner, or takes one way, on average
+    repeats: float  # payments a person makes to one partner, or in one way, on average
     takes: Ways  # where receivers are paid from
     pays: Ways  # where people pay to
     exchanges: int
@@ -58,25 +58,25 @@ class Economy:
     miners: int  # how many of the payers, the busiest, live on block rewards
     blocks: int  # how many blocks are rewarded from the zero address
     reward: int  # what a block brings, in units of account
-    mints: bool  # whether money is burnt and made by hubs, as a token is
+    mints: bool  # whether hubs burn and mint money, as for a token
     median: float  # a person's median payment, in units of account
     spread: float  # standard deviation of its natural logarithm
-    reserves: float  # what hubs pay out of earlier holdings, over what spenders pay
-    unevenness: float  # the k-th hub pays k^-unevenness of what the first pays out of these
+    reserves: float  # what hubs pay from earlier holdings, relative to what spenders pay
+    unevenness: float  # the k-th hub pays k^-unevenness of what the first pays from these
     trades: int  # transactions of bots
-    turnover: float  # what bots carry, over what hubs pay out of earlier holdings
+    turnover: float  # what bots move, relative to what hubs pay from earlier holdings
     pool_trips: float  # the share of bots' transactions that go from pool to pool
 
 
 def simulate_economy(economy: Economy, *, size: float, seed: int) -> AccountLedger:
-    """Make a week of the economy: `size` scales people and payments, its square root hubs."""
+    """Simulate a week of the economy: `size` scales people and payments, its square root hubs."""
     town = Town(economy, size, np.random.default_rng(seed))
     town.make_week()
     return town.book.ledger(unit=economy.unit, seed=seed)
 
 
 class Town:
-    """Who is there. Hubs come first in the book, so that drawing up their balances is cheap."""
+    """The participants. Hubs come first in the record, which makes computing balances cheap."""
 
     def __init__(self, economy: Economy, size: float, rng: np.random.Generator) -> None:
         self.economy, self.size, self.rng = economy, size, rng
@@ -104,10 +104,10 @@ class Town:
         e = self.economy
         way_in = self._ways(len(self.receivers), e.takes)
         from_peers = way_in == PEER
-        from_peers[0] = True  # in the smallest towns too somebody is there for people to pay
+        from_peers[0] = True  # in the smallest towns, too, there is somebody for people to pay
         payer = np.concatenate([self.spenders, self.passers, self._busy()])
         way = self._ways(len(payer), e.pays)
-        # Nobody who waits for a person's payment goes without: where too few pay, some pay more.
+        # Everybody who expects a person's payment gets one: where too few pay, some pay more.
         few = int(from_peers.sum()) - int((way == PEER).sum())
         if few > 0:
             payer = np.append(payer, self.rng.choice(payer, few))
@@ -119,12 +119,12 @@ class Town:
         self._take(customers, self._ways(len(customers), _hubs_alone(e.takes)))
 
     def _busy(self) -> Ints:
-        """Give each regular as many partners as it happens to have, one at least."""
+        """Draw how many partners each regular has, at least one."""
         partners = 1 + self.rng.poisson(self.economy.partners - 1, len(self.regulars))
         return np.repeat(self.regulars, partners)
 
     def _pay(self, payer: Ints, way: Ints, waiting: Ints) -> tuple[Ints, Ints, Floats]:
-        """Pay into hubs and to the people who wait; give payers, amounts and moments."""
+        """Pay into hubs and to the people who wait; return payers, amounts and moments."""
         via, hub = np.empty((2, len(payer)), dtype=np.int64)
         for kind, hubs in ((EXCHANGE, self.exchanges), (POOL, self.pools), (ROUTER, self.pools)):
             hub[way == kind] = self._pick(hubs, int((way == kind).sum()))
@@ -143,7 +143,7 @@ class Town:
         return who, amount, moment
 
     def _pass_on(self, who: Ints, amount: Ints, moment: Floats) -> None:
-        """Pay each passer, before its first payment, what it pays in all."""
+        """Pay each passer, before its first payment, what it pays in total."""
         rows = np.flatnonzero((who >= self.passers[0]) & (who <= self.passers[-1]))
         passer = who[rows] - self.passers[0]
         total = np.zeros(len(self.passers), dtype=np.int64)
@@ -158,7 +158,7 @@ class Town:
         self._draw(payee[link], way[link], amount, moment)
 
     def _draw(self, who: Ints, way: Ints, amount: Ints, moment: Floats) -> None:
-        """Draw money from hubs and payers."""
+        """Pay people from hubs and payers."""
         pay = self.book.pay
         rows = np.flatnonzero(way == EXCHANGE)
         batch = moment[rows] // BATCH * BATCH
@@ -175,7 +175,7 @@ class Town:
     def _as_mined(self, payer: Ints, amount: Ints) -> Ints:
         """Reward blocks, and scale what miners pay so that they pay out what they earned.
 
-        Only receivers are paid by payers, all at once, so blocks are rewarded once.
+        Payers pay only receivers, all at once, so blocks are rewarded once.
         """
         blocks = round(self.economy.blocks * self.size)
         if not blocks or not len(self.miners) or not len(payer):
@@ -190,7 +190,7 @@ class Town:
         return scaled
 
     def _bots_trade(self) -> None:
-        """Carry money from hub to hub; of a token, some is burnt here and made there."""
+        """Move money from hub to hub; for a token, some is burnt here and minted there."""
         n = max(1, round(self.economy.trades * self.size))
         one, other, via = (self._pick(hubs, n) for hubs in (self.hubs, self.hubs, self.bots))
         rows = np.flatnonzero(self.rng.random(n) < self.economy.pool_trips)
@@ -205,13 +205,13 @@ class Town:
         self.book.pass_on(one[rows], via[rows], other[rows], amount[rows], moment[rows])
 
     def _released(self) -> float:
-        """Say what hubs pay out of earlier holdings."""
+        """Return what hubs pay from earlier holdings."""
         e = self.economy
         mean = e.median * np.exp(e.spread**2 / 2) * e.repeats
         return float(e.reserves * len(self.spenders) * mean)
 
     def _hubs_settle(self) -> None:
-        """Even hubs out, so that half of them end up paying out reserves and half keep money."""
+        """Balance hubs, so that half of them end up paying out reserves and half retain money."""
         members = np.append(ZERO, self.hubs) if self.economy.mints else self.hubs
         surplus = self.book.surplus(self.hub_accounts)[members]
         gives = np.arange(len(members)) % 4 % 3 == 0
@@ -222,7 +222,7 @@ class Town:
         more = target - surplus
         giver, taker = members[more > 0], members[more < 0]
         give, take = np.cumsum(more[more > 0]), np.cumsum(-more[more < 0])
-        # Lay what is to be given beside what is to be taken: each piece is one settlement.
+        # Match what is to be given with what is to be received: each piece is one settlement.
         ends = np.union1d(give, take)
         one, other = giver[np.searchsorted(give, ends)], taker[np.searchsorted(take, ends)]
         moment = self.rng.random(len(ends)) * WEEK
@@ -245,7 +245,7 @@ class Town:
         return np.append(once, self.rng.choice(people, n - len(once))) if n > len(once) else once
 
     def _repeated(self, n: int) -> tuple[Ints, Ints, Floats]:
-        """Make each of n links one or more payments, each with an amount and a moment."""
+        """Turn each of n links into one or more payments, each with an amount and a moment."""
         e = self.economy
         link = np.repeat(np.arange(n), self.rng.geometric(1 / e.repeats, n))
         amount = e.median * np.exp(e.spread * self.rng.standard_normal(len(link)))
@@ -253,9 +253,9 @@ class Town:
 
 
 def _hubs_alone(ways: Ways) -> Ways:
-    """Leave out payers and people."""
+    """Return the ways without payers and people."""
     total = ways.exchange + ways.pool + ways.router
-    # The last share is 1 and not what is left of 1, which rounding may leave a hair below.
+    # The last share is set to 1: the remainder could fall slightly below by rounding.
     return Ways(ways.exchange / total, ways.pool / total, 1.0)
 
 
@@ -266,7 +266,7 @@ def _by_turns(one: Ints, other: Ints) -> Ints:
 
 
 def _split(total: int, chosen: Bools, unevenness: float) -> Ints:
-    """Split a sum over the chosen by rank, exactly; the first takes what rounding leaves."""
+    """Split a sum over the chosen by rank, exactly; the first receives what rounding leaves."""
     weight = np.zeros(len(chosen))
     weight[chosen] = np.arange(1.0, int(chosen.sum()) + 1) ** -unevenness
     share: Ints = np.floor(weight * (total / weight.sum())).astype(np.int64)

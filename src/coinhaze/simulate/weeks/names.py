@@ -1,4 +1,4 @@
-"""Made-up names by the million: fixed-width hexadecimal, the same for the same seed."""
+"""Synthetic names by the million: fixed-width hexadecimal, identical for the same seed."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ _DIGITS = np.frombuffer(b"0123456789abcdef", dtype=np.uint8)
 
 
 def hex_names(n: int, *, seed: int, prefix: str = "", digits: int = 40) -> pa.StringArray:
-    """Make n different names of `digits` hexadecimal digits after a prefix.
+    """Return n different names of `digits` hexadecimal digits after a prefix.
 
-    The first 16 digits are a scrambled count, so no two names of one call are equal.
+    The first 16 digits are a scrambled counter, so no two names of one call are equal.
 
     >>> hex_names(2, seed=1, prefix="0x", digits=16).to_pylist()
     ['0xa5535d75dd6e7a02', '0x5695f1cad247f5f5']
@@ -26,7 +26,7 @@ def hex_names(n: int, *, seed: int, prefix: str = "", digits: int = 40) -> pa.St
 
 
 def text_column(text: np.typing.NDArray[np.uint8]) -> pa.StringArray:
-    """Turn rows of letters of one width into an Arrow column without making Python strings."""
+    """Convert rows of letters of one width to an Arrow column without creating Python strings."""
     n, width = text.shape
     small = (n + 1) * width < 2**31
     kind, offset = (pa.string(), np.int32) if small else (pa.large_string(), np.int64)

@@ -1,4 +1,4 @@
-"""Hot loop of made-up names: scrambled counts written as hexadecimal digits.
+"""Hot loop of synthetic names: scrambled counters written as hexadecimal digits.
 
 Slow twin in the tests: tests/simulate/test_coin_weeks.py, the same in Python's integers.
 """

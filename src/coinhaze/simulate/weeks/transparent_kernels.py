@@ -1,4 +1,4 @@
-"""Hot loops of payments in the open: everybody pays everybody, exchanges take in and pay out.
+"""Hot loops of open payments: everybody pays everybody, exchanges receive and pay out.
 
 Slow twin in the tests: see coin_kernels.py. `p` are the settings of the week, by name.
 """
@@ -30,24 +30,24 @@ from coinhaze.simulate.weeks.coin_kernels import (
 
 
 class Cast(NamedTuple):
-    """Who pays in the open: exchanges, and everybody else with loose coins."""
+    """Participants in open payments: exchanges, and everybody else with loose coins."""
 
-    pick_exchange: np.ndarray  # table to draw an exchange from, by size
-    slots: np.ndarray  # addresses that are used again, by exchange, then everybody else's
+    pick_exchange: np.ndarray  # table for drawing an exchange by size
+    slots: np.ndarray  # reused addresses, by exchange, then everybody else's
     slot_start: np.ndarray
-    hot_owner: np.ndarray  # for each exchange the address of its hot wallet ...
-    cold_owner: np.ndarray  # ... and of the cold wallet it is refilled from
-    cold_share: np.ndarray  # part of swept money it puts away
+    hot_owner: np.ndarray  # the address of each exchange's hot wallet ...
+    cold_owner: np.ndarray  # ... and of the cold wallet that refills it
+    cold_share: np.ndarray  # share of swept money moved to cold storage
     hot: np.ndarray  # topmost coin of its hot wallet
     deposits: np.ndarray  # topmost deposit not yet swept
-    loose: np.ndarray  # coins of everybody else, to be drawn at random
+    loose: np.ndarray  # coins of everybody else, drawn at random
     n_loose: np.ndarray
-    amounts: np.ndarray  # room for the amounts of one transaction
+    amounts: np.ndarray  # scratch space for the amounts of one transaction
 
 
 @kernel
 def _pay_user(book, cast, p, value):
-    """Pay somebody who is no exchange."""
+    """Pay somebody other than an exchange."""
     first = cast.slot_start[len(cast.hot)]
     owner = address(book, cast.slots, first, len(cast.slots), p.reuse)
     keep(cast, make(book, value, owner))
@@ -55,7 +55,7 @@ def _pay_user(book, cast, p, value):
 
 @kernel
 def keep(cast, coin):
-    """Lay a coin among the loose ones."""
+    """Add a coin to the loose ones."""
     cast.loose[cast.n_loose[0]] = coin
     cast.n_loose[0] += 1
 
@@ -78,7 +78,7 @@ def pay(book, cast, p, value):
 
 @kernel
 def spend_loose(book, cast, p):
-    """Spend a coin of somebody who is no exchange: one of this window, or an earlier one."""
+    """Spend a coin of somebody other than an exchange: one of this window, or an earlier one."""
     n = cast.n_loose[0]
     if n > 0 and uniform(book) < p.recent:
         k = below(book, n)
@@ -120,7 +120,7 @@ def pay_somebody(book, cast, p, height):
 
 @kernel
 def _refill(book, cast, p, x, height, wanted):
-    """Bring what is wanted now and a working amount out of the cold wallet into the hot one."""
+    """Move what is needed now and a working amount from the cold wallet to the hot one."""
     begin(book, height, False)
     value = wanted * 4 // 3 + p.hot_amount
     total = spend(book, earlier_coin(book, value, cast.cold_owner[x]))
@@ -130,7 +130,7 @@ def _refill(book, cast, p, x, height, wanted):
 
 @kernel
 def withdraw(book, cast, p, height, outputs):
-    """Pay customers of an exchange out of its hot wallet; the rest goes back there."""
+    """Pay customers of an exchange from its hot wallet; the rest goes back there."""
     x = cast.pick_exchange[below(book, len(cast.pick_exchange))]
     amounts = cast.amounts
     wanted = 2
@@ -160,7 +160,7 @@ def withdraw(book, cast, p, height, outputs):
 
 @kernel
 def sweep(book, cast, p, height):
-    """Gather deposits of an exchange; put a part away into a cold wallet, the rest into the hot."""
+    """Gather deposits of an exchange; move a part to a cold wallet, the rest to the hot one."""
     x = cast.pick_exchange[below(book, len(cast.pick_exchange))]
     begin(book, height, False)
     inputs = many(book, p.sweep_least, p.sweep_most, p.sweep_exponent)

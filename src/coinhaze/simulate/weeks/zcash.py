@@ -29,9 +29,9 @@ COIN = 100_000_000
 
 @dataclass(frozen=True)
 class ZcashWeek:
-    """What the week is made of; docs/simulated-weeks.md says where each figure comes from."""
+    """The parameters of the week; docs/simulated-weeks.md gives the source of each figure."""
 
-    # Of all transactions but coinbases and refills, how many are of which kind.
+    # The number of each kind, of all transactions except coinbases and refills.
     payments: float = 0.505
     withdrawals: float = 0.20
     sweeps: float = 0.08
@@ -42,7 +42,7 @@ class ZcashWeek:
     unshields: float = 0.035
     shielded: float = 0.04
     migrations: float = 0.004
-    # Who there is.
+    # Participants.
     exchanges: int = 60
     pools: int = 12
     miners: int = 26_000
@@ -58,7 +58,7 @@ class ZcashWeek:
     second_fund: int = 25_000_000
     third_fund: int = 15_625_000
     fee_rate: float = 5.0
-    # Where money goes.
+    # Destinations of money.
     to_exchange: float = 0.5
     to_cold: float = 0.97
     hot_amount: int = 900 * COIN
@@ -74,7 +74,7 @@ class ZcashWeek:
     wallet: int = 1_100 * COIN
     from_pool: float = 0.02
     from_sprout: float = 0.1
-    # How many inputs and outputs: Pareto, cut.
+    # Numbers of inputs and outputs: truncated Pareto.
     inputs_exponent: float = 2.0
     most_inputs: int = 50
     sweep_least: int = 3
@@ -95,7 +95,7 @@ class ZcashWeek:
 def zcash_week(
     *, size: float = 1.0, seed: int = 1, settings: ZcashWeek | None = None
 ) -> CoinLedger:
-    """Make that share of a week of Zcash, the same for the same seed.
+    """Simulate that share of a week of Zcash, identical for the same seed.
 
     A share of the week is a shorter window of the same economy, with as many miners.
 
@@ -127,7 +127,7 @@ def zcash_week(
 def zcash_history(
     *, size: float = 1.0, seed: int = 1, settings: ZcashWeek | None = None
 ) -> dict[str, list[int]]:
-    """Give the values that entered each shielded pool before the week, for `absorbing_chain`.
+    """Return the values that entered each shielded pool before the week, for `absorbing_chain`.
 
     A share of the week comes with that share of the history.
 
@@ -145,7 +145,7 @@ def zcash_history(
 
 
 def _mining(week: ZcashWeek, book: CoinColumns, blocks: int) -> ZcashMining:
-    """Set up the mining pools, whose miners are as many as they are busy, and the funds."""
+    """Set up the mining pools, with miners in proportion to their activity, and the funds."""
     busy = np.cumsum(1 / np.arange(1, week.pools + 1))
     first = np.concatenate([[0], np.rint(busy / busy[-1] * week.miners)]).astype(np.int64)
     pools = np.arange(week.pools)

@@ -38,18 +38,18 @@ from coinhaze.simulate.weeks.transparent_kernels import (
     withdraw,
 )
 
-SPROUT, SAPLING = 0, 1  # places in POOLS
+SPROUT, SAPLING = 0, 1  # indices into POOLS
 PAYMENT, WITHDRAWAL, SWEEP, PAYOUT, GATHER, PROTECT, SHIELD, UNSHIELD, SHIELDED, MIGRATE = range(10)
 
 
 class ZcashMining(NamedTuple):
     """Mining pools and the miners they pay, each at one address."""
 
-    pick: np.ndarray  # table to draw a mining pool from, by size
+    pick: np.ndarray  # table for drawing a mining pool by size
     reward_owner: np.ndarray  # where each mining pool's coinbases go ...
     payout_owner: np.ndarray  # ... and where it pays from
-    fund_owner: np.ndarray  # who else a coinbase pays
-    ripe: np.ndarray  # topmost coinbase coin of each mining pool that may be spent
+    fund_owner: np.ndarray  # other recipients of a coinbase
+    ripe: np.ndarray  # topmost spendable coinbase coin of each mining pool
     wallet: np.ndarray  # topmost coin it can pay out
     first: np.ndarray  # where the miners of each mining pool begin
     miner_owner: np.ndarray
@@ -60,7 +60,7 @@ class ZcashMining(NamedTuple):
 
 @kernel
 def _fill_wallet(book, mining, p, k, height, wanted):
-    """Give a mining pool money for some payouts: of its own from before, or out of the pool."""
+    """Give a mining pool money for some payouts: its earlier money, or the shielded pool's."""
     if uniform(book) < p.from_pool:
         begin(book, height, False)
         fee = fee_of(book, wanted, 1, 1, p.fee_rate)
@@ -102,7 +102,7 @@ def _payout(book, mining, p, height):
 
 @kernel
 def _gather(book, cast, mining, p, height):
-    """Spend all coins of one miner, those from before the window too."""
+    """Spend all coins of one miner, including those from before the window."""
     k = mining.pick[below(book, len(mining.pick))]
     miner = mining.first[k] + below(book, mining.first[k + 1] - mining.first[k])
     begin(book, height, False)
@@ -123,7 +123,7 @@ def _gather(book, cast, mining, p, height):
 
 @kernel
 def _protect(book, mining, p, height):
-    """Shield a mining pool's coinbases, which may be spent in no other way."""
+    """Shield a mining pool's coinbases, which cannot be spent in any other way."""
     k = mining.pick[below(book, len(mining.pick))]
     begin(book, height, False)
     coin = pop(mining.ripe, k, book.after)
@@ -139,7 +139,7 @@ def _protect(book, mining, p, height):
 
 @kernel
 def _shield(book, cast, p, height):
-    """Hide part of a coin, the rest goes back to its owner."""
+    """Shield part of a coin; the rest goes back to its owner."""
     begin(book, height, False)
     coin, total = spend_loose(book, cast, p)
     rest = total - fee_of(book, total, 1, 1, p.fee_rate)
@@ -152,7 +152,7 @@ def _shield(book, cast, p, height):
 
 @kernel
 def _cross(book, cast, p, height, kind):
-    """Pay out of a pool: to somebody in the open, to nobody seen, or from the old to the new."""
+    """Pay from a pool: to somebody in the open, to nobody visible, or from the old to the new."""
     begin(book, height, False)
     if kind == SHIELDED:
         flow(book, SAPLING, -fee_of(book, 1 << 40, 1, 2, p.fee_rate))
@@ -192,7 +192,7 @@ def _transact(book, cast, mining, p, kinds, height):
 
 @kernel
 def run_week(book, cast, mining, p, kinds, first_height, blocks, transactions):
-    """Write blocks of transactions until there are `transactions`; False if the book is full."""
+    """Write blocks until there are `transactions` of them; return False if the columns are full."""
     most = 2 * max(p.payout_most, p.gather_most, p.sweep_most, p.protect_most) + 1000
     for b in range(blocks):
         height = first_height + b
@@ -211,6 +211,6 @@ def run_week(book, cast, mining, p, kinds, first_height, blocks, transactions):
             if book.count[OUTPUT] + most > len(book.output_tx):
                 return False
             _transact(book, cast, mining, p, kinds, height)
-        # Nobody can have spent it yet: it ripens for a hundred blocks.
+        # It cannot be spent yet: it matures for a hundred blocks.
         book.output_value[mining.rewards[b]] += book.count[FEES]
     return True
