@@ -29,13 +29,13 @@ NODES = {"account": "accounts", "address": "addresses", "coin": "coins"}
 
 
 class _Kind(NamedTuple):
-    """A figure with a panel for each reading of time."""
+    """A figure with one panel for each reading of time."""
 
     name: str
     title: str
     plot: Callable[..., Any]
     says: str
-    column: str  # that must be known of one row at least
+    column: str  # the column that at least one row must have
     bounds: str = ""  # what the sign of bounds means here
 
 
@@ -111,8 +111,8 @@ def draw_comparison(
 ) -> list[Figure]:
     """Draw every figure that the score files allow into a folder, in three formats each.
 
-    Captions go into a text file beside them. `growth` are tables of bits along walks forward, by
-    ledger and time; `only` names the figures wanted.
+    Captions are written to a text file beside them. `growth` are tables of bits along walks
+    forward, by ledger and time; `only` names the figures to draw.
     """
     looks = looks_of([*(file.name for file in files), *(name for name, _ in growth or {})])
     tasks: dict[str, Callable[[], Figure]] = {
@@ -166,7 +166,7 @@ def _legend_lines(kind: _Kind, files: Sequence[ScoreFile], looks: Looks) -> int:
 
 
 def _same_reach(axes: Any) -> None:
-    """Let panels above one another end at the same value, so that they can be compared."""
+    """Give panels above one another the same range, so that they can be compared."""
     low = min(ax.get_xlim()[0] for ax in axes)
     high = max(ax.get_xlim()[1] for ax in axes)
     for ax in axes:
@@ -208,7 +208,7 @@ def _draw_against_steps(files: Sequence[ScoreFile], looks: Looks, folder: Path) 
 
 
 def _draw_growth(growth: Growths, files: Sequence[ScoreFile], looks: Looks, folder: Path) -> Figure:
-    """Draw mean bits along walks forward, a panel for each reading of time."""
+    """Plot mean bits along walks forward, one panel for each reading of time."""
     panels = {
         time: of for time in TIMES if (of := {n: t for (n, at), t in growth.items() if at == time})
     }
@@ -236,12 +236,12 @@ def _draw_growth(growth: Growths, files: Sequence[ScoreFile], looks: Looks, fold
 
 
 def _walked(table: pa.Table) -> str:
-    """Say which walks a table is about, as it tells itself."""
+    """Describe the walks of a table, from its own metadata."""
     return str(about_growth(table).get("told", "walks from every source"))
 
 
 def measured(files: Sequence[ScoreFile]) -> str:
-    """Say what was measured: each ledger, how its nodes and time are read, how many, and how."""
+    """Describe what was measured: each ledger, its nodes and time, how many coins, and how."""
     by_name: dict[str, list[ScoreFile]] = {}
     for file in files:
         by_name.setdefault(file.name, []).append(file)
@@ -278,7 +278,7 @@ def _how_many(file: ScoreFile) -> str:
 
 
 def made_from(file: ScoreFile) -> str:
-    """Say which window of which ledger a score file is about."""
+    """Describe the window and ledger of a score file."""
     made_up = file.about.get("simulated")
     if made_up:
         return f"made-up {made_up['week']}, size {made_up['size']:g}, seed {made_up['seed']}"

@@ -1,4 +1,4 @@
-"""What a comparison compares: ledgers to read or weeks to make up, each with a name."""
+"""The ledgers of a comparison: files to read or weeks to simulate, each with a name."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ WEEK = "week:"
 
 @dataclass(frozen=True)
 class Week:
-    """A week to make up."""
+    """A week to simulate."""
 
     name: str
     size: float = 1.0
@@ -34,11 +34,12 @@ class Week:
 
 @dataclass(frozen=True)
 class ComparedLedger:
-    """One ledger of a comparison: files, a folder or a store, or a made-up week.
+    """One ledger of a comparison: files, a folder or a store, or a simulated week.
 
-    `history` is a file with what entered its pools before. A made-up week of Zcash has its own.
-    `settings` are its own: options of `coinhaze score` as people write them, such as
-    `{"unknown": "leave-out"}`, files by their path. They count before those of the comparison.
+    `history` is a file with what entered its pools before. A simulated week of Zcash has its own.
+    `settings` are its own: options of `coinhaze score` as written on the command line, such as
+    `{"unknown": "leave-out"}`, files by their path. They take precedence over those of the
+    comparison.
     """
 
     name: str
@@ -48,7 +49,7 @@ class ComparedLedger:
 
     @classmethod
     def of(cls, text: str, *, size: float = 1.0, seed: int = 1) -> ComparedLedger:
-        """Understand LEDGER or NAME=LEDGER; `week:dai` is a made-up week.
+        """Parse LEDGER or NAME=LEDGER; `week:dai` is a simulated week.
 
         >>> ComparedLedger.of("token=week:dai", size=0.1)
         ComparedLedger(name='token', source=Week(name='dai-week', size=0.1, seed=1), history=None, \
@@ -69,11 +70,11 @@ settings={})
 
     @property
     def slug(self) -> str:
-        """The name as part of a file's name."""
+        """The name as part of a file name."""
         return re.sub(r"[^\w.-]+", "-", self.name, flags=re.ASCII).strip("-.") or "ledger"
 
     def made_of(self) -> dict[str, Any]:
-        """Say what it is made of: files with their digests, or a week with its seed."""
+        """Return its inputs: files with their digests, or a week with its seed."""
         week, files = None, [] if self.history is None else [self.history]
         if isinstance(self.source, Week):
             w = self.source
@@ -88,10 +89,10 @@ settings={})
         }
 
     def ledger(self, settings: Mapping[str, Any]) -> tuple[Ledger, dict[str, Any]]:
-        """Read it, or make it up; also give the settings that are left for graph and chain."""
+        """Read or simulate it; also return the settings that remain for graph and chain."""
         given = dict(settings) | read_options(self.settings)
         if not isinstance(self.source, Week):
-            # A window of a store opens with what the store tells of the time before it.
+            # A window of a store opens with what the store contains from before it.
             given = dict(opening_before(list(self.source), given))
         reading = {k: given.pop(k) for k in list(given) if k in READ_SETTINGS}
         if not isinstance(self.source, Week):
@@ -108,14 +109,14 @@ settings={})
         from coinhaze.simulate.weeks.zcash import zcash_history
 
         entered = zcash_history(size=self.source.size, seed=self.source.seed)
-        # A small week may leave a pool alone.
+        # A small week may not use every pool.
         seen = ledger.facts()["pools"]
         assert isinstance(seen, list)
         return {pool: values for pool, values in entered.items() if pool in seen} or None
 
 
 def week_of(place: str, size: float = 1.0, seed: int = 1) -> Week | None:
-    """Return the made-up week that `week:NAME` means; None for anything else.
+    """Return the simulated week that `week:NAME` stands for; None for anything else.
 
     >>> week_of("week:dai").name, week_of("transfers.csv")
     ('dai-week', None)
@@ -126,7 +127,7 @@ def week_of(place: str, size: float = 1.0, seed: int = 1) -> Week | None:
 
 
 def compared_of(texts: Sequence[str], *, size: float = 1.0, seed: int = 1) -> list[ComparedLedger]:
-    """Understand LEDGER or NAME=LEDGER, several times; files of one NAME are one ledger.
+    """Parse several LEDGER or NAME=LEDGER; files with the same NAME are one ledger.
 
     >>> [one.name for one in compared_of(["week:dai", "other=week:dai"])]
     ['dai-week', 'other']
@@ -146,14 +147,14 @@ def compared_of(texts: Sequence[str], *, size: float = 1.0, seed: int = 1) -> li
 
 
 def all_weeks(*, size: float = 1.0, seed: int = 1) -> list[ComparedLedger]:
-    """Return the paper's five weeks, made up."""
+    """Return the paper's five weeks, simulated."""
     order = ("bitcoin-week", "zcash-week", "ethereum-week", "dai-week", "usdc-week")
     assert set(order) == set(WEEKS)
     return [ComparedLedger(name, Week(name, size, seed)) for name in order]
 
 
 def check_names(compared: Sequence[ComparedLedger]) -> None:
-    """Refuse ledgers that nobody could tell apart."""
+    """Raise an error for ledgers whose names are not distinct."""
     seen: dict[str, str] = {}
     for one in compared:
         slug = one.slug.lower()
@@ -167,7 +168,7 @@ def check_names(compared: Sequence[ComparedLedger]) -> None:
 
 @dataclass(frozen=True)
 class Reading:
-    """One way to look at a ledger: how time is read, and the graph's settings for that."""
+    """One reading of a ledger: its treatment of time, and the graph's settings for that."""
 
     time: str
     settings: Mapping[str, str] = field(default_factory=dict)
@@ -176,10 +177,10 @@ class Reading:
 def readings_of(
     ledger: Ledger, *, view: str | None = None, time: str | None = None, policy: str | None = None
 ) -> list[Reading]:
-    """Say how a ledger can be looked at; a view, a time or an ordered policy leaves some of it.
+    """Return the readings of a ledger; a view, a time or an ordered policy restricts them.
 
-    The paper's stationary graph of coins merges an address's coins, its temporal one is that of
-    coins. Where amounts are hidden, or nobody tells who owned a coin, there are no addresses.
+    The paper's stationary graph of coins merges an address's coins; its temporal one is the graph
+    of coins. Where amounts are hidden, or owners of coins are unknown, there are no addresses.
     """
     found = _all_readings(ledger, view)
     if is_ordered(policy):

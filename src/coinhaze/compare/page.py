@@ -40,9 +40,9 @@ def comparison_page(
     folder: str = "REPORT",
     published: bool = False,
 ) -> str:
-    """Return the page as HTML that needs no other file; `folder` is where the score files lie.
+    """Return the page as self-contained HTML; `folder` is where the score files are.
 
-    All that is told is computed from the score files, and `growth` from the tables beside them.
+    Everything is computed from the score files, and `growth` from the tables beside them.
     """
     names = list(dict.fromkeys(file.name for file in files))
     title = f"Where does money come from? {_count(len(names), 'ledger')} compared"
@@ -74,7 +74,7 @@ def _lead(files: Sequence[ScoreFile], names: Sequence[str]) -> str:
 
 
 def _notes(files: Sequence[ScoreFile]) -> list[Html]:
-    """Return every note of every ledger, where there are any."""
+    """Return every note of every ledger, if there are any."""
     notes = notes_by_ledger(files)
     return [section("What must be known of these ledgers", _points(notes))] if notes else []
 
@@ -91,7 +91,7 @@ def _chapters(figures: Sequence[Figure]) -> list[Html]:
 
 def _grid_section(grid: Grid) -> Html:
     right = range(1, len(grid.columns))
-    # Spaces that set a row in would be lost.
+    # Leading spaces of a row would be lost.
     rows = [(_set_in(first), *others) for first, *others in grid.rows]
     return section(grid.title, table(grid.columns, rows, right=right), *grid.notes)
 
@@ -119,7 +119,7 @@ def _again(
     files: Sequence[ScoreFile], folder: str, *, walked: bool, published: bool
 ) -> list[object]:
     commands = [c for c in dict.fromkeys(str(f.about.get("command") or "") for f in files) if c]
-    # The first makes the comparison; each of the others adds a ledger to it.
+    # The first creates the comparison; each of the others adds a ledger to it.
     shown = "\n".join(
         [
             *(f"{command}{' --add' * bool(k)} -o {folder}" for k, command in enumerate(commands)),

@@ -1,7 +1,7 @@
 """The paper's tables, to be shown beside ours: the week of 1 to 8 February 2021.
 
-Source: Kelen and Seres, arXiv 2211.04259, the summary tables of its evaluation. What is known to
-be wrong in them is told in docs/paper-recomputed.md; the figures stand here as printed.
+Source: Kelen and Seres, arXiv 2211.04259, the summary tables of its evaluation. Known errors in
+them are listed in docs/paper-recomputed.md; the figures here are as printed.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Published:
-    """A row as printed; sizes in thousands there."""
+    """A row as printed, where sizes are in thousands."""
 
     nodes: int
     edges: int
@@ -23,7 +23,7 @@ class Published:
     steps_mean: float
     steps_median: float
     steps_variance: float
-    sinks: int | None = None  # told in the text
+    sinks: int | None = None  # given in the text
 
 
 # fmt: off

@@ -35,7 +35,7 @@ TABLES, FIGURES, PAGE = "tables", "figures", "index.html"
 
 @dataclass(frozen=True)
 class Report:
-    """What a comparison has written, and its tables to be shown."""
+    """The files a comparison has written, and its tables to be shown."""
 
     grids: Sequence[Grid]
     written: Sequence[Path]
@@ -44,7 +44,7 @@ class Report:
 
 
 def write_manifest(folder: Path, scores: Sequence[Path], *, published: bool) -> None:
-    """Note which score files make up the comparison, in which order."""
+    """Write the list of score files that make up the comparison, in order."""
     about = {
         "format": FORMAT,
         "software": f"coinhaze {__version__}",
@@ -56,9 +56,9 @@ def write_manifest(folder: Path, scores: Sequence[Path], *, published: bool) -> 
 
 
 def with_added(folder: Path, added: Sequence[ComparedLedger], *, replace: bool = False) -> Merge:
-    """Say how score files of further ledgers join those of the comparison that lies in a folder.
+    """Return how score files of further ledgers join those of the comparison in a folder.
 
-    A ledger whose name is there already is refused, or with `replace` takes its place.
+    A ledger whose name is already there raises an error, or with `replace` is replaced.
     """
     manifest = _manifest(folder)
     there: dict[str, list[Path]] = {}
@@ -74,7 +74,7 @@ def with_added(folder: Path, added: Sequence[ComparedLedger], *, replace: bool =
     check_names([*(ComparedLedger(name, ()) for name in there if name not in new), *added])
 
     def merge(scores: Sequence[Path]) -> list[Path]:
-        """Put score files of the new ledgers where they belong."""
+        """Insert score files of the new ledgers where they belong."""
         made: dict[str, list[Path]] = {}
         for path in scores:
             made.setdefault(read_about(path)["name"], []).append(path)
@@ -84,14 +84,14 @@ def with_added(folder: Path, added: Sequence[ComparedLedger], *, replace: bool =
 
 
 class Merge(NamedTuple):
-    """How new score files join a comparison, and whether that has the paper's figures."""
+    """How new score files join a comparison, and whether it includes the paper's figures."""
 
     scores: Callable[[Sequence[Path]], list[Path]]
     published: bool
 
 
 def write_report(folder: Path, *, figures: bool = True) -> Report:
-    """Write tables, and figures and the page if asked for, from the score files of a comparison."""
+    """Write tables, and optionally figures and the page, from the score files of a comparison."""
     manifest = _manifest(folder)
     paths = [folder / SCORES / name for name in manifest["scores"]]
     files = [read_score_file(path) for path in paths]
@@ -110,7 +110,7 @@ def write_report(folder: Path, *, figures: bool = True) -> Report:
         grown = _grown(paths, files)
         written += _write_page(folder, files, grids, grown, published=manifest["published"])
     else:
-        # A page of an earlier comparison would tell of other score files.
+        # A page of an earlier comparison would describe other score files.
         (folder / PAGE).unlink(missing_ok=True)
     short = [f"{f.label}: {f.about['shortfall']}" for f in files if f.about.get("shortfall")]
     return Report(grids, written, notes_by_ledger(files), short)
@@ -124,7 +124,7 @@ def _write_page(
     *,
     published: bool,
 ) -> list[Path]:
-    """Draw the figures and write the page that shows them; the page is named first."""
+    """Draw the figures and write the page that shows them; the page's path comes first."""
     make_folder(folder / FIGURES)
     figures = draw_comparison(files, folder / FIGURES, growth=grown)
     text = comparison_page(
@@ -135,7 +135,7 @@ def _write_page(
 
 
 def _grown(paths: Sequence[Path], files: Sequence[ScoreFile]) -> Growths:
-    """Read the tables of bits along walks that lie beside the score files."""
+    """Read the tables of bits along walks beside the score files."""
     found = {}
     for path, file in zip(paths, files, strict=True):
         beside = growth_beside(path)

@@ -48,7 +48,7 @@ class ComparedRow:
 
     @property
     def policy(self) -> str | None:
-        """How money is split; None for the ledger's default."""
+        """The policy by which money is split; None for the ledger's default."""
         return self.settings.get("policy")
 
     def graph(self) -> TransactionGraph:
@@ -66,14 +66,15 @@ class ComparedRow:
             policy=self.policy,
             links=self.settings.get("links"),
             history=self.history,
-            # Poison has no meaning without a list; else exposure stands beside bits over all.
+            # Poison is undefined without a list; otherwise exposure is added to the bits over all
+            # sources.
             listed=self.listed if needs_list(self.policy) else None,
         )
 
     def write(
         self, path: Path, beside: Path, about: dict[str, Any], progress: Progress = silent
     ) -> str:
-        """Score it, write its score file and its growth beside, and say in a line what was done."""
+        """Score it, write its score and growth files, and return a line that describes them."""
         wall, cpu = time.perf_counter(), time.process_time()
         graph = self.graph()
         chain = self.chain(graph)
@@ -96,7 +97,7 @@ class ComparedRow:
             "notes": notes,
             "shortfall": shortfall,
         }
-        # The score file comes last: where it is, all else is there.
+        # The score file comes last: its presence shows that everything else is there.
         write_score_file(
             scores, path, name=self.one.name, time=self.reading.time, about=made | about
         )
@@ -152,7 +153,7 @@ class ComparedRow:
     def _exposure(
         self, graph: TransactionGraph, rows: Ints
     ) -> tuple[Scores | None, tuple[str, ...]]:
-        """Score the rows against the list, None if none of it is there; also give its notes."""
+        """Score the rows against the list, None if none of it is there; also return its notes."""
         if self.listed is None or needs_list(self.policy):
             return None, ()
         if not source_set(graph, self.listed).labels:

@@ -1,4 +1,4 @@
-"""Score files -> rows of the paper's two tables, and what else should be told of each ledger."""
+"""Score files -> rows of the paper's two tables, and further information on each ledger."""
 
 from __future__ import annotations
 
@@ -17,25 +17,26 @@ from coinhaze.measures.summary import AT_LEAST, summarise
 from coinhaze.report.score_files import CERTAIN, ScoreFile
 
 TIMES = ("stationary", "temporal")
-EXACT = 1e-6  # bits: intervals narrower than this on average are those of exact solves
+EXACT = 1e-6  # bits: mean interval widths below this are those of exact solves
 
 
 @dataclass(frozen=True)
 class ComparisonRow:
-    """One ledger in one reading of time; not a number where nobody knows.
+    """One ledger in one reading of time; NaN where unknown.
 
-    Figures are over sinks that have an answer and are no burns. Variances are the population's;
-    means by value use what sinks hold. `one_origin` is the share proven to have 0 bits. Where some
-    bits are lower bounds, so are their mean, quantiles and maximum; variances are of the bounds.
+    Figures are over sinks that have an answer and are not burns. Variances are the population's;
+    means by value are weighted by what sinks hold. `one_origin` is the share proven to have 0 bits.
+    Where some bits are lower bounds, so are their mean, quantiles and maximum; variances are of the
+    bounds.
     """
 
     ledger: str
-    variant: str  # another look at the same ledger: without histories, or as the paper prints it
+    variant: str  # a variant of the same ledger: without histories, or as printed in the paper
     time: str
     view: str
     nodes: int
     edges: int
-    sinks: int | None  # these three are None where the paper does not tell
+    sinks: int | None  # these three are None where the paper does not state them
     nulls: int | None
     burns: int | None
     bits_mean: float
@@ -58,15 +59,15 @@ class ComparisonRow:
     exposure_mean: float
     exposure_by_value: float
     method: str
-    data: str  # which files were read, or which week was made up
-    rules: str = ""  # view, policy, and settings that are not everybody's
-    lower_bounds: int | None = None  # of the sinks, those whose bits are lower bounds
-    notes: tuple[str, ...] = ()  # what must be known of ledger, graph and solve
-    completeness: str = ""  # what the ledger showed about itself, in a line
+    data: str  # which files were read, or which week was simulated
+    rules: str = ""  # view, policy, and settings that differ from the comparison's
+    lower_bounds: int | None = None  # the number of sinks whose bits are lower bounds
+    notes: tuple[str, ...] = ()  # notes on ledger, graph and solve
+    completeness: str = ""  # the ledger's completeness checks, in one line
 
     @property
     def label(self) -> str:
-        """Name it in a table in which rows of one ledger follow each other."""
+        """The name in a table in which rows of one ledger follow each other."""
         return f"  {self.variant}" if self.variant else self.ledger
 
     @property
@@ -76,7 +77,7 @@ class ComparisonRow:
 
     @property
     def known(self) -> str:
-        """Say how far the mean of bits can be trusted."""
+        """Describe the accuracy of the mean of bits."""
         if self.method == PRINTED:
             return ""
         if self.sinks == 0:
@@ -119,11 +120,11 @@ def comparison_rows(
 
 
 def row_of(file: ScoreFile, *, unmodified: bool = False) -> ComparisonRow:
-    """Sum one score file up; `unmodified` leaves the histories of pools out."""
+    """Summarise one score file; `unmodified` leaves out the histories of pools."""
     bits, low, high = file.bits, file.bits_low, file.bits_high
     if unmodified:
         assert file.bits_unmodified is not None
-        # What a history adds is known as well as the rest is, so intervals move along.
+        # What a history adds is known as accurately as the rest, so intervals shift with it.
         shift = file.bits - file.bits_unmodified
         bits, low, high = file.bits_unmodified, low - shift, high - shift
     summary = summarise(
@@ -185,7 +186,7 @@ def row_of(file: ScoreFile, *, unmodified: bool = False) -> ComparisonRow:
 
 
 def rows_table(rows: Sequence[ComparisonRow]) -> pa.Table:
-    """Return rows with all their figures in full, null where nobody knows."""
+    """Return rows with all their figures in full, null where unknown."""
     columns = {}
     for field in fields(ComparisonRow):
         values = [getattr(row, field.name) for row in rows]
@@ -219,7 +220,7 @@ def _completeness(about: Mapping[str, Any]) -> str:
 
 
 def _data(about: Mapping[str, Any]) -> str:
-    """Say what was read, or made up."""
+    """Describe what was read or simulated."""
     week = about.get("simulated")
     if week:
         return f"made up, {week['size']:.4g} of a week, seed {week['seed']}"
@@ -228,7 +229,7 @@ def _data(about: Mapping[str, Any]) -> str:
 
 
 def rules_of(file: ScoreFile) -> str:
-    """Say by which rules a ledger was scored: what nodes are, the policy, its own settings."""
+    """Describe how a ledger was scored: what nodes are, the policy, its own settings."""
     used = file.about.get("settings") or {}
     own = (file.about.get("key") or {}).get("settings") or {}
     words = [f"{file.view} view", *([str(used["policy"])] if "policy" in used else [])]

@@ -25,14 +25,14 @@ Tell = Callable[[str], None]
 
 
 class Do(Protocol):
-    """How a piece of work is done: at once, or watched by a progress bar."""
+    """How a piece of work is run: directly, or with a progress bar."""
 
     def __call__(self, what: str, work: Callable[[Progress], Result], /) -> Result:
-        """Do it, and give what it gives."""
+        """Run the work and return its result."""
 
 
 def at_once(what: str, work: Callable[[Progress], Result], /) -> Result:
-    """Do the work and tell nobody."""
+    """Run the work without reporting progress."""
     return work(silent)
 
 
@@ -44,11 +44,11 @@ def score_ledgers(
     do: Do = at_once,
     tell: Tell = lambda line: None,
 ) -> list[Path]:
-    """Score every ledger stationary and temporal, a file each, and say which files there are.
+    """Score every ledger stationary and temporal, one file each, and return the paths.
 
-    What was scored before from the same inputs with the same settings is not scored again. Settings
-    that cannot be are refused before anything is solved: each ledger is read and its graphs are
-    built once for that.
+    What was scored before from the same inputs with the same settings is not scored again. Invalid
+    settings raise an error before anything is solved: each ledger is read and its graphs are built
+    once for that.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as place:
@@ -93,7 +93,7 @@ def score_ledgers(
 
 
 def _refuse(wrong: Sequence[tuple[ComparedLedger, CoinhazeError]]) -> None:
-    """Raise all that is wrong as one error."""
+    """Raise all problems as one error."""
     if not wrong:
         return
     usage = any(isinstance(error, UsageError) for _, error in wrong)
@@ -107,17 +107,17 @@ def _refuse(wrong: Sequence[tuple[ComparedLedger, CoinhazeError]]) -> None:
 def _checked(
     compared: Sequence[ComparedLedger], asking: ScoringSettings, do: Do
 ) -> dict[str, list[ComparedRow]]:
-    """Read ledgers and build their graphs and chains, and raise all that is refused.
+    """Read ledgers and build their graphs and chains, and raise all problems found.
 
-    Gives what was read of the first, which is scored next; the others are read again, since all of
-    them together may not fit the memory.
+    Returns what was read of the first, which is scored next; the others are read again, since all
+    of them together may not fit into memory.
     """
     wrong: list[tuple[ComparedLedger, CoinhazeError]] = []
     ready: dict[str, list[ComparedRow]] = {}
     for one in reversed(compared):
         ready = {}
         release_unused()
-        # A made-up week without settings has none that could be refused.
+        # A simulated week without settings has none that could be invalid.
         if isinstance(one.source, Week) and not one.settings:
             continue
         try:
@@ -138,7 +138,7 @@ def _built(one: ComparedLedger, asking: ScoringSettings, progress: Progress) -> 
 def _rows(
     one: ComparedLedger, asking: ScoringSettings, progress: Progress = silent
 ) -> list[ComparedRow]:
-    """Read a ledger, and give the readings of it that are to be scored."""
+    """Read a ledger, and return its readings that are to be scored."""
     ledger, settings = one.ledger(asking.settings)
     if asking.strict:
         refuse_incomplete(ledger)
@@ -154,7 +154,7 @@ def _rows(
 
 
 def make_folder(path: Path) -> None:
-    """Make a folder, and those it lies in."""
+    """Create a folder and its parents."""
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -176,7 +176,7 @@ def _score_rows(
 
 
 def growth_beside(path: Path) -> Path:
-    """Say where the growth file of a score file lies."""
+    """Return the path of the growth file of a score file."""
     return path.parent.parent / GROWTH / path.name
 
 
@@ -185,7 +185,7 @@ def _path(folder: Path, one: ComparedLedger, time: str) -> Path:
 
 
 def _is_of(path: Path, key: dict[str, Any]) -> bool:
-    """Return whether a score file is there and was made like this."""
+    """Return whether a score file exists and was made with this key."""
     if not path.exists():
         return False
     try:
@@ -195,7 +195,7 @@ def _is_of(path: Path, key: dict[str, Any]) -> bool:
 
 
 def _scored_before(one: ComparedLedger, folder: Path, key: dict[str, Any]) -> list[Path]:
-    """Return all score files of a ledger, if they are there: each says how many there are."""
+    """Return all score files of a ledger, if all exist: each states how many there are."""
     for time in ("temporal", "stationary"):
         path = _path(folder, one, time)
         if _is_of(path, key):

@@ -1,4 +1,4 @@
-"""How ledgers of a comparison are read and scored: for all of them, and for each by itself."""
+"""How the ledgers of a comparison are read and scored: common settings, and each ledger's own."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from coinhaze.solve.pool.limits import UNLIMITED, Budget
 from coinhaze.solve.source import option_files, read_options
 
 WALKS = 10_000
-# The paper's conventions for graphs; how they are solved is another matter.
+# The paper's conventions for graphs; how they are solved is a separate matter.
 CONVENTIONS: dict[str, dict[str, Any]] = {
     "ours": {},
     "paper": {"mint": "one", "top_up": True, "sinks": "paper"},
@@ -37,10 +37,10 @@ class ScoringSettings:
     seed: int = 0
     walks: int = WALKS  # forward from sources, for the appendix's experiment; 0 for none
     budget: Budget = UNLIMITED
-    strict: bool = False  # a ledger that fails a completeness check is refused
+    strict: bool = False  # raise an error for a ledger that fails a completeness check
 
     def key(self, one: ComparedLedger) -> dict[str, Any]:
-        """Return all that the scores of a ledger depend on."""
+        """Return everything on which the scores of a ledger depend."""
         return {
             "software": f"coinhaze {__version__}",
             "made_of": one.made_of(),
@@ -54,7 +54,7 @@ class ScoringSettings:
 
 
 def command_of(one: ComparedLedger, asking: ScoringSettings) -> str:
-    """Return the command that scores one ledger alone, less the folder it writes to.
+    """Return the command that scores one ledger alone, without the folder it writes to.
 
     It is the same however the ledger came into a comparison, so that its score file is.
 
@@ -81,7 +81,7 @@ def command_of(one: ComparedLedger, asking: ScoringSettings) -> str:
 
 
 def problems_of(one: ComparedLedger, *, listed: bool = False) -> list[str]:
-    """Say what is wrong with a ledger's settings, as far as that is known before it is read.
+    """Return the problems with a ledger's settings that can be found before it is read.
 
     `listed`: the comparison has a list.
 

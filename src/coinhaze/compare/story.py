@@ -12,13 +12,13 @@ from coinhaze.growth.plots import FEW, about_growth
 from coinhaze.report.score_files import ScoreFile
 
 IN_WORDS = {"stationary": "with time left out", "temporal": "in the order of time"}
-HAZY, LIKELY = 3.0, 0.5  # bits that look like many origins, and a source likelier than all others
+HAZY, LIKELY = 3.0, 0.5  # bits that suggest many origins; a source likelier than all others
 
 
 def story(files: Sequence[ScoreFile], *, growth: Growths | None = None) -> list[str]:
-    """Tell what stands out, most telling first."""
+    """Return sentences on what stands out, the most significant first."""
     rows = [row for row in map(row_of, files) if row.sinks]
-    # A bound says nothing about which ledger has more: such ledgers are told apart.
+    # A bound does not say which ledger has more: such ledgers are described separately.
     told = [row for row in rows if not row.lower_bounds]
     lines = [line for time in TIMES for line in _most_and_least(_at(told, time), time)]
     lines += [_bound(row) for row in rows if row.lower_bounds]
@@ -33,7 +33,7 @@ def story(files: Sequence[ScoreFile], *, growth: Growths | None = None) -> list[
 
 
 def _bound(row: ComparisonRow) -> str:
-    """Say what is known where bits are lower bounds."""
+    """Describe what is known where bits are lower bounds."""
     return (
         f"{IN_WORDS[row.time].capitalize()}, the median coin of {row.ledger} has at least "
         f"{_bits(row.bits_median)}: bits of {row.lower_bounds:,} of its {row.sinks:,} coins are "
@@ -46,7 +46,7 @@ def _at(rows: Sequence[ComparisonRow], time: str) -> list[ComparisonRow]:
 
 
 def _most_and_least(rows: Sequence[ComparisonRow], time: str) -> list[str]:
-    """Say which ledger leaves an observer most in doubt, and which least, by the median coin."""
+    """Describe which ledgers leave an observer most and least in doubt, by the median coin."""
     if not rows:
         return []
     start = f"{IN_WORDS[time].capitalize()}, "
@@ -61,7 +61,7 @@ def _most_and_least(rows: Sequence[ComparisonRow], time: str) -> list[str]:
 
 
 def _order_of_time(rows: Sequence[ComparisonRow]) -> list[str]:
-    """Say what the order of time does to mean bits."""
+    """Describe the effect of the order of time on mean bits."""
     stationary = {row.ledger: row.bits_mean for row in _at(rows, "stationary")}
     changes = {
         row.ledger: (stationary[row.ledger], row.bits_mean)
@@ -84,7 +84,7 @@ def _order_of_time(rows: Sequence[ComparisonRow]) -> list[str]:
 
 
 def _one_origin(rows: Sequence[ComparisonRow]) -> list[str]:
-    """Say how many coins have one certain origin."""
+    """Describe how many coins have one certain origin."""
     lines = []
     for time in TIMES:
         here = _at(rows, time)
@@ -105,7 +105,7 @@ def _one_origin(rows: Sequence[ComparisonRow]) -> list[str]:
 
 
 def _hidden_likelihood(files: Sequence[ScoreFile]) -> list[str]:
-    """Say how often many bits hide a source that is likelier than all others together."""
+    """Describe how often many bits hide a source that is likelier than all others together."""
     shares = []
     for file in files:
         held = file.held & ~np.isnan(file.top_probability)
@@ -129,7 +129,7 @@ def _hidden_likelihood(files: Sequence[ScoreFile]) -> list[str]:
 
 
 def _by_value(rows: Sequence[ComparisonRow]) -> list[str]:
-    """Say where means by value and by coin lie furthest apart."""
+    """Describe where means by value and by coin differ most."""
     known = [row for row in rows if not np.isnan(row.bits_by_value)]
     if not known:
         return []
@@ -155,7 +155,7 @@ def _exposed(rows: Sequence[ComparisonRow]) -> list[str]:
 
 
 def _grown(growth: Growths) -> list[str]:
-    """Say after how many payments bits are highest, where they rise furthest."""
+    """Describe after how many payments bits are highest, where they rise most."""
     rises = []
     for (name, time), table in growth.items():
         enough = table["share"].to_numpy() >= FEW
@@ -180,7 +180,7 @@ def _ends(
 
 
 def _bits(bits: float) -> str:
-    """Say bits, and among how many equally likely origins that is.
+    """Format bits with the equivalent number of equally likely origins.
 
     >>> _bits(4.0), _bits(0.0)
     ('4.00 bits (as among 16 origins)', '0 bits (one origin)')

@@ -83,7 +83,7 @@ def _more_grid(rows: Sequence[ComparisonRow], time: str) -> Grid:
 
 
 def _listing(rows: Sequence[ComparisonRow], what: str) -> str:
-    """Say something of every ledger, once of those that have it in common."""
+    """List something about every ledger, once for those that have it in common."""
     found: dict[str, list[str]] = {}
     for row in rows:
         if not row.variant:
@@ -92,7 +92,7 @@ def _listing(rows: Sequence[ComparisonRow], what: str) -> str:
 
 
 def lower_bounds_note(rows: Sequence[ComparisonRow]) -> list[str]:
-    """Explain the sign of lower bounds, and say how many sinks of which ledgers have them."""
+    """Explain the sign of lower bounds, with how many sinks of which ledgers have them."""
     counts = [
         f"{row.lower_bounds:,} of {row.sinks:,} sinks of {row.ledger}"
         for row in rows
@@ -108,7 +108,7 @@ def lower_bounds_note(rows: Sequence[ComparisonRow]) -> list[str]:
 
 
 def _remarks(rows: Sequence[ComparisonRow]) -> list[str]:
-    """Return every note, with the name of the ledgers it is about."""
+    """Return every note, with the names of the ledgers it is about."""
     found: dict[str, list[str]] = {}
     for row in rows:
         for note in row.notes if not row.variant else ():
@@ -125,7 +125,7 @@ def _plain(grids: Sequence[Grid]) -> str:
 
 
 def _left_out(row: ComparisonRow) -> str:
-    """Say how many sinks are in no figure."""
+    """Describe how many sinks are in no figure."""
     parts = [f"{row.nulls:,} sinks without an answer"] if row.nulls else []
     parts += [f"{row.burns:,} burns"] if row.burns else []
     return f"{row.ledger}: {' and '.join(parts)} left out." if parts else ""
@@ -134,7 +134,7 @@ def _left_out(row: ComparisonRow) -> str:
 def write_tables(
     rows: Sequence[ComparisonRow], time: str, folder: Path, about: dict[str, object]
 ) -> list[Path]:
-    """Write the tables of one reading of time in every form; says what was written."""
+    """Write the tables of one reading of time in every format; return the paths written."""
     grids = comparison_grids(rows, time)
     texts = {
         "txt": _plain(grids),
@@ -161,7 +161,7 @@ def _write_text(path: Path, *, text: str) -> None:
 
 
 def thousands(count: int) -> str:
-    """Write a size as the paper does: in thousands where it is large.
+    """Format a size as the paper does: in thousands where it is large.
 
     >>> thousands(8_598_499), thousands(950)
     ('8598k', '950')
@@ -170,7 +170,7 @@ def thousands(count: int) -> str:
 
 
 def number(value: float, mark: str = "") -> str:
-    """Write a figure with two digits after the point, or none where it is large.
+    """Format a figure with two decimals, or none where it is large.
 
     >>> number(3.957), number(1234567.8), number(math.nan)
     ('3.96', '1234568', '-')
@@ -181,7 +181,7 @@ def number(value: float, mark: str = "") -> str:
 
 
 def share(value: float) -> str:
-    """Write a share in percent.
+    """Format a share in percent.
 
     >>> share(0.123), share(math.nan)
     ('12.3 %', '-')

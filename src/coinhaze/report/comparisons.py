@@ -1,4 +1,4 @@
-"""Tables of other people's measures beside the bits."""
+"""Tables of published measures beside the bits."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from coinhaze.measures.correlation import correlations
 
 
 def comparison_report(scores: Scores, *, most: int = 5) -> Group:
-    """Show measures of the haziest and clearest coins, what they are, and how they go together."""
+    """Show measures of the haziest and clearest coins, their definitions and correlations."""
     return Group(_measures(scores, most), _correlations(scores), *_legend(scores))
 
 

@@ -1,4 +1,4 @@
-"""Flow by hop in the language of Graphviz."""
+"""Flow by hop in the DOT language of Graphviz."""
 
 from __future__ import annotations
 

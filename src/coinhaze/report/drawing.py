@@ -1,4 +1,4 @@
-"""How comparisons are drawn: one look for all figures, and files that are the same every time."""
+"""How comparisons are plotted: one style for all figures, and reproducible files."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from coinhaze.report.files import write_whole
 
 COLUMN = 3.4  # inches: the width of a printed column
 INK, SOFT, LINE = "#1b242c", "#55636f", "#d5dce2"
-PAPER = "#fdfdfd"  # under shades, which are made for a light ground whatever the page's is
-# Okabe and Ito's colours, which people who confuse some can tell apart ("Color Universal Design",
-# 2008), their yellow left out, since it is not seen on white.
+PAPER = "#fdfdfd"  # behind shades, which are designed for a light background whatever the page's is
+# The colours of Okabe and Ito, distinguishable with colour vision deficiencies ("Color Universal
+# Design", 2008), without their yellow, which is invisible on white.
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#000000")
 DASHES: tuple[Any, ...] = ("-", (0, (5, 1.5)), (0, (1.5, 1)), (0, (5, 1, 1, 1)), (0, (8, 2)))
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
@@ -55,7 +55,7 @@ _STYLE = {
 
 
 class Line(NamedTuple):
-    """How the lines of one ledger look."""
+    """The style of the lines of one ledger."""
 
     colour: str
     dash: Any
@@ -64,31 +64,31 @@ class Line(NamedTuple):
 
 @dataclass(frozen=True)
 class Figure:
-    """A figure that was drawn: what it shows, and where it lies as PNG, SVG and PDF."""
+    """A figure that was drawn: what it shows, and its paths as PNG, SVG and PDF."""
 
     name: str
     title: str
     says: str
-    measured: str  # of which ledgers, how many coins, by which method
+    measured: str  # which ledgers, how many coins, by which method
     paths: tuple[Path, ...]
 
     @property
     def caption(self) -> str:
-        """All that should stand below it."""
+        """The complete caption."""
         return f"{self.title}. {self.says} {self.measured}"
 
     @property
     def svg(self) -> str:
-        """The drawing as SVG text."""
+        """The figure as SVG text."""
         path = next(p for p in self.paths if p.suffix == ".svg")
         return path.read_text(encoding="utf-8")
 
 
 @contextmanager
 def drawing() -> Iterator[Any]:
-    """Draw in the house's look; gives matplotlib's drawing module."""
+    """Apply the common style; yield matplotlib's pyplot module."""
     plt = pyplot()
-    # Nothing a user has set may change a figure, so their own settings are put aside.
+    # A user's own matplotlib settings must not change a figure, so they are set aside.
     with plt.style.context("default"), plt.rc_context(_STYLE):
         yield plt
 
@@ -102,7 +102,7 @@ def axes_or_new(ax: Any) -> Any:
 
 
 def line_of(number: int) -> Line:
-    """Return the look of the ledger with this number: colour, dash and marker all differ.
+    """Return the style of the ledger with this number: colour, dash and marker all differ.
 
     >>> line_of(0).colour, line_of(7).colour == line_of(0).colour, line_of(7) == line_of(0)
     ('#0072b2', True, False)
@@ -115,7 +115,7 @@ def line_of(number: int) -> Line:
 
 
 def short_labels(names: Sequence[str]) -> list[str]:
-    """Make names fit for a figure: not long, nothing that turns or breaks a line, no two alike.
+    """Make names fit for a figure: short, on one line, left to right, and distinct.
 
     >>> short_labels(["dai", "a\\nb", "x" * 40, "x" * 41])
     ['dai', 'a b', 'xxxxxxxxxxxxxx...xxxxxxxxxxxxx', 'xxxxxxxxxxxx...xxxxxxxxxxx (2)']
@@ -135,10 +135,10 @@ def short_labels(names: Sequence[str]) -> list[str]:
 
 
 def _one_way(text: str) -> str:
-    """Keep a name that is read from right to left from turning what stands beside it around."""
+    """Isolate a right-to-left name so that it does not reorder the text beside it."""
     if any(unicodedata.bidirectional(c) in ("R", "AL") for c in text):
         return f"\u200e{text}\u200e"
-    # Labels that begin so are left out of legends.
+    # Labels that begin so are omitted from legends.
     return f" {text}" if text.startswith("_") else text
 
 
@@ -176,7 +176,7 @@ def legend_below(ax: Any) -> None:
     from matplotlib.transforms import ScaledTranslation
 
     columns = 2 if max(map(len, labels)) <= 24 and len(labels) > 1 else 1
-    # So far below the axes that ticks and the axis' label have room, whatever the axes' height.
+    # Far enough below the axes for ticks and the axis label, whatever the axes' height.
     points = 30 if ax.get_xlabel() else 16
     below = ScaledTranslation(0, -points / 72, ax.figure.dpi_scale_trans)
     ax.legend(
@@ -186,9 +186,9 @@ def legend_below(ax: Any) -> None:
 
 
 def save_figure(figure: Any, folder: Path, name: str) -> tuple[Path, ...]:
-    """Write a figure as PNG, SVG and PDF, the same bytes every time; closes it."""
+    """Write a figure as PNG, SVG and PDF with reproducible bytes, and close it."""
     with drawing():
-        # Once laid out, it stays so for all formats: laying out takes longer than writing.
+        # Laid out once for all formats: layout takes longer than writing.
         figure.draw_without_rendering()
         figure.set_layout_engine("none")
     paths = tuple(save_picture(figure, folder / f"{name}.{kind}") for kind in ("png", "svg", "pdf"))
@@ -197,9 +197,9 @@ def save_figure(figure: Any, folder: Path, name: str) -> tuple[Path, ...]:
 
 
 def save_picture(figure: Any, path: Path) -> Path:
-    """Write a figure to a .png, .svg or .pdf, without the date; it is left open."""
+    """Write a figure to a .png, .svg or .pdf without the date; it is left open."""
     kind = path.suffix.removeprefix(".")
-    # Anything of the day or the machine would make every run's bytes differ.
+    # Anything that depends on the date or the machine would make the bytes differ.
     blank = {
         "png": {"Software": None},
         "svg": {"Date": None, "Creator": None},

@@ -1,4 +1,4 @@
-"""Figures: how bits are distributed, and bits against steps."""
+"""Figures: the distribution of bits, and bits against steps."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MANY = 2000
 
 
 def plot_bits(scores: Scores, *, ax: Any = None) -> Any:
-    """Draw how many coins have how many bits; exactly 0 bits has its own bar."""
+    """Plot how many coins have how many bits; exactly 0 bits has its own bar."""
     ax = ax or new_axes()
     bits = scores.bits[~np.isnan(scores.bits)]
     certain = int(np.sum(bits < 1e-9))
@@ -53,7 +53,7 @@ def plot_bits(scores: Scores, *, ax: Any = None) -> Any:
 
 
 def plot_bits_against_steps(scores: Scores, *, ax: Any = None) -> Any:
-    """Draw bits against expected steps: a dot a coin, or shades of density for many."""
+    """Plot bits against expected steps: one dot per coin, or shades of density for many."""
     ax = ax or new_axes()
     known = ~np.isnan(scores.bits)
     bits, steps = scores.bits[known], scores.steps[known]
@@ -69,7 +69,7 @@ def plot_bits_against_steps(scores: Scores, *, ax: Any = None) -> Any:
 
 
 def save_overview(scores: Scores, path: Path, *, title: str) -> None:
-    """Write both drawings side by side to one picture."""
+    """Save both plots side by side as one image."""
     plt = pyplot()
     figure, axes = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
     plot_bits(scores, ax=axes[0])
@@ -80,12 +80,12 @@ def save_overview(scores: Scores, path: Path, *, title: str) -> None:
 
 
 def new_axes() -> Any:
-    """Return axes of a figure of their own."""
+    """Return the axes of a new figure."""
     return pyplot().subplots(layout="constrained")[1]
 
 
 def pyplot() -> Any:
-    """Return matplotlib's drawing module, or say how to get it."""
+    """Return matplotlib's pyplot module; the error without it says how to install it."""
     try:
         import matplotlib.pyplot as plt
     except ImportError:

@@ -23,14 +23,14 @@ SUFFIXES = (".csv", ".json", ".parquet")
 def check_output(
     path: Path, inputs: Sequence[str | Path] = (), *, suffixes: Sequence[str] = SUFFIXES
 ) -> None:
-    """Refuse, before any work is done, a file that cannot or should not be written."""
+    """Raise an error, before any work is done, for a file that cannot or should not be written."""
     if path.suffix not in suffixes:
         raise UsageError(f"{path}: write to a file ending in {', '.join(suffixes)}")
     check_place(path, inputs)
 
 
 def check_place(path: Path, inputs: Sequence[str | Path] = ()) -> None:
-    """Refuse a file whose folder is not there, or that would take an input's place."""
+    """Raise an error for a file whose folder is missing, or that would replace an input."""
     if not path.parent.is_dir():
         raise InputError(f"{path}: cannot be written: there is no folder {path.parent}")
     for name in inputs:
@@ -52,7 +52,7 @@ def scores_json(scores: Scores, provenance: dict[str, object]) -> str:
 
 
 def write_scores(scores: Scores, path: Path, provenance: dict[str, object]) -> list[Path]:
-    """Write scores with their provenance; a CSV file's lies beside it. Returns what was written."""
+    """Write scores with their provenance, beside a CSV file; return the paths written."""
     check_output(path)
     if path.suffix == ".json":
         write_whole(path, lambda p: p.write_text(scores_json(scores, provenance), encoding="utf-8"))
@@ -61,9 +61,9 @@ def write_scores(scores: Scores, path: Path, provenance: dict[str, object]) -> l
 
 
 def write_table(table: pa.Table, path: Path, provenance: dict[str, object]) -> list[Path]:
-    """Write a table to CSV or Parquet, its provenance beside it or inside; says what was written.
+    """Write a table to CSV or Parquet, with provenance beside or inside; return the paths written.
 
-    In CSV no name can be taken for a formula; Parquet has names as they are.
+    In CSV no name can be taken for a formula; Parquet has names unchanged.
     """
     about = json.dumps(provenance, indent=1, allow_nan=False) + "\n"
     if path.suffix == ".parquet":
@@ -77,7 +77,7 @@ def write_table(table: pa.Table, path: Path, provenance: dict[str, object]) -> l
 
 
 def for_spreadsheets(table: pa.Table) -> pa.Table:
-    """Keep spreadsheets from taking a name for a formula: put ' before = + - @ tab and return."""
+    """Prevent spreadsheets from reading a name as a formula: put ' before = + - @ tab return."""
     for k, column in enumerate(table.column_names):
         if pa.types.is_string(table[column].type):
             safe = pa.compute.replace_substring_regex(table[column], "^([=+\\-@\t\r])", "'\\1")
@@ -86,7 +86,7 @@ def for_spreadsheets(table: pa.Table) -> pa.Table:
 
 
 def write_whole(path: Path, write: Callable[[Path], object]) -> None:
-    """Write beside the target, then put it in place in one move."""
+    """Write beside the target, then rename the file in one step."""
     try:
         handle, name = tempfile.mkstemp(dir=path.parent or ".", prefix=f".{path.name}.")
         os.close(handle)
@@ -97,7 +97,7 @@ def write_whole(path: Path, write: Callable[[Path], object]) -> None:
         write(temporary)
         with open(temporary, "rb") as file:
             os.fsync(file.fileno())
-        # mkstemp makes files nobody else can read; results get what the user's umask says.
+        # mkstemp creates files only their owner can read; results get the permissions of the umask.
         mask = os.umask(0)
         os.umask(mask)
         temporary.chmod(0o666 & ~mask)

@@ -20,16 +20,16 @@ _LATEX = {
     "|": r"\textbar{}",
     **{c: "\\" + c for c in "&%$#_{}"},
 }
-# Whatever would end a line or a cell, or cannot be seen.
+# Characters that would end a line or a cell, or are invisible.
 _UNSEEN = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]+")
 
 
 @dataclass(frozen=True)
 class Grid:
-    """A title, columns with their headings, rows of text, and what must be said below.
+    """A title, columns with their headings, rows of text, and notes below.
 
-    The first column names rows and is set left, all others right. `remarks` are about single rows,
-    and may be many and long.
+    The first column names rows and is aligned left, all others right. `remarks` are about single
+    rows, and may be many and long.
     """
 
     title: str
@@ -39,7 +39,7 @@ class Grid:
     remarks: Sequence[str] = ()
 
     def rich(self) -> Table:
-        """Return it for a terminal."""
+        """Return it as a rich table for a terminal."""
         table = Table(
             title=Text(self.title), title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False
         )
@@ -94,7 +94,7 @@ class Grid:
 
 
 def one_line(text: str) -> str:
-    """Take out what breaks lines or cannot be seen.
+    """Remove characters that break lines or are invisible.
 
     >>> one_line("a\\nb")
     'a b'
@@ -103,7 +103,7 @@ def one_line(text: str) -> str:
 
 
 def latex_cell(text: str) -> str:
-    """Write text so that LaTeX prints it as it is.
+    """Escape text so that LaTeX prints it unchanged.
 
     >>> print(latex_cell("50 % of a_b"))
     50 \\% of a\\_b
@@ -112,7 +112,7 @@ def latex_cell(text: str) -> str:
 
 
 def markdown_cell(text: str) -> str:
-    """Write text so that Markdown shows it as it is, in one cell.
+    """Escape text so that Markdown shows it unchanged, in one cell.
 
     >>> print(markdown_cell("a|b *c*"))
     a\\|b \\*c\\*

@@ -1,4 +1,4 @@
-"""Drawings as part of a page: its colours, its names, nothing that could be taken for its own."""
+"""Figures as part of a page: with its colours, and ids that do not clash with others."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 from coinhaze.report.drawing import COLOURS, INK, LINE, SOFT, Figure
 from coinhaze.report.page import Html, escape
 
-# The same hues on a dark ground, lighter, so that lines keep their contrast.
+# The same hues for a dark background, lighter, to preserve the contrast of lines.
 _DARK = ("#5aaee8", "#ff9152", "#3cc79b", "#e6a8cb", "#9bd6f7", "#f4bd52", "#e6ebef")
 _NAMES = {
     INK: "var(--ink)",
@@ -42,10 +42,10 @@ code {{ overflow-wrap: anywhere; }} pre {{ overflow-x: auto; }}
 
 
 def inline_figure(figure: Figure) -> Html:
-    """Put a figure into a page, with its title and caption below.
+    """Return a figure as part of a page, with its title and caption below.
 
-    Names inside get the figure's own before them, since a page has several drawings; colours
-    become the page's, which are others on a dark ground.
+    Ids inside are prefixed with the figure's own name, since a page has several figures; colours
+    become the page's, which differ on a dark background.
     """
     svg = figure.svg
     svg = svg[svg.index("<svg") :]
@@ -55,7 +55,7 @@ def inline_figure(figure: Figure) -> Html:
     svg = re.sub(r'href="#', f'href="#{mark}-', svg)
     svg = re.sub(r"url\(#", f"url(#{mark}-", svg)
     svg = re.sub(r"#[0-9a-f]{6}\b", lambda m: _NAMES.get(m.group(), m.group()), svg)
-    # Two panels side by side need the page's whole width.
+    # Two panels side by side need the full width of the page.
     width = float(re.findall(r'viewBox="0 0 ([\d.]+) ', svg)[0])
     svg = re.sub(r'^<svg ([^>]*?)\bheight="[^"]*"', r"<svg \1", svg, count=1)
     svg = re.sub(r'^<svg ([^>]*?)\bwidth="[^"]*"', r"<svg \1", svg, count=1)

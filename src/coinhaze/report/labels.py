@@ -1,4 +1,4 @@
-"""Labels of nodes: what a person calls the addresses and accounts of a graph."""
+"""Labels of nodes: a user's own names for the addresses and accounts of a graph."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ UNLABELLED = -1
 
 
 class Labelled:
-    """The labels of a graph's nodes: a coin has its address's, a new coin's mint its owner's.
+    """The labels of a graph's nodes: a coin has its address's, a coinbase its owner's.
 
     >>> import coinhaze
     >>> ledger = coinhaze.AccountLedger.from_transfers([("0xa", "0xb", 1)])
@@ -33,7 +33,7 @@ class Labelled:
 
     @cached_property
     def number(self) -> Ints:
-        """For each node the number of its label's text, -1 if it has none."""
+        """The number of each node's label text, -1 if it has none."""
         graph = self.graph
         number = np.full(len(graph), UNLABELLED)
         if not self.labels:

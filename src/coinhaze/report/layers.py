@@ -1,4 +1,4 @@
-"""Hops folded for people: the largest nodes of each hop, all others in one bucket."""
+"""Hops condensed for display: the largest nodes of each hop, all others in one bucket."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from coinhaze.measures.hops import Hop, Hops
 from coinhaze.report.labels import UNLABELLED, Labelled
 
 LONGEST = 24  # letters of a name that is shown in full
-SMALLEST = 0.0005  # share of a box that is shown by itself
+SMALLEST = 0.0005  # the smallest share of a box that is shown by itself
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class FlowBox:
     other: bool = False
 
     def words(self, longest: int = LONGEST) -> str:
-        """Return what stands beside it."""
+        """Return the text beside the box."""
         if self.other:
             return f"other ({self.nodes:,}, {self.share:.2%})"
         name = self.name if self.label is None else self.label
@@ -49,7 +49,7 @@ class Layers:
 
     boxes: tuple[tuple[FlowBox, ...], ...]
     bands: tuple[FlowBand, ...]
-    earlier: float  # what comes from before the last hop
+    earlier: float  # the share from before the last hop
 
 
 def fold_hops(hops: Hops, labelled: Labelled, *, most: int = 6) -> Layers:
@@ -79,19 +79,19 @@ def short_name(name: str, longest: int = LONGEST) -> str:
 @dataclass(frozen=True)
 class _Folded:
     boxes: tuple[FlowBox, ...]
-    of_node: Ints  # for each node of the hop its box
+    of_node: Ints  # the box of each node of the hop
 
 
 def _folded(hop: Hop, labelled: Labelled, most: int) -> _Folded:
     label = labelled.number[hop.nodes]
-    # Nodes of one label share a key below all others'.
+    # Nodes with the same label share a key below all others'.
     key = np.where(label == UNLABELLED, hop.parties, UNLABELLED - 1 - label)
     _, first, group = np.unique(key, return_index=True, return_inverse=True)
     share, ended = (_sums(group, values) for values in (hop.share, hop.ended))
     count = np.bincount(group)
     largest = np.argsort(-share, kind="stable")
     shown = min(most, int(np.sum(share >= SMALLEST)))
-    # A bucket of one is no shorter than the one.
+    # A bucket of one would save nothing.
     kept = largest[: shown if len(largest) > shown + 1 else len(largest)]
     rest = largest[len(kept) :]
     nodes = hop.nodes[first[kept]]

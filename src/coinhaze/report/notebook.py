@@ -1,4 +1,4 @@
-"""Scores, origins and graphs as a notebook shows them: small, still, and with nothing to fetch."""
+"""Scores, origins and graphs as HTML for notebooks: small, static, and self-contained."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from coinhaze.report.page import Html, escape, paragraph, table
 from coinhaze.report.sankey import sankey
 from coinhaze.solve.local.hops import hops_of
 
-# A notebook has its own ground, light or dark: words take its ink, bars a blue seen on both.
+# The background may be light or dark: text inherits its colour, bars are a blue visible on both.
 _LOOK = (
     "--flow:#4a86c5;--source:#c8682b;--other:#8a97a3;--soft:#7c8894;"
     "fill:currentColor;font:12px system-ui,sans-serif"
@@ -30,7 +30,7 @@ WIDE, TALL = 320.0, 48.0  # pixels of a small drawing
 
 
 def scores(found: Scores) -> str:
-    """Show scores: one line, how bits are spread, the most and the least."""
+    """Show scores: one line, the distribution of bits, the highest and the lowest."""
     rows = found.order()
     ends = np.concatenate([rows[:SHOWN], rows[SHOWN:][-SHOWN:]])
     told = found.take(ends).to_arrow()
@@ -66,7 +66,7 @@ def origins(found: Origins) -> str:
 
 
 def graph(found: TransactionGraph) -> str:
-    """Show a graph: how many of what, and how the amounts that moved are spread."""
+    """Show a graph: counts by kind, and the distribution of the amounts moved."""
     kinds, count = np.unique(found.kinds, return_counts=True)
     rows = [[Kind(k).name, f"{n:,}"] for k, n in zip(kinds.tolist(), count.tolist(), strict=True)]
     rows += [
@@ -83,7 +83,7 @@ def graph(found: TransactionGraph) -> str:
 
 
 def sparkline(values: Floats, title: str, *, bars: int = 32) -> Html:
-    """Draw how values are spread as a small row of bars.
+    """Draw the distribution of values as a small row of bars.
 
     >>> sparkline(np.array([0.0, 1.0, 1.0]), "bits").count("<rect")
     2

@@ -1,4 +1,4 @@
-"""One node's origins told in four ways: for a terminal, as JSON, for Graphviz, as a page."""
+"""One node's origins in four formats: for a terminal, as JSON, for Graphviz, as a page."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ A_HOP = (
 
 @dataclass(frozen=True, eq=False)
 class OriginsReport:
-    """Origins, with what a reader needs beside them."""
+    """Origins, with the information a reader needs beside them."""
 
     origins: Origins
     labelled: Labelled
-    layers: Layers | None  # None under ordered policies, which follow parcels
+    layers: Layers | None  # None under ordered policies, which follow lots
     most: int = 10
 
     def labels(self) -> list[str | None]:
@@ -47,7 +47,7 @@ class OriginsReport:
         return self.labelled.of_outcomes(self.origins.chain, shown)
 
     def by_label(self) -> list[tuple[str, int, float]]:
-        """Add sources up by label: label, how many, their share; largest first."""
+        """Sum sources by label: label, how many, their share; largest first."""
         sums: dict[str, tuple[int, float]] = {}
         if self.labelled.labels:
             found = self.origins
@@ -59,13 +59,13 @@ class OriginsReport:
         return sorted(((k, n, p) for k, (n, p) in sums.items()), key=lambda row: (-row[2], row[0]))
 
     def other(self) -> tuple[int, float]:
-        """Count the sources that are not shown, and their share."""
+        """Return how many sources are not shown, and their share."""
         rest = self.origins.probability[self.most :]
         return len(rest), float(rest.sum())
 
 
 def told_text(told: OriginsReport) -> Group:
-    """Lay origins out for a terminal."""
+    """Return origins formatted for a terminal."""
     report = origins_report(told.origins, most=told.most, labels=told.labels())
     parts: list[RenderableType] = [report]
     for title, columns, rows in (_label_rows(told), _hop_rows(told)):
@@ -83,7 +83,7 @@ def told_text(told: OriginsReport) -> Group:
 
 
 def told_json(told: OriginsReport, made_by: Mapping[str, object]) -> str:
-    """Return origins as JSON text with keys that stay."""
+    """Return origins as JSON text with stable keys."""
     document: dict[str, Any] = told.origins.as_dict(most=told.most)
     for row, label in zip(document["sources"], told.labels(), strict=True):
         row["label"] = label
@@ -103,7 +103,7 @@ def told_json(told: OriginsReport, made_by: Mapping[str, object]) -> str:
 
 
 def told_dot(told: OriginsReport) -> str:
-    """Return flow by hop for Graphviz."""
+    """Return the flow by hop for Graphviz."""
     if told.layers is None:
         raise UsageError(
             "an ordered policy follows parcels: there is no flow by hop to draw; "

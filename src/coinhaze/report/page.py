@@ -1,4 +1,4 @@
-"""A page that can be handed over: one HTML file, no script, nothing fetched, all text escaped."""
+"""A self-contained page to share: one HTML file, no script, nothing fetched, all text escaped."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ svg text { font: 12px system-ui, sans-serif; fill: var(--ink); paint-order: stro
   stroke: var(--paper); stroke-width: 3px; }
 @media print { body { margin: 0; max-width: none; } }
 """
-# No script runs and nothing is fetched, whatever stands in a name.
+# No script runs and nothing is fetched, whatever a name contains.
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 
 
 class Html(str):
-    """Text that is markup already: made by the functions here and in `sankey`, never by others."""
+    """Text that is already markup: made by the functions here and in `sankey`, never elsewhere."""
 
     __slots__ = ()
 
 
 def escape(value: object) -> Html:
-    """Make text harmless in a page; what is markup already stays as it is.
+    """Escape text for a page; what is already markup stays as it is.
 
     >>> escape("<b> & 'c'")
     '&lt;b&gt; &amp; &#x27;c&#x27;'
@@ -47,13 +47,13 @@ def escape(value: object) -> Html:
 
 
 def paragraph(text: object, *, warning: bool = False) -> Html:
-    """Put text in a paragraph; a warning has a bar beside it."""
+    """Return a paragraph; a warning has a bar beside it."""
     kind = ' class="warning"' if warning else ""
     return Html(f"<p{kind}>{escape(text)}</p>\n")
 
 
 def section(title: str, *parts: object) -> Html:
-    """Put parts below a heading; a part that is no markup becomes a paragraph."""
+    """Return parts below a heading; a part that is not markup becomes a paragraph."""
     body = "".join(p if isinstance(p, Html) else paragraph(p) for p in parts)
     return Html(f"<h2>{escape(title)}</h2>\n{body}")
 
@@ -61,7 +61,7 @@ def section(title: str, *parts: object) -> Html:
 def table(
     columns: Sequence[str], rows: Iterable[Sequence[object]], *, right: Collection[int] = ()
 ) -> Html:
-    """Draw a table; columns named in `right`, by number, stand on the right.
+    """Return a table; columns listed in `right`, by number, are aligned right.
 
     >>> "<td><bdi>&lt;a&gt;</bdi></td>" in table(["name"], [["<a>"]])
     True
@@ -69,7 +69,7 @@ def table(
     kinds = [' class="number"' if k in right else "" for k in range(len(columns))]
     head = "".join(f"<th{kind}>{escape(c)}</th>" for kind, c in zip(kinds, columns, strict=True))
     lines = [
-        # A name that is read from right to left must not turn the cells beside it around.
+        # A right-to-left name must not reorder the cells beside it.
         "".join(
             f"<td{kind}><bdi>{escape(v)}</bdi></td>" for kind, v in zip(kinds, row, strict=True)
         )
@@ -80,9 +80,9 @@ def table(
 
 
 def page(title: str, sections: Iterable[object], *, style: str = "", pictures: bool = False) -> str:
-    """Return a whole page: a title, then sections; what is no markup becomes a paragraph.
+    """Return a whole page: a title, then sections; what is not markup becomes a paragraph.
 
-    `style` comes after the page's own; `pictures` lets those in that are part of the page itself.
+    `style` comes after the page's own; `pictures` allows images embedded in the page itself.
 
     >>> page("<x>", [section("Origins", "1 < 2")]).count("&lt;")
     3

@@ -1,4 +1,4 @@
-"""Drawings that lay ledgers side by side: bits, steps, the likeliest source, exposure."""
+"""Plots that compare ledgers: bits, steps, the likeliest source, exposure."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from coinhaze.report.drawing import PAPER, Line, axes_or_new, legend_below, line
 from coinhaze.report.score_files import ScoreFile
 
 BITS, STEPS = "untraceability (bits)", "expected steps back"
-POINTS = 500  # of a running share: more than a printed column has room for
-MANY = 2000  # coins from which on density is drawn, not dots
-FEW = 200  # dots from which on they are a picture: as shapes they would make files large
+POINTS = 500  # of a running share: more than a printed column can show
+MANY = 2000  # number of coins from which density is drawn instead of dots
+FEW = 200  # number of dots from which they are rasterised: as shapes they would make files large
 AT_MOST = "\u2264"  # the likeliest source may stand for several: its probability is an upper bound
-STEP_BINS = 24  # for each tenfold
+STEP_BINS = 24  # per factor of ten
 
 Looks: TypeAlias = Mapping[str, tuple[str, Line]]
 
 
 def looks_of(names: Sequence[str]) -> Looks:
-    """Return each ledger a label and a look, to be kept in all figures."""
+    """Return a label and a style for each ledger, for use in all figures."""
     distinct = list(dict.fromkeys(names))
     return {
         name: (label, line_of(number))
@@ -34,7 +34,7 @@ def looks_of(names: Sequence[str]) -> Looks:
 def plot_bits_shares(
     files: Sequence[ScoreFile], *, ax: Any = None, looks: Looks | None = None
 ) -> Any:
-    """Draw what share of coins has at most so many bits, a line a ledger."""
+    """Plot the share of coins with at most so many bits, one line per ledger."""
     ax = axes_or_new(ax)
     ax.set_xlabel(BITS)
     _running(ax, files, lambda file: file.bits[file.held], looks, mark=AT_LEAST)
@@ -45,7 +45,7 @@ def plot_bits_shares(
 def plot_steps_shares(
     files: Sequence[ScoreFile], *, ax: Any = None, looks: Looks | None = None
 ) -> Any:
-    """Draw what share of coins has at most so many expected steps, a line a ledger."""
+    """Plot the share of coins with at most so many expected steps, one line per ledger."""
     ax = axes_or_new(ax)
     ax.set_xlabel(STEPS)
     far = _running(ax, files, _steps, looks)
@@ -57,7 +57,7 @@ def plot_steps_shares(
 def plot_top_shares(
     files: Sequence[ScoreFile], *, ax: Any = None, looks: Looks | None = None
 ) -> Any:
-    """Draw what share of coins has a likeliest source with at most such a probability."""
+    """Plot the share of coins whose likeliest source has at most a given probability."""
     ax = axes_or_new(ax)
     ax.set_xlabel("probability of the likeliest source")
     top = lambda file: file.top_probability[file.held]  # noqa: E731
@@ -69,7 +69,7 @@ def plot_top_shares(
 def plot_exposures(
     files: Sequence[ScoreFile], *, ax: Any = None, looks: Looks | None = None
 ) -> Any:
-    """Draw what share of coins has at most such an exposure to the listed sources."""
+    """Plot the share of coins with at most a given exposure to the listed sources."""
     ax = axes_or_new(ax)
     ax.set_xlabel("exposure (share that came from the list)")
     _running(ax, [file for file in files if file.exposure is not None], _exposure, looks, far=1.0)
@@ -78,9 +78,9 @@ def plot_exposures(
 
 
 def plot_bits(files: Sequence[ScoreFile], *, ax: Any = None, looks: Looks | None = None) -> Any:
-    """Draw how coins that have bits at all are spread; the legend tells the share of the others.
+    """Plot the distribution of positive bits; the legend states the share of the other coins.
 
-    Heights are shares of all coins, those proven to have one origin included.
+    Heights are shares of all coins, including those proven to have one origin.
     """
     ax = axes_or_new(ax)
     top = max([1.0, *(float(f.bits[f.held].max(initial=0.0)) for f in files)])
@@ -98,7 +98,7 @@ def plot_bits(files: Sequence[ScoreFile], *, ax: Any = None, looks: Looks | None
 
 
 def plot_steps(files: Sequence[ScoreFile], *, ax: Any = None, looks: Looks | None = None) -> Any:
-    """Draw how coins are spread over expected steps, in bins that grow by the same factor."""
+    """Plot the distribution of expected steps, in bins that grow by a constant factor."""
     ax = axes_or_new(ax)
     top = max([10.0, *(float(_steps(f).max(initial=1.0)) for f in files)])
     edges = 10 ** (np.arange(np.ceil(np.log10(top) * STEP_BINS) + 2) / STEP_BINS)
@@ -114,7 +114,7 @@ def plot_steps(files: Sequence[ScoreFile], *, ax: Any = None, looks: Looks | Non
 
 
 def plot_bits_against_steps(file: ScoreFile, *, ax: Any = None, line: Line | None = None) -> Any:
-    """Draw bits against expected steps: a dot a coin, or shades of density for many."""
+    """Plot bits against expected steps: one dot per coin, or shades of density for many."""
     ax = axes_or_new(ax)
     known = ~np.isnan(file.steps[file.held])
     bits, steps = file.bits[file.held][known], file.steps[file.held][known]
@@ -137,18 +137,18 @@ def plot_bits_against_steps(file: ScoreFile, *, ax: Any = None, line: Line | Non
 
 
 def marked(label: str, file: ScoreFile, mark: str) -> str:
-    """Put the sign of bounds behind a ledger's label, where its figures are bounds."""
+    """Append the sign of bounds to a ledger's label, where its figures are bounds."""
     return f"{label} ({mark})" if mark and file.lower_bounds else label
 
 
 def _density(ax: Any, steps: Floats, bits: Floats, one: Bools) -> None:
-    """Shade cells by how many coins lie in them, as a picture: its size does not grow with them."""
+    """Shade cells by the number of coins in them, as an image whose size is independent of it."""
     from matplotlib.colors import LogNorm
     from matplotlib.ticker import FuncFormatter
 
     (near, far), (floor, top) = ax.get_xlim(), ax.get_ylim()
     across = np.logspace(np.log10(near), np.log10(far), 61)
-    # The lowest row holds coins of one origin alone, which are often most.
+    # The lowest row is for coins of one origin alone, which are often the majority.
     up = np.concatenate([[floor], np.linspace(0, top, 41)])
     placed = np.where(one, floor / 2, np.maximum(bits, 0.0))
     cells = np.histogram2d(placed, steps, bins=(up, across))[0]
@@ -167,7 +167,7 @@ def _density(ax: Any, steps: Floats, bits: Floats, one: Bools) -> None:
 
 
 def one_origin(file: ScoreFile) -> Bools:
-    """Tell which coins that figures are about are proven to have one origin."""
+    """Return which of the coins in figures are proven to have one origin."""
     return file.one_origin[file.held]
 
 
@@ -196,7 +196,7 @@ def _running(
     far: float = 0.0,
     mark: str = "",
 ) -> float:
-    """Draw for each value how many coins have at most that; say how far the lines go."""
+    """Plot for each value how many coins have at most that; return how far the lines go."""
     known = looks or looks_of([file.name for file in files])
     found = [running_share(values(file)) for file in files]
     far = max([far, *(float(across[-1]) for across, _ in found if len(across))])
@@ -217,7 +217,7 @@ def _running(
 
 
 def running_share(values: Floats) -> tuple[Floats, Floats]:
-    """Return values and the share of all that is at most each, thinned to what can be seen.
+    """Return values and the share of all that is at most each, thinned to visible resolution.
 
     >>> running_share(np.array([0.0, 0.0, 2.0, 1.0]))
     (array([0., 1., 2.]), array([0.5 , 0.75, 1.  ]))
@@ -227,7 +227,7 @@ def running_share(values: Floats) -> tuple[Floats, Floats]:
         return ordered, ordered
     last = np.append(np.flatnonzero(np.diff(ordered)), len(ordered) - 1)
     if len(last) > 2 * POINTS:
-        # Evenly by share and by value: neither a steep nor a flat stretch may look broken.
+        # Evenly by share and by value: neither a steep nor a flat part may look broken.
         by_share = np.searchsorted(last, np.linspace(0, len(ordered) - 1, POINTS))
         by_value = np.searchsorted(ordered[last], np.linspace(ordered[0], ordered[-1], POINTS))
         last = last[np.unique(np.concatenate([by_share, by_value]))]
@@ -242,7 +242,7 @@ def _outlines(
     looks: Looks | None,
     mark: str = "",
 ) -> None:
-    """Draw outlines of histograms, heights in percent of all coins."""
+    """Plot outlines of histograms, heights in percent of all coins."""
     known = looks or looks_of([file.name for file in files])
     for file in files:
         label, line = known[file.name]
@@ -268,7 +268,7 @@ def _percent_ticks(ax: Any) -> None:
     highest = max([1e-9, *(float(p.get_data().values.max(initial=0.0)) for p in ax.patches)])
     top = highest * 1.08
     ladder = np.array([0, 0.1, 0.5, 1, 2, 5, 10, 20, 40, 70, 100])
-    # Ticks nearer than a ninth of the axis would run into one another.
+    # Ticks closer than a ninth of the axis would overlap.
     ticks = [0.0]
     for tick in ladder[(ladder > 0) & (ladder <= top)]:
         if np.sqrt(tick / top) - np.sqrt(ticks[-1] / top) >= 0.11:
@@ -280,7 +280,7 @@ def _percent_ticks(ax: Any) -> None:
 
 
 def _steps_axis(ax: Any, far: float) -> None:
-    """Put steps on a logarithmic axis with whole numbers beside it."""
+    """Put steps on a logarithmic axis labelled with whole numbers."""
     from matplotlib.ticker import FixedLocator, NullLocator
 
     ax.set_xscale("log")

@@ -1,4 +1,4 @@
-"""What made a result: version, inputs with digests, settings, method and accuracy."""
+"""The provenance of a result: version, inputs with digests, settings, method and accuracy."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from coinhaze.measures import Scores
 def provenance(
     scores: Scores, *, inputs: Sequence[str | Path] = (), command: str = ""
 ) -> dict[str, object]:
-    """Describe how scores came to be, the same for the same inputs and command."""
+    """Return the provenance of scores, identical for the same inputs and command."""
     chain = scores.chain
     return made_by(inputs=inputs, command=command) | {
         "settings": chain.settings,
@@ -29,7 +29,7 @@ def provenance(
 
 
 def made_by(*, inputs: Sequence[str | Path] = (), command: str = "") -> dict[str, object]:
-    """Name the software, the command, and every file that was read with its digest."""
+    """Return the software, the command, and every file that was read with its digest."""
     return {
         "software": f"coinhaze {__version__}",
         "command": command,
@@ -38,12 +38,12 @@ def made_by(*, inputs: Sequence[str | Path] = (), command: str = "") -> dict[str
 
 
 def input_digests(inputs: Sequence[str | Path]) -> list[dict[str, str]]:
-    """Name every file that was read, with its SHA-256."""
+    """Return every file that was read, with its SHA-256."""
     return [{"file": name, "sha256": digest_of(path)} for name, path in _files(inputs)]
 
 
 def _files(inputs: Sequence[str | Path]) -> list[tuple[str, Path]]:
-    """Name every file that was read; those of a ledger folder as `folder/file`."""
+    """Return every file that was read; those of a ledger folder as `folder/file`."""
     found = []
     for path in map(Path, inputs):
         if is_folder(path):

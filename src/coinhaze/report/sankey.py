@@ -1,7 +1,7 @@
-"""A drawing of flow by hop: boxes in columns, bands between them, as wide as the money they carry.
+"""A Sankey diagram of flow by hop: boxes in columns, bands as wide as the money they carry.
 
-The node asked about stands on the right, its past to the left; what ends at a source has its own
-colour and no band further left.
+The requested node is on the right, its past to the left; what ends at a source has its own colour
+and no band further left.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from coinhaze.report.layers import FlowBand, FlowBox, Layers
 from coinhaze.report.page import Html, escape
 
 TALL = 320.0  # pixels for all the money
-LINE = 17.0  # the least a box takes, so that words do not lie on each other
-LETTERS = 14  # of a name that are shown
+LINE = 17.0  # the minimum height of a box, so that labels do not overlap
+LETTERS = 14  # letters of a name that are shown
 GAP, STEP, THICK, MARGIN, HEAD = 7.0, 160.0, 12.0, 12.0, 26.0
-LEAST = 0.75  # of its size, before a wide drawing is scrolled instead of shrunk
+LEAST = 0.75  # scale below which a wide drawing is scrolled instead of shrunk
 
 
 @dataclass(frozen=True)
 class BoxPosition:
-    """Where a box is drawn: its upper left corner and height."""
+    """The position of a box: its upper left corner and height."""
 
     x: float
     y: float
@@ -31,7 +31,7 @@ class BoxPosition:
 
 
 def sankey(layers: Layers) -> Html:
-    """Draw layers as inline SVG; colours are those of `page`."""
+    """Draw layers as inline SVG, in the colours of `page`."""
     places = lay_out(layers)
     width = 2 * MARGIN + STEP * len(places)
     height = MARGIN + max(p.y + max(p.height, LINE) for column in places for p in column)
@@ -50,7 +50,7 @@ def sankey(layers: Layers) -> Html:
 
 
 def lay_out(layers: Layers) -> list[list[BoxPosition]]:
-    """Place boxes: a column a hop, near what they flow into, none on top of another."""
+    """Place boxes: one column per hop, near what they flow into, without overlap."""
     columns: list[list[BoxPosition]] = []
     last = len(layers.boxes) - 1
     for hop, boxes in enumerate(layers.boxes):

@@ -1,7 +1,7 @@
-"""Score files of a comparison: a row a sink, lean Parquet, with all that made them inside.
+"""Score files of a comparison: one row per sink, compact Parquet, with complete provenance.
 
-Tables, figures and the page of a comparison are computed from these files and nothing else, so
-that anybody who has them can compute every number again.
+Tables, figures and the page of a comparison are computed from these files alone, so that every
+number can be recomputed from them.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ KEY = b"coinhaze"
 CERTAIN = 1e-6  # bits: less than this is one origin, up to the rounding of exact solves
 COLUMNS = ("bits", "bits_low", "bits_high", "steps", "balance", "sources", "top_probability")
 OPTIONAL = ("exposure", "bits_unmodified", "bits_error")
-# Of score files and of the folder they lie in. 1 had no marks of lower bounds and not all notes.
+# Format of score files and of their folder. 1 had no marks of lower bounds and not all notes.
 FORMAT = 2
 
 
 @dataclass(frozen=True, eq=False)
 class ScoreFile:
-    """Scores of one ledger's sinks in one reading of time; not a number where nobody knows.
+    """Scores of one ledger's sinks for one reading of time; NaN where unknown.
 
     `time` is stationary or temporal. `view` says what nodes stand for: accounts, addresses, or
-    coins, which are the temporal reading of a ledger of coins. `about` says what made the file:
-    software, inputs with digests, settings, method, sizes of the graph. Balances are floats, in
-    the smallest unit: they serve as weights.
+    coins, which are the temporal reading of a coin ledger. `about` is the provenance: software,
+    inputs with digests, settings, method, sizes of the graph. Balances are floats, in the smallest
+    unit: they serve as weights.
     """
 
     name: str
@@ -70,27 +70,27 @@ class ScoreFile:
 
     @property
     def label(self) -> str:
-        """Name the ledger and how time is read."""
+        """The name of the ledger and its reading of time."""
         return f"{self.name}, {self.time}"
 
     @property
     def method(self) -> str:
-        """How bits were found."""
+        """The method by which bits were computed."""
         return str(self.about["method"])
 
     @property
     def nodes(self) -> int:
-        """How many nodes the graph has."""
+        """The number of nodes of the graph."""
         return int(self.about["nodes"])
 
     @property
     def edges(self) -> int:
-        """How many edges the graph has."""
+        """The number of edges of the graph."""
         return int(self.about["edges"])
 
     @cached_property
     def held(self) -> Bools:
-        """Which rows have an answer and are no burns: those that tables and figures are about."""
+        """Which rows have an answer and are not burns: those in tables and figures."""
         found: Bools = ~np.isnan(self.bits) & ~self.burnt
         return found
 
@@ -102,12 +102,12 @@ class ScoreFile:
 
     @cached_property
     def lower_bounds(self) -> int:
-        """How many rows that tables and figures are about have bits that are lower bounds."""
+        """The number of rows in tables and figures whose bits are lower bounds."""
         return 0 if self.lower_bound is None else int((self.lower_bound & self.held).sum())
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What must be known of the ledger, its graph and the solve."""
+        """Notes on the ledger, its graph and the solve."""
         return tuple(map(str, self.about.get("notes") or ()))
 
     @property
@@ -122,7 +122,7 @@ class ScoreFile:
 def write_score_file(
     scores: Scores, path: Path, *, name: str, time: str, about: Mapping[str, object]
 ) -> None:
-    """Write scores of sinks, and what made them, to a Parquet file."""
+    """Write scores of sinks, with their provenance, to a Parquet file."""
     graph = scores.chain.graph
     hidden = np.full(len(scores), np.nan)
     columns = {c: getattr(scores, c) for c in COLUMNS if c != "balance"}
@@ -166,7 +166,7 @@ def read_score_file(path: Path) -> ScoreFile:
 
 
 def read_about(path: Path) -> dict[str, Any]:
-    """Read what made a score file, not its rows."""
+    """Read the provenance of a score file, without its rows."""
     try:
         metadata = pa.parquet.read_schema(path).metadata or {}
     except (OSError, pa.ArrowInvalid) as error:
@@ -184,7 +184,7 @@ def read_about(path: Path) -> dict[str, Any]:
 
 
 def check_format(about: Mapping[str, Any], path: Path) -> None:
-    """Refuse what another version wrote: what it left out would be missing in silence."""
+    """Raise an error for files of another version: fields it lacks would go missing unnoticed."""
     if about.get("format") != FORMAT:
         raise InputError(
             f"{path}: written by {about.get('software', 'another version')} in format "

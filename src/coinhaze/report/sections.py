@@ -21,12 +21,12 @@ class Section:
     title: str
     lines: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
-    columns: tuple[tuple[str, str], ...] = ()  # what it is called, and left or right
+    columns: tuple[tuple[str, str], ...] = ()  # heading, and left or right
     rows: tuple[tuple[str, ...], ...] = ()
 
 
 def sections_text(title: str, sections: Sequence[Section]) -> Group:
-    """Lay a report out for a terminal."""
+    """Return a report formatted for a terminal."""
     parts: list[RenderableType] = [Text(title, style="bold")]
     for part in sections:
         parts += [Text(""), Text(part.title, style="bold")]
@@ -44,7 +44,7 @@ def sections_text(title: str, sections: Sequence[Section]) -> Group:
 
 
 def sections_page(title: str, sections: Sequence[Section]) -> str:
-    """Lay a report out as a page of HTML.
+    """Return a report as an HTML page.
 
     >>> "<h2>Why</h2>" in sections_page("Coins", [Section("Why", lines=("a & b",))])
     True

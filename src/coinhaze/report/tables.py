@@ -41,7 +41,7 @@ def summary_table(summary: Summary) -> Table:
 
 
 def rows_table(scores: Scores, rows: Ints, alike: list[int], title: str) -> Table:
-    """Show some rows of scores, and how many more rows are like each of them."""
+    """Show some rows of scores, and how many further rows equal each of them."""
     table = Table(title=title, title_justify="left", caption_justify="left")
     table.caption = reading_words(scores.chain.settings)
     table.add_column("node", overflow="fold")
@@ -78,7 +78,7 @@ def _likeliest(scores: Scores, row: int) -> list[RenderableType]:
 
 
 def scores_report(scores: Scores, *, most: int = 5) -> Group:
-    """Show the summary and the coins with most and least haze, those that are alike once."""
+    """Show the summary and the coins with most and least haze, identical ones once."""
     rows = scores.order()
     parts: list[RenderableType] = [summary_table(scores.summary())]
     figures = [scores.bits[rows], scores.steps[rows], scores.top[rows].astype(np.float64)]
@@ -99,7 +99,7 @@ def scores_report(scores: Scores, *, most: int = 5) -> Group:
 
 
 def origins_sentence(origins: Origins) -> str:
-    """Say one coin's bits, how sure they are and how far its money came."""
+    """Describe one coin's bits, their accuracy and how far its money came."""
     count = 2.0**origins.bits
     half = (origins.bits_high - origins.bits_low) / 2
     one = len(origins.outcomes) == 1 and origins.bits_high < 1e-9
@@ -147,7 +147,7 @@ def origins_report(origins: Origins, *, most: int = 10, labels: Sequence[str | N
 
 
 def way_words(way: Sequence[str]) -> str:
-    """Write a way with arrows, the middle of a long one left out.
+    """Format a way with arrows, omitting the middle of a long one.
 
     >>> way_words("abcdefghi")
     'a → b → c → (3 more) → g → h → i'

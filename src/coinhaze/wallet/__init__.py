@@ -1,1 +1,1 @@
-"""A wallet's coins, each and together: bits, exposure, and which to spend."""
+"""A wallet's coins, individually and together: bits, exposure, and which to spend."""

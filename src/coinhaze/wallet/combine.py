@@ -1,7 +1,7 @@
-"""Which coins are safe to spend together: what each coin is, and what they are in one payment.
+"""Which coins are safe to spend together: each coin alone, and all in one payment.
 
-Spending coins together also tells everybody that one person held them all (the common-input rule):
-these figures do not weigh that. They say what becomes of doubt and of exposure.
+Spending coins together also reveals that one person held them all (the common-input rule): these
+figures do not account for that. They describe what happens to doubt and to exposure.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ class Combination:
     """Coins in one payment: bits and exposure of each before, of all together after."""
 
     coins: tuple[str, ...]
-    shares: tuple[float, ...]  # of each coin in the payment
+    shares: tuple[float, ...]  # each coin's share of the payment
     bits_before: tuple[float, ...]
     exposure_before: tuple[float, ...] | None
     after: Mixture
     exposure: float | None
     open_before: tuple[float, ...] = ()  # shares not followed to their end, if any: they may be
-    open: float = 0.0  # exposed, for all that is known
+    open: float = 0.0  # exposed, as far as is known
 
     @property
     def worst_before(self) -> tuple[float, ...]:
-        """The exposure of each coin if all that was not followed were exposed."""
+        """The exposure of each coin if everything not followed were exposed."""
         if self.exposure_before is None:
             return ()
         more = self.open_before or (0.0,) * len(self.coins)
@@ -45,24 +45,24 @@ class Combination:
 
     @property
     def gain(self) -> float:
-        """The bits mixing adds to the mean of its coins by share; never below 0."""
+        """The bits that mixing adds to the mean of its coins by share; never below 0."""
         pairs = zip(self.shares, self.bits_before, strict=True)
         return self.after.bits - sum(share * bits for share, bits in pairs if share > 0)
 
     def taints(self, limit: float) -> tuple[str, ...]:
-        """Name the coins within an exposure that the payment would, or may, put above it."""
+        """Return the coins within a limit of exposure that the payment would, or may, exceed."""
         if self.exposure is None or min(self.exposure + self.open, 1.0) <= limit:
             return ()
         pairs = zip(self.coins, self.worst_before, strict=True)
         return tuple(coin for coin, exposure in pairs if exposure <= limit)
 
     def is_safe(self, limit: float = 0.0) -> bool:
-        """Return whether no coin within the limit of exposure is put above it by the others."""
+        """Return whether no coin within the exposure limit is put above it by the others."""
         return not self.taints(limit)
 
 
 class CoinSet:
-    """A wallet's coins on one chain, each row found once, to be put together in any way.
+    """A wallet's coins on one chain, each row computed once, for any combination.
 
     >>> import coinhaze
     >>> from coinhaze.wallet.holdings import find_coin
@@ -83,7 +83,7 @@ class CoinSet:
         exposed: AbsorbingChain | None = None,
         most_origins: int | None = None,
     ) -> None:
-        """Find the coins' rows; `most_origins` says that the ledger is a part of a chain."""
+        """Compute the coins' rows; `most_origins` says that the ledger is a part of a chain."""
         if exposed is not None and (exposed.graph is not chain.graph or not exposed.listed):
             raise UsageError("`exposed` is a chain of the same graph, made with `listed`")
         self.chain = chain
@@ -94,7 +94,7 @@ class CoinSet:
         self._listed = {} if exposed is None else _rows(exposed, self.coins)
 
     def together(self, names: Sequence[str]) -> Combination:
-        """Put some of the coins together."""
+        """Combine some of the coins."""
         unknown = [name for name in names if name not in self.coins]
         if unknown or len(set(names)) < len(names) or not names:
             raise UsageError(f"name coins of this coin_set, each once, not {list(names)[:5]}")
@@ -119,7 +119,7 @@ class CoinSet:
         return 0.0 if self.most_origins is None else bits_beyond(row, self.most_origins).open
 
     def exposed_through(self, name: str) -> list[tuple[str, float]]:
-        """Name what on the list a coin's money was at, and its share there, largest first."""
+        """Return the listed nodes a coin's money passed, with its share there, largest first."""
         if self.exposed is None:
             return []
         found = self._listed[name].sources(len(self.exposed.outcomes)).to_pylist()
@@ -127,7 +127,7 @@ class CoinSet:
         return [(source, share) for source, share in rows if source != ELSEWHERE and share > 0]
 
     def pairs(self) -> list[Combination]:
-        """Put every two coins together, in their order."""
+        """Combine every two coins, in order."""
         return [self.together(pair) for pair in combinations(self.coins, 2)]
 
 

@@ -19,10 +19,10 @@ def exposed_chain(
     policy: PolicyLike | None = None,
     links: Links | None = None,
 ) -> AbsorbingChain:
-    """Make a chain in which walks end at these addresses or coins.
+    """Return a chain in which walks end at these addresses or coins.
 
-    A list that is empty is refused, and so is one of which nothing is in the ledger; then the
-    first name says why.
+    An empty list raises an error, and so does one of which nothing is in the ledger; then the error
+    explains the first name.
 
     >>> import coinhaze
     >>> ledger = coinhaze.CoinLedger.from_transactions([{"txid": "a", "outputs": [{"value": 5}]}])

@@ -1,4 +1,4 @@
-"""Whose coins: names and addresses of a wallet found in a graph of coins, or why they are not."""
+"""Find the names and addresses of a wallet in a graph of coins; errors say why one is missing."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class UnknownCoin(UnknownName):
 
 @dataclass(frozen=True)
 class WalletCoin:
-    """An unspent coin; `node` is its place in the graph, None if the ledger does not know it."""
+    """An unspent coin; `node` is its number in the graph, None if the ledger does not have it."""
 
     name: str
     node: int | None
@@ -33,8 +33,8 @@ class WalletCoin:
 def find_coins(graph: TransactionGraph, listed: Iterable[Listed]) -> list[WalletCoin]:
     """Find the unspent coins a list names, each once, in its order.
 
-    An address stands for all its unspent coins. What is unknown, spent, or of another network is
-    an error that says where it stands in the list.
+    An address stands for all its unspent coins. An entry that is unknown, spent, or of another
+    network raises an error that gives its position in the list.
     """
     found: dict[str, WalletCoin] = {}
     for entry in listed:
@@ -59,7 +59,7 @@ def find_coin(graph: TransactionGraph, name: str, *, label: str | None = None) -
 
 
 def coin_ledger(graph: TransactionGraph) -> CoinLedger:
-    """Return the ledger of a coin view whose coins are seen to be spent."""
+    """Return the ledger of a coin view in which spends of coins are visible."""
     if not isinstance(graph.ledger, CoinLedger) or graph.settings.get("view") != "coin":
         raise UsageError("a wallet's coins are found in the coin view of a ledger of coins")
     if graph.ledger.has_rings:
@@ -111,7 +111,7 @@ def address_of(ledger: CoinLedger, output: int) -> str | None:
 
 
 def unknown_address(ledger: CoinLedger, address: str) -> UnknownName:
-    """Say that an address is not in the ledger, and if so that it is of another network."""
+    """Return the error for an address missing from the ledger, naming its network if different."""
     ours = networks_of_owners(ledger.owners)
     if foreign := foreign_words(address, ours):
         return UnknownName(foreign)

@@ -1,4 +1,4 @@
-"""What a source is, in words: newly mined money, a coin from before the window, a pool."""
+"""Descriptions of sources: newly mined money, a coin from before the window, a pool."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NO_LABELS: Mapping[str, str] = {}
 
 @dataclass(frozen=True)
 class NamedOrigin:
-    """A source of a coin's money: its name in the graph, what it is, and its share."""
+    """A source of a coin's money: its name in the graph, its description, and its share."""
 
     source: str
     words: str
@@ -26,7 +26,7 @@ class NamedOrigin:
 
 
 def origin_words(graph: TransactionGraph, source: str, labels: Mapping[str, str]) -> str:
-    """Say what a source of a coin view is, with a label where its address has one.
+    """Describe a source of a coin view, with a label where its address has one.
 
     >>> import coinhaze
     >>> ledger = coinhaze.CoinLedger.from_transactions([

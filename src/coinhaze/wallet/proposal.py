@@ -1,4 +1,4 @@
-"""A payment somebody proposes, seen from a wallet: what it would be, and what to beware of."""
+"""A proposed payment, seen from a wallet: its effect, and warnings."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from coinhaze.ledger.coins import Transaction
 from coinhaze.wallet.wallet import Wallet
 from coinhaze.wallet.what_if import WhatIf, what_if
 
-LOSS = 1e-9  # bits; well above roundings
+LOSS = 1e-9  # bits; well above rounding errors
 
 
 @dataclass(frozen=True, eq=False)
 class Proposal:
-    """What coins would be in one payment, and warnings in words."""
+    """The effect of coins in one payment, and warnings in words."""
 
     answer: WhatIf
     what: str  # a file, or how the coins were named
@@ -24,7 +24,7 @@ class Proposal:
 
 
 def named_coins(text: str) -> list[str]:
-    """Read coins named in a row.
+    """Read a list of coin names.
 
     >>> named_coins("a:0, b:1")
     ['a:0', 'b:1']
@@ -40,7 +40,7 @@ def named_coins(text: str) -> list[str]:
 
 
 def propose(wallet: Wallet, proposed: Transaction | Sequence[str], *, what: str) -> Proposal:
-    """Weigh a proposed payment against a wallet; a coin the ledger does not know is refused."""
+    """Evaluate a proposed payment against a wallet; raise an error for unknown coins."""
     answer = what_if(wallet.chain, proposed, exposed=wallet.coin_set.exposed)
     warnings = [
         *_ties(wallet, answer),

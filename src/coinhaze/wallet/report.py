@@ -26,7 +26,7 @@ MOST_NAMED = 3
 
 @dataclass(frozen=True, eq=False)
 class WalletReport:
-    """What is told of a wallet, a proposed payment and an amount to pay."""
+    """The report on a wallet, a proposed payment and an amount to pay."""
 
     wallet: Wallet
     proposal: Proposal | None = None
@@ -35,11 +35,11 @@ class WalletReport:
 
     @property
     def title(self) -> str:
-        """How many coins, and their worth."""
+        """The number of coins, and their value."""
         return f"Wallet of {_worth(self.wallet, self.wallet.holdings)}"
 
     def sections(self, *, with_inputs: bool = True) -> list[Section]:
-        """Return the report in its order; at its end what it was made of, if asked for."""
+        """Return the sections in order; with `with_inputs`, the inputs at the end."""
         wallet = self.wallet
         parts = [
             self._short(),
@@ -79,7 +79,7 @@ def _worth(wallet: Wallet, holdings: Sequence[HeldCoin]) -> str:
 
 
 def _number(wallet: Wallet, name: str) -> str:
-    """Number a coin by its place in the wallet; one of somebody else's keeps its name."""
+    """Return a coin's number in the wallet; somebody else's coin has its name."""
     for place, holding in enumerate(wallet.holdings, 1):
         if holding.coin.name == name:
             return str(place)
@@ -118,7 +118,7 @@ def _coins(wallet: Wallet) -> Section:
 
 
 def _reading(wallet: Wallet) -> str:
-    """Say how all figures are read; a coin's value is the ledger's own, nothing is assumed."""
+    """Describe how to read all figures; coin values are the ledger's own, nothing is assumed."""
     what = "Bits" if wallet.coin_set.exposed is None else "Bits and exposure"
     return (
         f"{what}: {reading_words(wallet.chain.settings)}, payments in the order of time. Values "
@@ -127,7 +127,7 @@ def _reading(wallet: Wallet) -> str:
 
 
 def _exposed_through(wallet: Wallet) -> list[str]:
-    """Say at which addresses exposed coins were, the largest first."""
+    """Describe which addresses exposed coins passed, the largest first."""
     lines: list[str] = []
     for place, holding in enumerate(wallet.holdings, 1):
         if wallet.is_exposed(holding) and len(lines) < MOST_ROWS:
@@ -153,7 +153,7 @@ def _exposure(holding: HeldCoin) -> str:
 
 
 def _percent(share: float) -> str:
-    """Write a share so that a little is not taken for nothing, nor nearly all for all."""
+    """Format a share so that a little is not shown as nothing, nor nearly all as all."""
     if 0 < share < 5e-5:
         return "<0.01%"
     return ">99.99%" if 1 - 5e-5 < share < 1 else f"{share:.2%}"
@@ -219,7 +219,7 @@ def _figures(wallet: Wallet, some: Combination) -> list[str]:
 
 
 def _range(figures: Sequence[float], write: Callable[[float], str]) -> str:
-    """Write one or two figures, or between which more of them lie."""
+    """Format one or two figures, or the range of more of them."""
     if len(figures) <= 2:
         return ", ".join(map(write, figures))
     low, high = write(min(figures)), write(max(figures))

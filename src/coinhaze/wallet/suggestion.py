@@ -1,11 +1,11 @@
-"""Which coins to spend for an amount, by a rule that is told.
+"""Which coins to spend for an amount, by a stated rule.
 
-1. Exposed coins are never put together with others. Those not exposed come first.
+1. Exposed coins are never combined with others. Those not exposed come first.
 2. The fewest coins that are worth the amount.
 3. Of such sets the one whose payment would have most bits; if equal, the one that leaves least
-   change; if equal, the first by the wallet's order.
+change; if equal, the first in the wallet's order.
 
-The rule knows nothing of fees, of who is paid, of when, and of what else the coins would tell.
+The rule does not consider fees, the payee, the time, or what else the coins would reveal.
 """
 
 from __future__ import annotations
@@ -19,20 +19,21 @@ from coinhaze.errors import UsageError
 from coinhaze.wallet.combine import Combination
 from coinhaze.wallet.wallet import ALL, EXPOSED, NOT_EXPOSED, HeldCoin, Wallet
 
-# Sets looked at, and those of them weighed: beyond, the best of these is told as just that.
+# Sets examined, and those of them evaluated: beyond these, the best is reported as the best of
+# them.
 MOST_SETS, MOST_WEIGHED = 200_000, 2_000
-TIE = 1e-9  # bits; well above roundings
+TIE = 1e-9  # bits; well above rounding errors
 
 
 @dataclass(frozen=True, eq=False)
 class Suggestion:
-    """Coins for an amount, or None and why there are none."""
+    """Coins for an amount, or None and the reason why there are none."""
 
     amount: int
     chosen: Combination | None
-    others: tuple[Combination, ...]  # the next best of as many coins
+    others: tuple[Combination, ...]  # the next best with as many coins
     group: str  # exposed, not exposed or all coins
-    sets: int  # of so few coins there are in the group
+    sets: int  # sets of that many coins in the group
     weighed: int | None  # sets whose bits were compared; None: all that are worth the amount
     why: tuple[str, ...]
 
@@ -106,7 +107,7 @@ def _best(
 def _candidates(
     wallet: Wallet, group: Sequence[HeldCoin], by_value: Sequence[HeldCoin], size: int, amount: int
 ) -> Iterator[tuple[str, ...]]:
-    """Yield sets worth the amount, in the wallet's order inside; those of most bits come early."""
+    """Yield sets worth the amount, each in the wallet's order; those with most bits come early."""
     place = {h.coin.name: k for k, h in enumerate(wallet.holdings)}
     by_bits = sorted(group, key=lambda h: -h.row.bits)
 
@@ -114,14 +115,14 @@ def _candidates(
         return tuple(sorted((h.coin.name for h in some), key=place.__getitem__))
 
     richest = names(by_value[:size])
-    yield richest  # the one set that is sure to be worth enough
+    yield richest  # the one set that is certain to be worth enough
     for some in islice(combinations(by_bits, size), MOST_SETS):
         if _worth(some) >= amount and names(some) != richest:
             yield names(some)
 
 
 def _ranked(wallet: Wallet, weighed: dict[tuple[str, ...], Combination]) -> list[Combination]:
-    """Order sets by the rule; bits that differ by less than roundings are equal."""
+    """Order sets by the rule; bits that differ by less than rounding errors are equal."""
     place = {h.coin.name: k for k, h in enumerate(wallet.holdings)}
     value = {h.coin.name: h.coin.value or 0 for h in wallet.holdings}
 

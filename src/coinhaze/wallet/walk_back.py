@@ -1,7 +1,7 @@
-"""Coins of a node, walked back only as far as an asked interval needs.
+"""Coins of a node, walked back only as far as a requested interval needs.
 
-The part of the chain fetched so far is a ledger like any other, coins from before it sources. What
-they may stand for is bounded (measure/beyond.py); the heaviest of them are fetched next.
+The part of the chain fetched so far is a ledger like any other, with earlier coins as sources. What
+these may stand for is bounded (measures/beyond.py); the heaviest of them are fetched next.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from coinhaze.solve.structure.structure import Structure
 from coinhaze.wallet.holdings import UnknownCoin
 
 ACCURACY = 0.1  # bits, unless given
-FIRST = 50  # transactions of a round at least; rounds grow with what is known
+FIRST = 50  # minimum transactions per round; rounds grow with what is known
 
 
 class TransactionSource(Protocol):
@@ -34,7 +34,7 @@ class TransactionSource(Protocol):
         """Return transactions by id, in that order."""
 
     def is_unspent(self, txid: str, vout: int) -> bool:
-        """Return whether nobody has spent an output."""
+        """Return whether an output is unspent."""
 
     def blocks(self) -> int:
         """Count the chain's blocks."""
@@ -47,11 +47,11 @@ class WalkedChain:
     ledger: CoinLedger
     blocks: int
     beyond: dict[str, Beyond]
-    width: float  # asked for
+    width: float  # as requested
 
     @property
     def reached(self) -> bool:
-        """Return whether every interval is as narrow as asked, or roundings alone are left."""
+        """Return whether every interval is as narrow as requested, up to rounding."""
         return all(b.width <= self.width or b.open == 0 for b in self.beyond.values())
 
 
@@ -66,7 +66,7 @@ def walk_back(
 ) -> WalkedChain:
     """Fetch the past of listed coins until every interval is `accuracy` bits or narrower.
 
-    It ends earlier where `max_transactions` are fetched: the intervals are then wider, but hold.
+    It ends earlier once `max_transactions` are fetched: the intervals are then wider, but hold.
     """
     if not accuracy >= 0 or max_transactions < 1:
         raise UsageError(
@@ -100,7 +100,7 @@ def _check_name(entry: Listed) -> str:
 def _first(
     past: TransactionSource, listed: Sequence[Listed], coins: Sequence[str]
 ) -> list[Transaction]:
-    """Fetch the transactions that made the coins, and see that the coins are there."""
+    """Fetch the transactions that created the coins, and check that the coins exist."""
     found: dict[str, Transaction] = {}
     for entry, name in zip(listed, coins, strict=True):
         txid, _, vout = name.rpartition(":")
@@ -117,7 +117,7 @@ def _first(
 
 
 def _heaviest(beyond: Mapping[str, Beyond], width: float) -> list[str]:
-    """Name the transactions where most of some coin's money rests, heaviest first."""
+    """Return the transactions that hold most of some coin's money, heaviest first."""
     weight: dict[str, float] = {}
     for found in beyond.values():
         if found.width > width:
@@ -127,7 +127,7 @@ def _heaviest(beyond: Mapping[str, Beyond], width: float) -> list[str]:
 
 
 def in_order(known: Mapping[str, Transaction]) -> list[Transaction]:
-    """Put transactions after those they spend from.
+    """Order transactions after those they spend from.
 
     >>> from coinhaze.ledger.coins import Input
     >>> known = {"b": Transaction("b", (Input("a", 0),)), "a": Transaction("a")}

@@ -1,8 +1,8 @@
-"""A wallet's coins, each and together: bits, exposure, origins, and what goes with what.
+"""A wallet's coins, individually and together: bits, exposure, origins, and combinations.
 
-A coin is *exposed* if its exposure is above a limit. Coins within the limit stay within it however
-they are put together, since exposure of a payment is a mean of its coins' (by value, or each
-alike); so two groups, exposed and not, tell what is safe to spend together.
+A coin is *exposed* if its exposure is above a limit. Coins within the limit stay within it in any
+combination, since the exposure of a payment is a mean of its coins' (by value, or unweighted); so
+two groups, exposed and not, say what is safe to spend together.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from coinhaze.wallet.combine import CoinSet, Combination
 from coinhaze.wallet.holdings import WalletCoin, coin_ledger
 from coinhaze.wallet.origin_words import NO_LABELS, NamedOrigin, origin_words
 
-MOST_PAIRED = 40  # coins, all of whose pairs are looked at
+MOST_PAIRED = 40  # number of coins up to which all pairs are examined
 NOT_EXPOSED, EXPOSED, ALL = "not exposed", "exposed", "all coins"
 
 
@@ -31,40 +31,40 @@ class HeldCoin:
     row: Mixture
     exposure: float | None  # None where nothing is listed
     origins: tuple[NamedOrigin, ...]  # the largest, largest first
-    beyond: Beyond | None = None  # over a whole chain, where the ledger is but a part of it
+    beyond: Beyond | None = None  # over a whole chain, where the ledger is only a part of it
 
     @property
     def interval(self) -> tuple[float, float]:
-        """Where the bits are proven to lie: over the whole chain, if that was asked."""
+        """The proven interval of the bits, over the whole chain where that was computed."""
         found = self.row if self.beyond is None else self.beyond
         return found.bits_low, found.bits_high
 
     @property
     def exposure_high(self) -> float | None:
-        """The exposure if all that was not followed were exposed."""
+        """The exposure if everything not followed were exposed."""
         if self.exposure is None:
             return None
         return min(self.exposure + (0.0 if self.beyond is None else self.beyond.open), 1.0)
 
     def may_pass(self, limit: float) -> bool:
-        """Return whether the exposure is, or for all that is known may be, above a limit."""
+        """Return whether the exposure is, or as far as is known may be, above a limit."""
         return (self.exposure_high or 0.0) > limit
 
     @property
     def equal_origins(self) -> float:
-        """As many equally likely origins would leave the same doubt."""
+        """The number of equally likely origins that would leave the same doubt."""
         return float(2.0**self.row.bits)
 
 
 @dataclass(frozen=True, eq=False)
 class Wallet:
-    """Coins in the order of their list, what they are together, and every pair of them."""
+    """Coins in the order of their list, all of them together, and every pair of them."""
 
     coin_set: CoinSet
     holdings: tuple[HeldCoin, ...]
     limit: float
-    groups: tuple[tuple[str, Combination], ...]  # what a group is, and its coins in one payment
-    pairs: tuple[Combination, ...] | None  # None: too many to look at
+    groups: tuple[tuple[str, Combination], ...]  # a group's name, and its coins in one payment
+    pairs: tuple[Combination, ...] | None  # None: too many to examine
 
     @property
     def chain(self) -> AbsorbingChain:
@@ -83,11 +83,11 @@ class Wallet:
         return max(0.0 if h.beyond is None else h.beyond.open for h in self.holdings)
 
     def is_exposed(self, holding: HeldCoin) -> bool:
-        """Return whether a coin's exposure is, or for all that is known may be, above the limit."""
+        """Return whether a coin's exposure is, or as far as is known may be, above the limit."""
         return holding.may_pass(self.limit)
 
     def named(self, name: str) -> HeldCoin | None:
-        """Find a coin of the wallet."""
+        """Return the wallet's coin of a given name."""
         return next((h for h in self.holdings if h.coin.name == name), None)
 
 
@@ -101,11 +101,11 @@ def weigh_wallet(
     top: int = 3,
     most_origins: int | None = None,
 ) -> Wallet:
-    """Weigh every coin of a wallet, its groups and pairs; `top` origins of each are named.
+    """Evaluate every coin of a wallet, its groups and pairs; name `top` origins of each.
 
     `exposed` is a chain of the same graph and policy with a list; `limit` is the exposure up to
     which a coin counts as not exposed. `most_origins` says that the ledger is a part of a chain
-    with no more origins than that: intervals are then over all of it.
+    with at most that many origins: intervals are then over all of it.
 
     >>> import coinhaze
     >>> from coinhaze.wallet.holdings import find_coin
@@ -149,7 +149,7 @@ def _holding(
 def _groups(
     coin_set: CoinSet, holdings: Sequence[HeldCoin], limit: float
 ) -> tuple[tuple[str, Combination], ...]:
-    """Put together what may go together, and all there is."""
+    """Combine the coins that may go together, and all of them."""
     groups: dict[str, list[str]] = {NOT_EXPOSED: [], EXPOSED: []}
     for holding in holdings:
         if holding.exposure is not None:

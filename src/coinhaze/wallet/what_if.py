@@ -1,7 +1,7 @@
-"""What if these coins were spent together: bits and exposure of the payments, before it is sent.
+"""What if these coins were spent together: bits and exposure of the outputs, before sending.
 
-Nothing else changes: in the coin view a new transaction comes after all that is there, so no other
-coin's past is touched, and every payment it makes has one row, the mix of its coins' rows.
+Nothing else changes: in the coin view a new transaction comes after all existing ones, so no other
+coin's past is affected, and all its outputs share one row, the mixture of its coins' rows.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from coinhaze.solve.local.mixing import listed_names, mix
 from coinhaze.solve.structure.structure import Structure
 from coinhaze.wallet.holdings import UnknownCoin, WalletCoin, coin_ledger, find_coin
 
-# A payment is two steps from the coins that made it: to its transaction, and to them.
+# An output is two steps from the coins spent for it: to its transaction, and to them.
 TO_COINS = 2.0
 
 
 @dataclass(frozen=True, eq=False)
 class SpentCoin:
-    """A coin as it is, before it is spent; NaN where there is no answer."""
+    """A coin before it is spent; NaN where there is no answer."""
 
     name: str
     value: int | None
@@ -37,7 +37,7 @@ class SpentCoin:
 
 @dataclass(frozen=True, eq=False)
 class WhatIf:
-    """A proposed transaction: its coins as they are, and what its payments would be made of."""
+    """A proposed transaction: its coins as they are, and the mixture its outputs would be."""
 
     coins: tuple[SpentCoin, ...]
     outputs: tuple[Output, ...]
@@ -48,11 +48,11 @@ class WhatIf:
 
     @property
     def steps(self) -> float:
-        """Expected steps of a walk back from a payment."""
+        """The expected steps of a walk back from an output."""
         return self.after.steps + TO_COINS
 
     def exposure_of(self, output: Output) -> float | None:
-        """Return the exposure of one payment: certain if it is paid to a listed address itself."""
+        """Return the exposure of one output: 1 if it is paid to a listed address itself."""
         return 1.0 if output.address in self.listed else self.exposure
 
 
@@ -63,11 +63,11 @@ def what_if(
     exposed: AbsorbingChain | None = None,
     unknown: Literal["refuse", "source"] = "refuse",
 ) -> WhatIf:
-    """Score a transaction that is not in the ledger, without a new ledger.
+    """Score a transaction that is not in the ledger, without building a new ledger.
 
-    `proposed` is a transaction, as `read_psbt` gives it, or the names of coins to put together.
-    `exposed` is a chain of the same graph with a list, for exposure. A coin the ledger does not
-    know is refused, or with `unknown="source"` a source of its own, as in any window.
+    `proposed` is a transaction, as returned by `read_psbt`, or the names of coins to combine.
+    `exposed` is a chain of the same graph with a list, for exposure. A coin missing from the ledger
+    raises an error, or with `unknown="source"` is a source of its own, as in any window.
 
     >>> import coinhaze
     >>> ledger = coinhaze.CoinLedger.from_transactions([

@@ -1,4 +1,4 @@
-"""What a wallet's report says in sentences: how sure, what would change it, what it is not."""
+"""The sentences of a wallet's report: how certain, what would change it, what it is not."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from coinhaze.observer.policies import POLICIES, UNIFORM
 from coinhaze.wallet.holdings import coin_ledger
 from coinhaze.wallet.wallet import Wallet
 
-EXACT = 1e-6  # bits; intervals as narrow as this are roundings alone
+EXACT = 1e-6  # bits; narrower intervals are due to rounding alone
 
 IS_NOT = (
     "No proof of where money came from or whose it was: it is a measure of doubt, by a rule.",
@@ -18,7 +18,7 @@ IS_NOT = (
 
 
 def window_words(wallet: Wallet) -> str:
-    """Say what of the chain was looked at."""
+    """Describe the part of the chain that was examined."""
     ledger = coin_ledger(wallet.chain.graph)
     facts = ledger.facts()
     first, last = facts["first_height"], facts["last_height"]
@@ -31,7 +31,7 @@ def window_words(wallet: Wallet) -> str:
 
 
 def how_sure(wallet: Wallet) -> list[str]:
-    """Say how sure the figures are, and of what."""
+    """Describe how certain the figures are, and of what."""
     widest = max(high - low for low, high in (h.interval for h in wallet.holdings))
     return [
         *(_beyond_words(wallet, widest) if wallet.open > 0 else [_exact_words(widest)]),
@@ -60,7 +60,7 @@ def _beyond_words(wallet: Wallet, widest: float) -> list[str]:
 
 
 def would_change(wallet: Wallet) -> list[str]:
-    """Say what would give other figures."""
+    """Describe what would lead to other figures."""
     settings = wallet.chain.settings
     policy = POLICIES.get(settings.get("policy")) or UNIFORM
     rule = policy.premise
@@ -88,7 +88,7 @@ def would_change(wallet: Wallet) -> list[str]:
 
 
 def what_bits_are() -> str:
-    """Say what the number is."""
+    """Explain the number."""
     return (
         "Bits: what an observer of this ledger lacks to say where the money came from. 0 is one "
         "certain origin, 1 as between two equal ones, 10 as among 1,024; more is better hidden."
@@ -96,7 +96,7 @@ def what_bits_are() -> str:
 
 
 def exposure_words(limit: float) -> str:
-    """Say what exposure is."""
+    """Explain exposure."""
     above = "any" if limit == 0 else f"more than {limit:.2%}"
     return (
         "Exposure: the share of the money that was at an exposed address. A coin with "
