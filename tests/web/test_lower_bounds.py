@@ -11,8 +11,7 @@ from coinhaze.explore.explorer import Explorer
 from coinhaze.explore.models import Comparison
 from coinhaze.web.asks import CoinAsk, Settings, TableAsk, WhatIfAsk
 from coinhaze.web.pages.coin_facts import verdict_words
-from coinhaze.web.pages.compare import compare_page
-from coinhaze.web.pages.ledger import ledger_page, table_page
+from coinhaze.web.pages.ledger import compare_page, ledger_page, table_page
 from store.made_stores import Chain
 from web.explorers import explorer_of
 

@@ -71,6 +71,7 @@ def command(
 def _need_extra() -> None:
     try:
         import fastapi  # noqa: F401
+        import jinja2  # noqa: F401
         import uvicorn  # noqa: F401
     except ImportError as error:
         raise UsageError(f"the page needs {error.name}: pip install 'coinhaze[page]'") from None

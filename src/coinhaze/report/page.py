@@ -36,6 +36,10 @@ class Html(str):
 
     __slots__ = ()
 
+    def __html__(self) -> str:
+        """Tell templates that it is escaped."""
+        return self
+
 
 def escape(value: object) -> Html:
     """Escape text for a page; what is already markup stays as it is.

@@ -1,14 +1,12 @@
-"""The pages: HTML made of the models the API gives."""
+"""The pages: templates filled with the models the API gives."""
 
 from __future__ import annotations
 
-from coinhaze.web.pages import search
-from coinhaze.web.pages.enter import enter_page
-from coinhaze.web.pages.frame import whole_page
-from coinhaze.web.pages.jobs import waiting_page
+from coinhaze.web.pages.render import render
 from coinhaze.web.pages.routes import routes
 from coinhaze.web.problems import Refused
 from coinhaze.web.schema import Job
+from coinhaze.web.security.codes import ENTER, LOGIN
 
 __all__ = ["problem_page", "routes", "working_page"]
 
@@ -16,13 +14,12 @@ TITLES = {401: "This page needs its key", 404: "Nothing found", 429: "Too much a
 
 
 def problem_page(refused: Refused) -> bytes:
-    """Draw a refusal; the search stays."""
+    """Return a refusal; the search stays. Who is not in yet is asked for the token."""
     title = TITLES.get(refused.status, "That did not work")
-    if refused.status == 401:
-        return whole_page(title, enter_page(refused.problem, title=title)).encode()
-    return whole_page(title, search.problem_page(refused.problem, title=title)).encode()
+    template = "enter.html" if refused.status == 401 else "problem.html"
+    return render(template, title, problem=refused.problem, enter=ENTER, login=LOGIN).encode()
 
 
 def working_page(job: Job) -> bytes:
-    """Draw work that takes longer; it asks again by itself."""
-    return whole_page("Still working", waiting_page(job), refresh=2).encode()
+    """Return the page of work that takes longer; it asks again by itself."""
+    return render("jobs.html", "Still working", refresh=2, waiting=job, jobs=()).encode()

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from coinhaze.explore.describe import count_words, share_words
 from coinhaze.explore.models import Curve, Histogram
 from coinhaze.report.page import Html, escape
-from coinhaze.web.pages.say import noun_of, tag
+from coinhaze.web.pages.say import noun_of
 from coinhaze.web.pages.svg import SPAN, percent, stretched, text
 
 ZERO_END, FIRST = 16.0, 26.0  # of SPAN: the bar of exact zeros, and where the bins begin
@@ -244,6 +244,6 @@ def spark_key(k: int) -> Html:
 def log_switch(histogram: Histogram) -> Html:
     """Draw a histogram with both count axes; a box that needs no script changes them."""
     box = '<input type="checkbox" id="log-counts" class="log-box">'
-    label = tag("label", "log counts", for_="log-counts")
+    label = '<label for="log-counts">log counts</label>'
     both = histogram_chart(histogram, log=False) + histogram_chart(histogram, log=True)
     return Html(f'<div class="hist-box"><span class="tick">{box}{label}</span>{both}</div>')

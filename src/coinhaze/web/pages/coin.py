@@ -4,31 +4,45 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from string import ascii_uppercase
+from urllib.parse import parse_qsl
 
-from coinhaze.explore.describe import reading_words, short_id
-from coinhaze.explore.links import api_link, ledger_link, thing_link
+from coinhaze.explore.describe import count_words, reading_words, short_id
+from coinhaze.explore.links import api_link, thing_link
 from coinhaze.explore.models import (
     CoinAnswer,
     FlowNode,
     Histogram,
     LedgerCard,
     ListCard,
+    Origin,
     TableRow,
     WhatIfAnswer,
 )
 from coinhaze.graph.assumed import assumed_words
 from coinhaze.observer.policies import POLICIES, PROPORTIONAL, Policy
-from coinhaze.report.page import Html, escape
+from coinhaze.report.page import Html
 from coinhaze.web.asks import CoinAsk
 from coinhaze.web.pages.asked import look_link
 from coinhaze.web.pages.charts import scale_chart
-from coinhaze.web.pages.coin_facts import facts, verdict_words, whose_view
-from coinhaze.web.pages.coin_origins import letters_of, origins_section
+from coinhaze.web.pages.choices import choices_of
+from coinhaze.web.pages.coin_facts import facts_of, verdict_words, whose_view
 from coinhaze.web.pages.flow import Picture, draw_flow, flow_table, legend
-from coinhaze.web.pages.say import amount, moment, noun_of, tag, together
-from coinhaze.web.pages.switches import switches
-from coinhaze.web.pages.what_if import what_if_section
+from coinhaze.web.pages.render import render
+from coinhaze.web.pages.rows import table_caption
+from coinhaze.web.pages.say import moment, noun_of
+from coinhaze.web.pages.wallet import exposed_by
 from coinhaze.web.schema import Problem
+
+MORE = 8  # origins that "show more" adds
+MOST_OFFERED, MOST_NAMED = 6, 6  # coins that a what-if offers, and that a warning names
+KINDS = {
+    "earlier": "older than the window",
+    "service": "labelled",
+    "mined": "mined",
+    "listed": "⚑ on the list",
+    "other": "folded",
+}
 
 
 @dataclass(frozen=True)
@@ -58,30 +72,59 @@ def coin_title(answer: CoinAnswer) -> str:
     return f"{short_id(answer.name)}{bits}"
 
 
-def coin_page(view: CoinView) -> Html:
-    """Give the main part of a coin's page."""
-    parts = [
-        _identity(view),
-        *(tag("p", note, kind="note") for note in _warnings(view)),
-        _verdict(view),
-        switches(view.card, view.ask, view.answer.settings, view.lists, view.link),
-        _flow(view),
-        Html('<div class="two"><div>'),
-        origins_section(view.answer, view.card, view.ask),
-        Html("</div><div>"),
-        _what_if(view),
-        _others(view),
-        Html("</div></div>"),
-        _method(view),
-    ]
-    return together(parts)
+def coin_page(view: CoinView) -> str:
+    """Return a coin's page."""
+    answer, card, used = view.answer, view.card, view.answer.settings
+    noun, policy = noun_of(answer.kind), POLICIES[used.policy]
+    rule = f"{_caption(policy, noun)} Read by {_read(answer)}."
+    others, mark, query = thing_link(card.id, "coin", answer.name, view.ask).partition("?")
+    method = [("method", answer.method), ("ledger", card.name), ("digest", answer.digest)]
+    return render(
+        "coin.html",
+        coin_title(answer),
+        card=card,
+        view=view,
+        noun=noun,
+        many=noun_of(answer.kind, many=True),
+        policy=policy,
+        shares=policy.shares,
+        assumed=_assumed(answer),
+        warnings=_warnings(view),
+        verdict=verdict_words(answer),
+        whose=whose_view(answer, card, view.ask),
+        chart=_scale(view) if policy.shares else None,
+        facts=facts_of(answer, view.lists),
+        choices=choices_of(card, view.ask, used, view.lists, view.link),
+        legend=legend(answer.flow),
+        flow_table=flow_table(answer.flow, shares=policy.shares, rule=rule),
+        flow=_flow(view),
+        origins=_origins(view),
+        spend=_what_if(view) if noun == "coin" and card.kind != "accounts" else None,
+        others=f"{others}/comparators{mark}{query}",
+        method=[*method, *((key, _plain(value)) for key, value in answer.provenance.items())],
+        json=api_link(f"/ledgers/{card.id}/coins/{_tail(answer.name)}", view.ask),
+    )
 
 
-def _what_if(view: CoinView) -> Html:
-    """Offer to spend it with others, where it is a coin: accounts and addresses are not spent."""
-    if noun_of(view.answer.kind) != "coin" or view.card.kind == "accounts":
-        return Html("")
-    return what_if_section(view.answer, view.what_if, view.ties, view.beside, view.link())
+def _caption(rule: Policy, noun: str) -> str:
+    """Say what the shares of a flow are."""
+    if not rule.shares:
+        return f"Ways back to a listed address; {rule.column} gives no shares."
+    name = rule.label if rule.ordered else rule.column
+    return f"Shares of this {noun}, {rule.split} ({name})."
+
+
+def _read(answer: CoinAnswer) -> str:
+    used = answer.settings
+    return reading_words(used.view, used.time, used.policy)
+
+
+def _assumed(answer: CoinAnswer) -> str:
+    """Say what of the amount is assumed."""
+    if answer.amount is None or answer.assumed is None:
+        return ""
+    holds, assumed = answer.amount, answer.assumed
+    return assumed_words(int(holds.smallest), int(assumed.smallest), assumed.shown)
 
 
 def _warnings(view: CoinView) -> list[str]:
@@ -94,156 +137,122 @@ def _warnings(view: CoinView) -> list[str]:
     return notes
 
 
-def _identity(view: CoinView) -> Html:
-    answer, ledger = view.answer, view.card.id
-    kind = noun_of(answer.kind).capitalize()
-    name = tag("code", short_id(answer.name), title=answer.name, id="coin-name")
-    parts: list[object] = []
-    if answer.label:
-        parts.append(tag("bdi", answer.label))
-    if answer.time is not None:
-        parts.append(moment(answer.time))
-    if answer.height is not None:
-        link = thing_link(ledger, "block", str(answer.height))
-        parts.append(tag("a", f"block {answer.height:,}", href=link))
-    if answer.made_by:
-        link = thing_link(ledger, "tx", answer.made_by)
-        parts.append(tag("a", "transaction", href=link, title=answer.made_by))
-    if answer.owner and answer.owner != answer.name:
-        link = thing_link(ledger, "address", answer.owner)
-        parts.append(tag("a", f"address {short_id(answer.owner)}", href=link))
-    if answer.kind == "coin" and not view.card.hides_amounts:
-        parts.append(_spent(view))
-    meta = Html(" · ").join(escape(part) for part in parts if part)
-    return Html(
-        f'<div class="id"><h1>{kind} {name}</h1>'
-        f'<button class="btn js" type="button" data-copy="{escape(answer.name)}">Copy id</button>'
-        f'<span class="meta"><b>{amount(answer.amount)}</b>{_assumed(answer)}'
-        f"{' · ' if meta else ''}{meta}</span></div>"
-    )
-
-
-def _assumed(answer: CoinAnswer) -> Html:
-    """Say what of the amount is assumed."""
-    if answer.amount is None or answer.assumed is None:
-        return Html("")
-    holds, assumed = answer.amount, answer.assumed
-    part = assumed_words(int(holds.smallest), int(assumed.smallest), assumed.shown)
-    return tag("span", part, id="assumed")
-
-
-def _spent(view: CoinView) -> Html:
-    if view.answer.spent_by is None:
-        return escape("unspent in this ledger")
-    link = thing_link(view.card.id, "tx", view.answer.spent_by)
-    return tag("a", f"spent by {short_id(view.answer.spent_by)}", href=link)
-
-
-def _verdict(view: CoinView) -> Html:
+def _scale(view: CoinView) -> Html | None:
     answer = view.answer
-    rule = POLICIES[answer.settings.policy]
-    chart = Html("")
-    if view.histogram is not None and answer.bits is not None and rule.shares:
-        chart = scale_chart(
-            view.histogram,
-            bits=answer.bits,
-            marked=f"this {answer.kind}",
-            # Of the whole ledger the rule asked for may not be known: that of its scores is named.
-            whose="of this ledger" + ("" if answer.place else f", by {PROPORTIONAL.column}"),
-            noun=noun_of(answer.kind),
-        )
-    elif not rule.shares:
-        many = noun_of(answer.kind, many=True)
-        words = f"{rule.label} gives no number that {many} could be compared by."
-        chart = tag("p", words, kind="scale-none dim")
-    whose = escape(whose_view(answer, view.card, view.ask))
-    return Html(
-        f'<section class="card verdict" aria-label="How hard it is to trace"><div>'
-        f'{verdict_words(answer)}<p class="not">{whose}</p></div>{chart}'
-        f"{facts(answer, view.lists)}</section>"
+    if view.histogram is None or answer.bits is None:
+        return None
+    return scale_chart(
+        view.histogram,
+        bits=answer.bits,
+        marked=f"this {answer.kind}",
+        # Of the whole ledger the rule asked for may not be known: that of its scores is named.
+        whose="of this ledger" + ("" if answer.place else f", by {PROPORTIONAL.column}"),
+        noun=noun_of(answer.kind),
     )
-
-
-def _caption(rule: Policy, noun: str) -> str:
-    """Say what the shares of a flow are."""
-    if not rule.shares:
-        return f"Ways back to a listed address; {rule.column} gives no shares."
-    name = rule.label if rule.ordered else rule.column
-    return f"Shares of this {noun}, {rule.split} ({name})."
 
 
 def _flow(view: CoinView) -> Html:
-    answer, shares = view.answer, POLICIES[view.answer.settings.policy].shares
+    answer = view.answer
 
     def link(node: FlowNode) -> str | None:
         if node.opens:
             return view.link(open=(*view.ask.open, node.id))
         return node.href if node.column > 0 else None
 
-    noun = noun_of(answer.kind)
-    picture = Picture(letters_of(answer), link, shares, noun)
-    used = answer.settings
-    read = reading_words(used.view, used.time, used.policy)
-    rule = f"{_caption(POLICIES[used.policy], noun)} Read by {read}."
-    by = "".join(
-        tag(
-            "a",
-            words,
-            href=f"{view.link(by=by)}{mark}",
-            kind="by",
-            id=f"by-{key}",
-            data_swap="",
-            aria_current="true" if key == answer.settings.by else None,
-        )
-        for key, by, mark, words in (
-            ("hop", "hop", "#flow", "By hop"),
-            ("time", "time", "#flow", "By time"),
-        )
-    )
-    table = tag("a", "Table", href="#flow-table", id="by-table", kind="by")
-    close = ""
-    if view.ask.open:
-        close = tag("a", "Fold again", href=view.link(open=()), kind="btn small", data_swap="")
-    empty = "" if answer.flow.bands else tag("p", "This money came from nowhere else.", kind="dim")
-    return Html(
-        '<section class="card flow" id="flow" aria-labelledby="fh"><div class="hd">'
-        f'<h2 id="fh">Where the money came from</h2>{legend(answer.flow)}<span class="grow"></span>'
-        f'{close}<span class="seg" role="group" aria-label="Show as">{by}{table}</span></div>'
-        f"{flow_table(answer.flow, shares=shares, rule=rule)}"
-        f"{draw_flow(answer.flow, picture)}{empty}"
-        '<p class="info" id="info" role="status">Point at a bar, or press <kbd>Tab</kbd> and then '
-        "arrow keys; <kbd>Enter</kbd> opens it, <kbd>Esc</kbd> clears.</p></section>"
-    )
+    shares = POLICIES[answer.settings.policy].shares
+    picture = Picture(letters_of(answer), link, shares, noun_of(answer.kind))
+    return draw_flow(answer.flow, picture)
 
 
-def _others(view: CoinView) -> Html:
-    """Leave room for other rules and measures: they take longer, so they come after the page."""
-    base = f"{ledger_link(view.card.id)}/coin"
-    link = thing_link(view.card.id, "coin", view.answer.name, view.ask)
-    path, _, query = link.partition("?")
-    href = f"{path}/comparators" + (f"?{query}" if query else "")
-    assert href.startswith(base)
-    return Html(
-        '<section class="card sec" aria-labelledby="oh"><div class="hd"><h2 id="oh">The same '
-        f'{noun_of(view.answer.kind)}, other rules</h2></div><div data-load="{escape(href)}">'
-        f"{tag('a', 'Show other rules and measures', href=href)}</div></section>"
-    )
+def _origins(view: CoinView) -> dict[str, object]:
+    """List origins, largest first; CSV and JSON beside."""
+    answer, card, ask = view.answer, view.card, view.ask
+    total = "" if answer.sources is None else f" of {answer.sources:,}"
+    head = f"{len(answer.origins)} largest{total}" if answer.other.count else "all of them"
+    flow_ids = {node.name: node.id for node in answer.flow.nodes if node.name}
+    more = ask.model_copy(update={"top": min(ask.top + MORE, 100)})
+    base = f"/ledgers/{card.id}/coins/{_tail(answer.name)}/origins"
+    return {
+        "head": f"{head}; {_read(answer)}",
+        "csv": api_link(f"{base}.csv", ask.settings),
+        "json": api_link(base, ask.settings),
+        "largest": max([o.share for o in answer.origins] + [answer.other.share, 1e-12]),
+        "rows": [
+            {
+                "origin": origin,
+                "letter": letter(k),
+                "node": flow_ids.get(origin.name),
+                "facts": " · ".join(_origin_facts(origin)),
+            }
+            for k, origin in enumerate(answer.origins)
+        ],
+        "folded": next((n.id for n in answer.flow.nodes if n.folded and n.kind == "other"), None),
+        "more": thing_link(card.id, "coin", answer.name, more),
+    }
 
 
-def _method(view: CoinView) -> Html:
-    answer = view.answer
-    rows = [("method", answer.method), ("ledger", view.card.name), ("digest", answer.digest)]
-    rows += [(key, _plain(value)) for key, value in answer.provenance.items()]
-    body = together(
-        Html(f"<dt>{escape(key)}</dt><dd>{escape(value)}</dd>") for key, value in rows if value
-    )
-    data = api_link(f"/ledgers/{view.card.id}/coins/{_tail(answer.name)}", view.ask)
-    return Html(
-        '<section class="card sec"><details><summary>How this was computed, and how sure it is'
-        f'</summary><p class="sub">A proven range is arithmetic: where the number lies under the '
-        "rule that is named. It says nothing about how well the rule fits the world.</p>"
-        f'<dl class="method">{body}</dl><p>{tag("a", "All of this page as JSON", href=data)}</p>'
-        "</details></section>"
+def _origin_facts(origin: Origin) -> list[str]:
+    facts = [KINDS[origin.kind]]
+    if origin.label and origin.words != origin.label:
+        facts.append(origin.words)
+    elif origin.name != origin.words:
+        facts.append(short_id(origin.name))
+    if origin.height is not None:
+        facts.append(f"block {origin.height:,}")
+    elif origin.time is not None:
+        facts.append(moment(origin.time))
+    return facts
+
+
+def letters_of(answer: CoinAnswer) -> dict[str, str]:
+    """Give each origin its letter: A to Z, then numbers."""
+    names = [origin.name for origin in answer.origins]
+    return {name: letter(k) for k, name in enumerate(names)}
+
+
+def letter(k: int) -> str:
+    """Give a letter, or a number where letters end.
+
+    >>> letter(0), letter(26)
+    ('A', '27')
+    """
+    return ascii_uppercase[k] if k < len(ascii_uppercase) else str(k + 1)
+
+
+def _what_if(view: CoinView) -> dict[str, object]:
+    """Offer to spend it with others; the chosen coins are in the link, so it can be shared."""
+    path, _, query = view.link().partition("?")
+    offered = [row for row in view.beside if row.name != view.answer.name][:MOST_OFFERED]
+    known = {row.name for row in offered}
+    found = view.what_if if isinstance(view.what_if, WhatIfAnswer) else None
+    spend: dict[str, object] = {
+        "action": path,
+        "hidden": [(key, value) for key, value in parse_qsl(query) if key != "with"],
+        "offered": offered,
+        "typed": ",".join(name for name in view.ties if name not in known),
+        "problem": view.what_if if isinstance(view.what_if, Problem) else None,
+        "answer": found,
+    }
+    if found is not None:
+        after = found.after.exposure or 0.0
+        spend["warning"] = _warning(found)
+        spend["rises"] = any(after > (coin.exposure or 0.0) + 5e-4 for coin in found.before)
+        spend["caption"] = table_caption(found.settings)
+    return spend
+
+
+def _warning(what_if: WhatIfAnswer) -> str:
+    """Say which coins that are not exposed would become so: a mean that falls hides it."""
+    names = exposed_by(what_if.before, what_if.after, 0.0)
+    if not names:
+        return ""
+    shown = ", ".join(short_id(name) for name in names[:MOST_NAMED])
+    left = len(names) - MOST_NAMED
+    more = f" and {left:,} more" if left > 0 else ""
+    would = "would" if (what_if.after.exposure or 0.0) > 0 else "may"
+    return (
+        f"Keep apart: {count_words(len(names), 'coin')} not exposed now {would} become so: "
+        f"{shown}{more}."
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from coinhaze.explore.describe import (
     NOT_TOUCHED,
@@ -14,39 +15,45 @@ from coinhaze.explore.describe import (
     short_id,
     steps_words,
 )
-from coinhaze.explore.models import (
-    CoinAnswer,
-    Exposure,
-    LedgerCard,
-    ListCard,
-)
+from coinhaze.explore.models import CoinAnswer, Exposure, LedgerCard, ListCard
 from coinhaze.graph.assumed import assumed_words
 from coinhaze.observer.policies import POLICIES
-from coinhaze.report.page import Html, escape
+from coinhaze.report.page import Html
 from coinhaze.web.asks import Settings
-from coinhaze.web.pages.say import DASH, fact, noun_of, tag
+from coinhaze.web.pages.render import render_part
+from coinhaze.web.pages.say import DASH, noun_of
+
+
+@dataclass(frozen=True)
+class Fact:
+    """One of the facts below a number: what it is, how much, and a word more."""
+
+    title: str
+    value: str
+    words: str
+    id: str
+    warn: bool = False
+    named: bool = False  # the words are a name, whose direction is its own
+    amount: str = ""  # before the words; people may hide it
 
 
 def verdict_words(answer: CoinAnswer) -> Html:
     """Say the bits, their range and one sentence; under poison only whether money touched."""
-    if not POLICIES[answer.settings.policy].shares:
-        return _poison_words(answer)
-    if answer.bits is None:
-        return Html(
-            '<p class="big"><b id="bits">No answer</b></p>'
-            f'<p class="say" id="say">{escape(answer.sentence.text)}</p>'
-        )
-    said = answer.sentence
-    kind = "ivt" if answer.certified else "ivt estimate"
-    harder = ""
+    exposure, harder = answer.exposure, ""
     # A bound does not tell where the coin stands among others.
     if answer.place is not None and answer.place.coins > 1 and not answer.lower_bound:
         many = noun_of(answer.kind, many=True)
         harder = f" Harder than {_whole_percent(answer.place.fewer)} of {many} in this ledger."
-    return Html(
-        f'<p class="big"><b id="bits" data-bits="{answer.bits!r}">{escape(said.shown)}</b> '
-        f'<span class="unit">bits</span> <span class="{kind}" id="range">{escape(said.range)}'
-        f'</span></p><p class="say" id="say">{_strong(said.text, said.equal)}{escape(harder)}</p>'
+    # The count of equal origins is set in bold.
+    sentence = answer.sentence.text.partition(f"{answer.sentence.equal} equally likely origins")
+    return render_part(
+        "verdict.html",
+        answer=answer,
+        policy=POLICIES[answer.settings.policy],
+        touched=exposure is not None and bool(exposure.touched),
+        text=(exposure.text if exposure else answer.sentence.text).rstrip("."),
+        sentence=sentence,
+        harder=harder,
     )
 
 
@@ -57,33 +64,6 @@ def _whole_percent(share: float) -> str:
     ('68 %', 'over 99 %')
     """
     return "over 99 %" if share > 0.99 else f"{100 * share:.0f} %"
-
-
-def _poison_words(answer: CoinAnswer) -> Html:
-    exposure = answer.exposure
-    touched = exposure is not None and bool(exposure.touched)
-    words = TOUCHED if touched else NOT_TOUCHED
-    bits = ""
-    if touched and answer.bits is not None:
-        bits = f"{answer.sentence.shown} bits, counting listed addresses only"
-    text = (exposure.text if exposure else answer.sentence.text).rstrip(".")
-    return Html(
-        f'<p class="big"><b id="bits">{words.capitalize()}</b> '
-        f'<span class="ivt" id="range">{escape(bits)}</span></p>'
-        f'<p class="say" id="say">{escape(text[:1].upper() + text[1:])}. '
-        "Poison says yes or no, not how much.</p>"
-    )
-
-
-def _strong(sentence: str, equal: str) -> Html:
-    """Set the count of equal origins in bold."""
-    words = f"{equal} equally likely origins"
-    before, found, after = sentence.partition(words)
-    return (
-        Html(f"{escape(before)}<b>{escape(found)}</b>{escape(after)}")
-        if found
-        else escape(sentence)
-    )
 
 
 def whose_view(answer: CoinAnswer, card: LedgerCard, ask: Settings) -> str:
@@ -103,30 +83,33 @@ def whose_view(answer: CoinAnswer, card: LedgerCard, ask: Settings) -> str:
     )
 
 
-def facts(answer: CoinAnswer, lists: Sequence[ListCard]) -> Html:
-    """Give four facts: the likeliest origin, exposure, possible origins, steps."""
+def facts_of(answer: CoinAnswer, lists: Sequence[ListCard]) -> list[Fact]:
+    """Return four facts: the likeliest origin, exposure, possible origins, steps."""
     poison = not POLICIES[answer.settings.policy].shares
-    cells = [_likeliest(answer, poison), _exposed(answer.exposure, lists, answer)]
-    cells += [_possible(answer, poison), _steps(answer, poison)]
-    return Html(f'<dl class="facts">{"".join(cells)}</dl>')
+    return [
+        _likeliest(answer, poison),
+        _exposed(answer.exposure, lists, answer),
+        _possible(answer, poison),
+        _steps(answer, poison),
+    ]
 
 
-def _likeliest(answer: CoinAnswer, poison: bool) -> str:
+def _likeliest(answer: CoinAnswer, poison: bool) -> Fact:
     title = "Likeliest single origin"
     if poison:
-        return fact(title, DASH, "poison gives no shares", name="fact-top")
+        return Fact(title, DASH, "poison gives no shares", id="fact-top")
     if answer.top_share is None or not answer.origins:
-        return fact(title, DASH, "not known", name="fact-top")
+        return Fact(title, DASH, "not known", id="fact-top")
     first = answer.origins[0]
-    words = tag("bdi", f"{first.label} (label)" if first.label else first.words)
-    return fact(title, share_words(answer.top_share), words, name="fact-top")
+    words = f"{first.label} (label)" if first.label else first.words
+    return Fact(title, share_words(answer.top_share), words, id="fact-top", named=True)
 
 
-def _exposed(exposure: Exposure | None, lists: Sequence[ListCard], answer: CoinAnswer) -> str:
+def _exposed(exposure: Exposure | None, lists: Sequence[ListCard], answer: CoinAnswer) -> Fact:
     title = "Exposure to loaded lists"
     if exposure is None:
         words = "choose a list below" if lists else "no list loaded; start with --list NAME=FILE"
-        return fact(title, DASH, words, name="fact-exposure")
+        return Fact(title, DASH, words, id="fact-exposure")
     one = "listed account" if answer.kind == "account" else "listed address"
     many = "listed accounts" if answer.kind == "account" else "listed addresses"
     read = reading_words(exposure.view, exposure.time, exposure.policy)
@@ -134,20 +117,20 @@ def _exposed(exposure: Exposure | None, lists: Sequence[ListCard], answer: CoinA
     if exposure.touched is not None:
         words = f"by {exposure.entries:,} {of}" if exposure.touched else of
         said = TOUCHED if exposure.touched else NOT_TOUCHED
-        return fact(title, said, words, name="fact-exposure", warn=exposure.touched)
+        return Fact(title, said, words, id="fact-exposure", warn=exposure.touched)
     if exposure.share is None:
-        return fact(title, DASH, exposure.text, name="fact-exposure")
+        return Fact(title, DASH, exposure.text, id="fact-exposure")
     if not exposure.share:
         high = exposure.share_high or 0.0
         said = f"none found, {at_most_words(high)}" if high > 0 else "none found"
-        return fact(title, "none", f"{said} {of}" if not high else said, name="fact-exposure")
+        return Fact(title, "none", f"{said} {of}" if not high else said, id="fact-exposure")
     amount = "" if exposure.amount is None else exposure.amount.shown
-    lead = tag("span", amount, kind="amt inline") if amount else ""
-    words = Html(f"{lead}{_held(exposure)} was at {exposure.entries:,} {escape(of)}")
+    words = f"{_held(exposure)} was at {exposure.entries:,} {of}"
     if exposure.largest:
         first = exposure.largest[0]
-        words = Html(f"{words}; most at {escape(short_id(first.label or first.name))}")
-    return fact(title, share_words(exposure.share), words, name="fact-exposure", warn=True)
+        words = f"{words}; most at {short_id(first.label or first.name)}"
+    share = share_words(exposure.share)
+    return Fact(title, share, words, id="fact-exposure", warn=True, amount=amount)
 
 
 def _held(exposure: Exposure) -> str:
@@ -156,28 +139,28 @@ def _held(exposure: Exposure) -> str:
         return ""
     holds, assumed = exposure.holds, exposure.assumed
     part = assumed_words(int(holds.smallest), int(assumed.smallest), assumed.shown)
-    return escape(f" of {holds.shown} held{part},")
+    return f" of {holds.shown} held{part},"
 
 
-def _possible(answer: CoinAnswer, poison: bool) -> str:
+def _possible(answer: CoinAnswer, poison: bool) -> Fact:
     title = "Possible origins"
     if poison:
         reached = 0 if answer.exposure is None else answer.exposure.entries
-        return fact(title, f"{reached:,}", "listed addresses reached", name="fact-sources")
+        return Fact(title, f"{reached:,}", "listed addresses reached", id="fact-sources")
     if answer.sources is None:
-        return fact(title, DASH, "not counted", name="fact-sources")
+        return Fact(title, DASH, "not counted", id="fact-sources")
     shown = len(answer.origins)
     if answer.other.count == 0:
         words = "all shown"
     else:
         words = f"{shown} carry {share_words(1 - answer.other.share)} of the {noun_of(answer.kind)}"
-    return fact(title, f"{answer.sources:,}", words, name="fact-sources")
+    return Fact(title, f"{answer.sources:,}", words, id="fact-sources")
 
 
-def _steps(answer: CoinAnswer, poison: bool) -> str:
+def _steps(answer: CoinAnswer, poison: bool) -> Fact:
     title = "Steps back to a listed address" if poison else "Steps back to an origin"
     nearest = "" if answer.steps_nearest is None else f"; nearest {answer.steps_nearest}"
     if answer.steps is None:
         words = "not known" if not nearest else nearest.removeprefix("; ")
-        return fact(title, DASH, words, name="fact-steps")
-    return fact(title, steps_words(answer.steps), f"on average{nearest}", name="fact-steps")
+        return Fact(title, DASH, words, id="fact-steps")
+    return Fact(title, steps_words(answer.steps), f"on average{nearest}", id="fact-steps")

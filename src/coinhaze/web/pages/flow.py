@@ -16,6 +16,7 @@ from coinhaze.web.pages.flow_layout import Layout, Ribbon, Room, Stop, lay_out
 from coinhaze.web.pages.flow_marks import Marks, kind_of, narrow_node, spoken, wide_node
 from coinhaze.web.pages.flow_threads import thread_ribbons, thread_shares
 from coinhaze.web.pages.flow_time import order_by_time
+from coinhaze.web.pages.render import render_part
 from coinhaze.web.pages.svg import SPAN, percent, ribbon_path, stretched, text
 
 WIDE_TALL, WIDE_HEAD = 336.0, 24.0  # pixels
@@ -59,12 +60,8 @@ def draw_flow(flow: Flow, picture: Picture) -> Html:
 def legend(flow: Flow) -> Html:
     """List the kinds of boxes that are there."""
     present = {"other" if node.folded else node.kind for node in flow.nodes}
-    items = "".join(
-        f'<li><i class="k-{kind}"></i>{escape(words)}</li>'
-        for kind, words in _KIND_WORDS.items()
-        if kind in present
-    )
-    return Html(f'<ul class="legend" aria-label="Colour shows the kind of origin">{items}</ul>')
+    kinds = [(kind, words) for kind, words in _KIND_WORDS.items() if kind in present]
+    return render_part("legend.html", kinds=kinds)
 
 
 def draw_wide(flow: Flow, picture: Picture) -> Html:
@@ -149,29 +146,10 @@ def flow_table(flow: Flow, *, shares: bool = True, rule: str = "") -> Html:
     rows = []
     for band in sorted(flow.bands, key=lambda b: (nodes[b.before].column, -b.share)):
         older, newer = nodes[band.before], nodes[band.after]
-        share = f'<td class="num">{escape(marked_share(band.share))}</td>' if shares else ""
-        rows.append(
-            f"<tr><td>{escape(_hop_words(flow, older))}</td><td>{spoken_name(older)}</td>"
-            f"<td>{spoken_name(newer)}</td>{share}</tr>"
-        )
-    head = '<th class="num">Share</th>' if shares else ""
+        names = (node.label or node.words for node in (older, newer))
+        rows.append((_hop_words(flow, older), *names, spoken(band.share)))
     when = "When" if flow.by == "time" else "Hops back"
-    return Html(
-        '<div id="flow-table" tabindex="0" role="region" aria-label="Flow as a table"><table>'
-        f"<caption>Every band of the drawing, newest first. {escape(rule)}</caption>"
-        f"<thead><tr><th>{when}</th><th>From</th><th>To</th>{head}</tr></thead>"
-        f"<tbody>{''.join(rows)}</tbody></table></div>"
-    )
-
-
-def marked_share(share: float) -> str:
-    """Say a share as the drawing does."""
-    return spoken(share)
-
-
-def spoken_name(node: FlowNode) -> Html:
-    """Give a box's words, direction kept apart from the cells beside it."""
-    return Html(f"<bdi>{escape(node.label or node.words)}</bdi>")
+    return render_part("flow_table.html", rows=rows, when=when, rule=rule, shares=shares)
 
 
 def _hop_words(flow: Flow, node: FlowNode) -> str:

@@ -12,7 +12,7 @@ from fastapi.responses import RedirectResponse, Response
 from starlette.concurrency import run_in_threadpool
 
 from coinhaze.explore.explorer import Explorer
-from coinhaze.explore.links import api_link, ledger_link, query_of, thing_link
+from coinhaze.explore.links import api_link, query_of, thing_link
 from coinhaze.explore.models import (
     GroupKind,
     Histogram,
@@ -35,15 +35,12 @@ from coinhaze.web.asks import (
     name_in_path,
 )
 from coinhaze.web.pages.asked import asked, form_of, is_changed, looked, made, ties_of
-from coinhaze.web.pages.coin import CoinView, coin_page, coin_title
-from coinhaze.web.pages.comparators import comparators_part
-from coinhaze.web.pages.compare import compare_page
-from coinhaze.web.pages.frame import START, whole_page
-from coinhaze.web.pages.group import PATHS, group_page
-from coinhaze.web.pages.jobs import jobs_page
-from coinhaze.web.pages.ledger import ledger_page, table_page
-from coinhaze.web.pages.search import found_page, nothing_page
-from coinhaze.web.pages.start import start_page
+from coinhaze.web.pages.coin import CoinView, coin_page
+from coinhaze.web.pages.comparators import comparators_page
+from coinhaze.web.pages.group import MANY as MANY_OF
+from coinhaze.web.pages.group import group_page
+from coinhaze.web.pages.ledger import compare_page, ledger_page, start_page, table_page
+from coinhaze.web.pages.render import render
 from coinhaze.web.pages.wallet import WalletForm, wallet_page
 from coinhaze.web.problems import Refused, StillWorking
 from coinhaze.web.schema import Problem
@@ -95,8 +92,7 @@ def _add_start(router: APIRouter, answers: Answers) -> None:
     async def start() -> Response:
         cards = answers.ledgers().ledgers
         examples = await _examples(answers, cards)
-        page = start_page(cards, examples)
-        return send(whole_page("Where did this money come from?", page, here=START))
+        return send(start_page(cards, examples))
 
     @router.get("/search")
     async def search(request: Request) -> Response:
@@ -113,7 +109,7 @@ def _add_start(router: APIRouter, answers: Answers) -> None:
         if chosen:
             fields = {"l": chosen, **asked(request, Settings).model_dump()}
             found = (await answers.compare(made(CompareAsk, fields))).model
-        return send(whole_page("Compare ledgers", compare_page(found, cards), here="/compare"))
+        return send(compare_page(found, cards))
 
     @router.get("/compare.json")
     async def compare_json(request: Request) -> Response:
@@ -138,8 +134,10 @@ async def _search(answers: Answers, query: str, ledger: str) -> Response:
     cards = answers.ledgers().ledgers
     card = next((c for c in cards if c.id == ledger), None)
     if not query:
-        body = nothing_page(query, "Nothing was pasted.")
-        return send(whole_page("Search", body, card=card), 404)
+        why = "Nothing was pasted."
+        return send(
+            render("nothing.html", "Search", card=card, why=why, searched=(), others=()), 404
+        )
     hits: list[Hit] = []
     notes: list[str] = []
     more = False
@@ -159,10 +157,15 @@ async def _search(answers: Answers, query: str, ledger: str) -> Response:
     if not hits:
         why = " ".join(dict.fromkeys(notes)) or "No ledger is ready to be searched."
         others = [c for c in ready if c not in searched]
-        body = nothing_page(query, why, searched=searched, others=others)
-        return send(whole_page("Nothing found", body, card=card, query=query), 404)
-    body = found_page(hits, notes=tuple(dict.fromkeys(notes)), more=more)
-    return send(whole_page("Found", body, card=card, query=query))
+        page = render(
+            "nothing.html", "Nothing found", card=card, query=query, why=why, searched=searched,
+            others=others,
+        )  # fmt: skip
+        return send(page, 404)
+    said = tuple(dict.fromkeys(notes))
+    return send(
+        render("found.html", "Found", card=card, query=query, hits=hits, notes=said, more=more)
+    )
 
 
 def _add_ledger(router: APIRouter, answers: Answers) -> None:
@@ -178,7 +181,7 @@ def _add_ledger(router: APIRouter, answers: Answers) -> None:
             density = None
             if page.summary is not None and page.summary.scored:
                 density = (await answers.ask(ledger, Explorer.density, ask)).model
-            return lambda: whole_page(page.card.name, ledger_page(page, density), card=page.card)
+            return lambda: ledger_page(page, density)
 
         return await drawn(request, answers, found, answers.card(ledger).changed, view)
 
@@ -190,8 +193,7 @@ def _add_ledger(router: APIRouter, answers: Answers) -> None:
 
         async def view() -> Callable[[], str]:
             page = found.model
-            title, here = f"Coins of {card.name}", f"{ledger_link(ledger)}/table"
-            return lambda: whole_page(title, table_page(page, card), card=card, here=here)
+            return lambda: table_page(page, card)
 
         return await drawn(request, answers, found, "page", view)
 
@@ -235,7 +237,7 @@ def _add_coin(router: APIRouter, answers: Answers) -> None:
                 await _beside(answers, card, answer.owner),
                 list_changed,
             )
-            return lambda: whole_page(coin_title(answer), coin_page(shown), card=card)
+            return lambda: coin_page(shown)
 
         return await drawn(request, answers, found, card.changed, view)
 
@@ -247,8 +249,8 @@ def _add_coin(router: APIRouter, answers: Answers) -> None:
         card = answers.card(ledger)
 
         async def view() -> Callable[[], str]:
-            part, title = comparators_part(found.model), f"{name} by other rules"
-            return lambda: whole_page(title, part, card=card)
+            page = found.model.model_copy(update={"name": name})
+            return lambda: comparators_page(page, card)
 
         return await drawn(request, answers, found, "page", view)
 
@@ -319,26 +321,22 @@ def _add_groups(router: APIRouter, answers: Answers) -> None:
         card = answers.card(ledger)
 
         async def view() -> Callable[[], str]:
-            title, page = f"{kind.capitalize()} {name}", found.model
-            return lambda: whole_page(title, group_page(page, card, ask, lists), card=card)
+            page = found.model
+            return lambda: group_page(page, card, ask, lists, name)
 
         return await drawn(request, answers, found, "page", view)
 
 
 def _group_data(ledger: str, kind: GroupKind, name: str, ask: PageAsk) -> str:
-    tail = thing_link("x", PATHS[kind], name).rpartition("/")[2]
-    many = {"address": "addresses", "transaction": "transactions", "block": "blocks"}[kind]
-    return f"/api/v1/ledgers/{ledger}/{many}/{tail}{query_of(ask)}"
+    tail = thing_link("x", "coin", name).rpartition("/")[2]
+    return f"/api/v1/ledgers/{ledger}/{MANY_OF[kind]}/{tail}{query_of(ask)}"
 
 
 def _add_wallet(router: APIRouter, answers: Answers) -> None:
     @router.get("/l/{ledger}/wallet")
     async def wallet(ledger: str) -> Response:
         card = answers.card(ledger)
-        here = f"{ledger_link(ledger)}/wallet"
-        return send(
-            whole_page("Wallet", wallet_page(card, WalletForm(), None), card=card, here=here)
-        )
+        return send(wallet_page(card, WalletForm(), None))
 
     @router.post("/l/{ledger}/wallet")
     async def weigh(request: Request, ledger: str) -> Response:
@@ -350,9 +348,8 @@ def _add_wallet(router: APIRouter, answers: Answers) -> None:
             ask = made(WalletAsk, {**fields, "amount": form.amount or None})
             answer = (await answers.ask(ledger, Explorer.wallet, ask)).model
         except Refused as refused:
-            page = wallet_page(card, form, refused.problem)
-            return send(whole_page("Wallet", page, card=card), refused.status)
-        return send(whole_page("Wallet", wallet_page(card, form, answer), card=card))
+            return send(wallet_page(card, form, refused.problem), refused.status)
+        return send(wallet_page(card, form, answer))
 
 
 def _add_jobs(router: APIRouter, answers: Answers) -> None:
@@ -360,8 +357,10 @@ def _add_jobs(router: APIRouter, answers: Answers) -> None:
     async def jobs() -> Response:
         found = answers.jobs.all()
         live = any(job.state in ("queued", "running") for job in found)
-        page = whole_page("Jobs", jobs_page(found), refresh=3 if live else None, here="/jobs")
-        return send(page)
+        refresh = 3 if live else None
+        return send(
+            render("jobs.html", "Jobs", refresh=refresh, here="/jobs", jobs=found, waiting=None)
+        )
 
     @router.post("/jobs/{job}/cancel")
     async def cancel(job: str) -> Response:

@@ -1,59 +1,28 @@
-"""Small pieces all pages share: moments, windows, amounts that can be hidden, bars in cells."""
+"""Words all pages share: moments, windows, bits of a row, states of ledgers and jobs."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from datetime import UTC, datetime
 
-from coinhaze.explore.describe import bits_words, range_words
+from coinhaze.explore.describe import bits_words, range_words, share_words
 from coinhaze.explore.models import (
-    Amount,
     Bits,
     LedgerCard,
     Window,
 )
 from coinhaze.measures.summary import AT_LEAST
-from coinhaze.report.page import Html, escape
+from coinhaze.web.schema import Job
 
 EN = "\N{EN DASH}"  # between the ends of a range
 DASH = EN  # where there is no number
-
-
-def tag(name: str, body: object = "", *, kind: str = "", **attributes: object) -> Html:
-    """Write an element; attributes that are None are left out, `for_` is `for`.
-
-    >>> tag("a", "<x>", kind="btn", href="/a?b&c", id=None)
-    '<a class="btn" href="/a?b&amp;c">&lt;x&gt;</a>'
-    """
-    given = {"class": kind or None} | {
-        key.rstrip("_").replace("_", "-"): value for key, value in attributes.items()
-    }
-    said = "".join(f' {key}="{escape(value)}"' for key, value in given.items() if value is not None)
-    return Html(f"<{name}{said}>{escape(body)}</{name}>")
-
-
-def together(parts: Iterable[object]) -> Html:
-    """Put pieces of markup behind each other; text among them is escaped."""
-    return Html("".join(escape(part) for part in parts))
-
-
-def panel(title: object, *parts: object, beside: object = "", name: str | None = None) -> Html:
-    """Draw a card with a heading, and something beside the heading.
-
-    >>> panel("Coins", tag("p", "none"))
-    '<section class="card sec"><div class="hd"><h2>Coins</h2></div><p>none</p></section>'
-    """
-    head = Html(f"<h2>{escape(title)}</h2>{escape(beside)}")
-    body = Html(f'<div class="hd">{head}</div>{together(parts)}')
-    return tag("section", body, kind="card sec", id=name)
-
-
-def fact(
-    title: object, value: object, words: object, *, name: str | None = None, warn: bool = False
-) -> Html:
-    """Draw one of the facts below a number: what it is, how much, and a word more."""
-    said = tag("dd", Html(f"<b>{escape(value)}</b><span>{escape(words)}</span>"), id=name)
-    return tag("div", Html(f"{tag('dt', title)}{said}"), kind="fact warn" if warn else "fact")
+STATES = {
+    "ready": "",
+    "loading": "loading",
+    "not scored": "not scored yet",
+    "missing": "file missing",
+    "locked": "in use by another process",
+    "damaged": "cannot be read",
+}
 
 
 def moment(seconds: int | None) -> str:
@@ -114,13 +83,6 @@ def window_words(window: Window) -> str:
     return ""
 
 
-def amount(value: Amount | None) -> Html:
-    """Show an amount; people may hide all of them."""
-    if value is None:
-        return tag("span", "hidden by the ledger", kind="dim")
-    return tag("span", value.shown, kind="amt")
-
-
 def noun_of(kind: str, *, many: bool = False) -> str:
     """Name what a page is of: an account, an address, or else a coin.
 
@@ -167,18 +129,49 @@ def ends(value: Bits) -> tuple[float, float]:
     return low, high
 
 
-def share_bar(share: float, kind: str, *, most: float = 1.0) -> Html:
-    """Draw a share as a bar in a cell; the number beside it says it."""
-    width = 100 * share / most if most > 0 else 0.0
-    return Html(
-        '<svg class="mini" viewBox="0 0 100 8" preserveAspectRatio="none" aria-hidden="true">'
-        f'<rect class="k-{escape(kind)}" width="{min(width, 100.0):.1f}" height="8"/></svg>'
-    )
-
-
 def ledger_words(card: LedgerCard) -> str:
     """Name a ledger and its window."""
     return " · ".join(filter(None, (card.name, window_words(card.window))))
+
+
+def state_words(card: LedgerCard) -> str:
+    """Say in what state a ledger is; of one that is ready, its network."""
+    message = card.message if card.state != "ready" else None
+    return " · ".join(filter(None, (STATES[card.state], message))) or card.network or ""
+
+
+def share_or_dash(share: float | None) -> str:
+    """Say a share; a dash where it is not known."""
+    return DASH if share is None else share_words(share)
+
+
+def capitalize_first(text: str) -> str:
+    """Begin a sentence; other letters stay as they are.
+
+    >>> capitalize_first("touched by 1 of 2 listed addresses of DAI")
+    'Touched by 1 of 2 listed addresses of DAI'
+    """
+    return text[:1].upper() + text[1:]
+
+
+def job_words(job: Job) -> str:
+    """Say how far a job is.
+
+    >>> job_words(Job(id="1", ledger="a", words="w", state="running", share=0.5, seconds=65,
+    ...               seconds_left=65.0, page="/"))
+    '50 % done · about 1 min 5 s left'
+    """
+    if job.state != "running":
+        return job.state
+    done = "running" if job.share is None else f"{100 * job.share:.0f} % done"
+    if job.seconds_left is None:
+        return f"{done} · {_span(job.seconds)} so far"
+    return f"{done} · about {_span(job.seconds_left)} left"
+
+
+def _span(seconds: float) -> str:
+    whole = round(seconds)
+    return f"{whole // 60} min {whole % 60} s" if whole >= 60 else f"{whole} s"
 
 
 def _when(seconds: int | None) -> datetime | None:

@@ -1,0 +1,90 @@
+"""Templates and what all of them may use: words, links, the frame; text is always escaped."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from coinhaze import __version__
+from coinhaze.explore import describe, links
+from coinhaze.explore.models import LedgerCard
+from coinhaze.report.page import Html
+from coinhaze.web.pages import rows, say
+
+TEMPLATES = Path(__file__).parent.with_name("templates")
+_KEYS = (
+    ("/", "search"), ("t", "theme"), ("h", "hide amounts"), ("v", "flow as table"),
+    (f"1{say.EN}5", "rule"), ("?", "keys"),
+)  # fmt: skip
+
+
+def render(
+    template: str,
+    title: str,
+    *,
+    card: LedgerCard | None = None,
+    query: str = "",
+    refresh: int | None = None,
+    here: str = "",
+    **values: object,
+) -> str:
+    """Return a whole page.
+
+    >>> page = render("jobs.html", "<b>", waiting=None, jobs=())
+    >>> "<title>&lt;b&gt; · coinhaze</title>" in page, "http:" in page
+    (True, False)
+    """
+    frame = {"title": title, "card": card, "query": query, "refresh": refresh, "here": here}
+    return environment().get_template(template).render(frame | values)
+
+
+def render_part(template: str, **values: object) -> Html:
+    """Return a part of a page, as markup that other templates do not escape again."""
+    return Html(environment().get_template(template).render(values))
+
+
+@cache
+def environment() -> Environment:
+    """Return the templates' environment: everything is escaped, and nothing may be left out."""
+    found = Environment(
+        loader=FileSystemLoader(TEMPLATES),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        auto_reload=False,
+    )
+    words: tuple[Any, ...] = (
+        describe.count_words, describe.reading_words, describe.share_words, describe.short_id,
+        describe.steps_words, links.api_link, links.ledger_link, links.thing_link,
+        say.bits_of_many, say.bits_text, say.bits_title, say.job_words, say.ledger_words,
+        say.moment, say.share_or_dash, say.state_words, say.window_words, rows.heads,
+        static_link, places,
+    )  # fmt: skip
+    found.globals |= {each.__name__: each for each in words} | {"DASH": say.DASH, "keys": _KEYS}
+    found.filters |= {"thousands": "{:,}".format, "capitalize_first": say.capitalize_first}
+    return found
+
+
+def static_link(name: str) -> str:
+    """Return where a file of the page is; its address changes with the version.
+
+    >>> static_link("app.css").startswith("/static/app.css?v=")
+    True
+    """
+    return f"/static/{name}?v={__version__}"
+
+
+def places(card: LedgerCard | None) -> list[tuple[str, str]]:
+    """List the pages that the head of a page leads to."""
+    found = []
+    if card is not None and card.state == "ready":
+        base = links.ledger_link(card.id)
+        found = [(f"{base}/table", "Table")]
+        # Accounts hold no coins that could be chosen among.
+        found += [(f"{base}/wallet", "Wallet")] if card.kind != "accounts" else []
+    return [*found, ("/compare", "Compare"), ("/jobs", "Jobs")]
