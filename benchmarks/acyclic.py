@@ -29,7 +29,7 @@ from coinhaze.amounts import Floats, Ints
 from coinhaze.simulate import simulate_week
 from coinhaze.solve.planner.cost import sweep_cost
 from coinhaze.solve.query import Asked
-from coinhaze.solve.structure.lump import Folded, fold
+from coinhaze.solve.structure.lump import LumpedChain, lump
 from coinhaze.solve.truncated.truncate import Over, Truncation, Try, narrowing, truncated
 
 NS_AN_ENTRY = 10.0  # measured: an entry of a list read, mixed and written
@@ -112,8 +112,8 @@ def run(chain: AbsorbingChain, *, width: float, over: Over, sinks: int, seed: in
     rows = np.flatnonzero(chain.graph.sinks)
     before = memory()
     begun = clock()
-    folded = all_sinks(chain)
-    asked, question = folded.asked, Truncation.of(folded, over=over)
+    lumped = all_sinks(chain)
+    asked, question = lumped.asked, Truncation.of(lumped, over=over)
     ready = clock()
     print(
         f"{len(asked.reduced)} states, {len(asked.reduced.indices)} moves, "
@@ -166,9 +166,9 @@ def main(
     return run(chain, width=width, over=over, sinks=sinks, seed=seed)
 
 
-def all_sinks(chain: AbsorbingChain) -> Folded:
+def all_sinks(chain: AbsorbingChain) -> LumpedChain:
     """Ask about all sinks."""
-    return fold(Asked.of(chain, np.flatnonzero(chain.graph.sinks)), np.zeros(0))
+    return lump(Asked.of(chain, np.flatnonzero(chain.graph.sinks)), np.zeros(0))
 
 
 if __name__ == "__main__":

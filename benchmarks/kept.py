@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.apart import run_apart
-from coinhaze.cache.layers import Keeper
+from coinhaze.cache.layers import LedgerCache
 from coinhaze.cache.place import homes_of
 from coinhaze.ledger import write_folder
 from coinhaze.simulate import simulate_week
@@ -45,13 +45,13 @@ class Opened:
 
 def build(folder: Path) -> None:
     """Build, score and keep."""
-    assert not Keeper(folder).build(**NEARLY).notes
+    assert not LedgerCache(folder).build(**NEARLY).notes
 
 
 def open_again(folder: Path, *, count: int = 100) -> Opened:
     """Open what is kept and ask it about a few coins."""
     begin = time.perf_counter()
-    keeper = Keeper(folder)
+    keeper = LedgerCache(folder)
     assert keeper.facts() is not None
     looked = time.perf_counter() - begin
     kept = keeper.open()

@@ -98,11 +98,11 @@ def main(
     print(f"{platform.processor() or platform.machine()}, {os.cpu_count()} cores")
     wall, cpu = time.perf_counter(), time.process_time()
     structure = Structure(chain)
-    condensed = structure.bounded
+    bounded = structure.bounded
     wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
     print(
-        f"{chain}\nmade ready in {wall:.2f} s ({cpu:.2f} s CPU): {len(condensed):,} states, "
-        f"{len(condensed.to):,} moves, {len(condensed.ends):,} shared ends"
+        f"{chain}\nmade ready in {wall:.2f} s ({cpu:.2f} s CPU): {len(bounded):,} states, "
+        f"{len(bounded.to):,} moves, {len(bounded.ends):,} shared ends"
     )
     sinks = np.flatnonzero(chain.graph.sinks)
     drawn = np.random.default_rng(seed).choice(sinks, min(count, len(sinks)), replace=False)

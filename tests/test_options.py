@@ -16,7 +16,7 @@ import pytest
 
 import coinhaze
 from coinhaze import options
-from coinhaze.cache.layers import Keeper, open_kept
+from coinhaze.cache.layers import LedgerCache, open_cached
 from coinhaze.explore.explain import explain
 from coinhaze.graph.clusters.found import find
 from coinhaze.growth.growth import growth
@@ -61,8 +61,8 @@ FUNCTIONS: dict[Callable[..., Any], tuple[type, ...]] = {
     coinhaze.parcels: (ReadOptions, GraphOptions, ObserverOptions),
     score_or_reached: (*MODEL, SolveOptions),
     explain: (*MODEL, OriginsOptions),
-    Keeper: MODEL,
-    open_kept: MODEL,
+    LedgerCache: MODEL,
+    open_cached: MODEL,
     growth: (*MODEL, GrowthOptions, SimulateOptions, SolveOptions),
     robustness: (*MODEL, RobustnessOptions),
     sensitivity: (*MODEL, SolveOptions),

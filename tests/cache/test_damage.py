@@ -20,7 +20,7 @@ import coinhaze
 from cache.layers_twin import differences
 from coinhaze.cache import files as kept_files
 from coinhaze.cache.files import ABOUT, DATA, SEAL, Unusable, read_layer
-from coinhaze.cache.layers import Keeper, Kept
+from coinhaze.cache.layers import CachedLedger, LedgerCache
 from coinhaze.cache.tree import Unpacker
 from coinhaze.errors import CoinhazeError, InputError
 from coinhaze.ledger import write_folder
@@ -41,7 +41,7 @@ def path(tmp_path: Path) -> Path:
 @pytest.fixture
 def bits(path: Path) -> bytes:
     """Keep the town, and give the bits that every later opening must have."""
-    return Keeper(path).build().scores.bits.tobytes()
+    return LedgerCache(path).build().scores.bits.tobytes()
 
 
 def home(path: Path) -> Path:
@@ -52,12 +52,12 @@ def layers(path: Path) -> list[Path]:
     return sorted(p for p in home(path).iterdir() if p.is_dir())
 
 
-def fresh(path: Path) -> Keeper:
+def fresh(path: Path) -> LedgerCache:
     """Look at what is kept as another process would."""
-    return Keeper(path)
+    return LedgerCache(path)
 
 
-def assert_never_wrong(path: Path, bits: bytes) -> Kept | None:
+def assert_never_wrong(path: Path, bits: bytes) -> CachedLedger | None:
     opened = fresh(path).open()
     assert opened is None or opened.scores.bits.tobytes() == bits
     return opened
@@ -93,7 +93,7 @@ def test_damage_is_mended_with_a_note(path: Path, bits: bytes) -> None:
         flip(layer / DATA, 100)
     built = fresh(path).build()
     assert built.scores.bits.tobytes() == bits
-    assert built.kept
+    assert built.is_cached
     assert any("damaged" in note for note in built.notes)
     assert assert_never_wrong(path, bits) is not None
 
@@ -137,12 +137,12 @@ def test_what_somebody_else_wrote_is_not_opened(
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "another user"))
     assert fresh(path).open() is None
-    assert fresh(path).build().kept
+    assert fresh(path).build().is_cached
 
 
 def test_a_layer_under_another_name_is_not_opened(path: Path, bits: bytes) -> None:
-    keeper = Keeper(path, policy="uniform")
-    for old, new in zip(Keeper(path).keys, keeper.keys, strict=True):
+    keeper = LedgerCache(path, policy="uniform")
+    for old, new in zip(LedgerCache(path).keys, keeper.keys, strict=True):
         if old != new:
             shutil.copytree(home(path) / old, home(path) / new)
             with pytest.raises(Unusable, match="another format or place"):
@@ -152,7 +152,7 @@ def test_a_layer_under_another_name_is_not_opened(path: Path, bits: bytes) -> No
 def test_another_format_is_built_again(
     path: Path, bits: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("coinhaze.cache.place.FORMAT", 2)
+    monkeypatch.setattr("coinhaze.cache.place.FORMAT", 3)
     assert fresh(path).open() is None
     assert fresh(path).build().scores.bits.tobytes() == bits
 
@@ -200,9 +200,9 @@ def test_a_hostile_tree_is_refused_even_under_our_own_seal(
 
 
 def test_a_tree_too_deep_to_follow_is_refused(path: Path, bits: bytes) -> None:
-    layer = home(path) / Keeper(path).keys[0]
+    layer = home(path) / LedgerCache(path).keys[0]
     for depth in (2_000, 200_000):
-        text = b'{"coinhaze_kept": 1, "tree": ' + b"[" * depth + b"]" * depth + b"}"
+        text = b'{"coinhaze_cache": 2, "tree": ' + b"[" * depth + b"]" * depth + b"}"
         (layer / ABOUT).write_bytes(text)
         (layer / SEAL).write_bytes(kept_files._seal(kept_files._secret(), text))
         assert assert_never_wrong(path, bits) is None
@@ -216,7 +216,7 @@ def test_sizes_that_cannot_be_are_refused(path: Path, bits: bytes, size: Any) ->
 
 def test_mutants_of_a_description_never_escape(path: Path, bits: bytes) -> None:
     """Whatever a tree says, only errors that opening expects come out of it."""
-    layer = home(path) / Keeper(path).keys[0]
+    layer = home(path) / LedgerCache(path).keys[0]
     good = (layer / ABOUT).read_bytes()
     data = memoryview((layer / DATA).read_bytes())
     refused = 0
@@ -241,8 +241,8 @@ def test_a_full_disk_leaves_nothing_and_the_scores_are_given(
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("coinhaze.ledger.atomic.os.fsync", full)
-    built = Keeper(path).build()
-    assert not built.kept
+    built = LedgerCache(path).build()
+    assert not built.is_cached
     assert "No space left" in built.notes[0]
     assert len(built.scores) > 0
     assert list(home(path).iterdir()) == []
@@ -261,24 +261,24 @@ def test_raising_from_progress_stops_the_work_and_leaves_whole_layers(
             raise Stop
 
     with pytest.raises(Stop):
-        Keeper(path).build(progress=progress)
+        LedgerCache(path).build(progress=progress)
     assert not [p for p in home(path).iterdir() if p.name.startswith(".")]
     for layer in layers(path):
         assert (layer / SEAL).exists()
-    assert fresh(path).build().kept
+    assert fresh(path).build().is_cached
 
 
 _KILLED = """
 import os, sys, time
 from coinhaze.cache import files as kept_files
-from coinhaze.cache.layers import Keeper
+from coinhaze.cache.layers import LedgerCache
 put = kept_files._Run.put
 def slowly(self, data):
     print("writing", flush=True)
     time.sleep(0.05)
     return put(self, data)
 kept_files._Run.put = slowly
-Keeper(sys.argv[1]).build()
+LedgerCache(sys.argv[1]).build()
 """
 
 
@@ -297,13 +297,13 @@ def test_a_killed_process_leaves_nothing_that_opens_and_others_clear_up(path: Pa
     process.stdout.close()
     assert kept_files.is_abandoned(half[0])
     assert fresh(path).open() is None
-    assert fresh(path).build().kept
+    assert fresh(path).build().is_cached
     assert not [p for p in home(path).iterdir() if p.name.startswith(".")]
 
 
 def _build(path: Path, results: Any) -> None:
     for _ in range(3):
-        results.put(Keeper(path).build().scores.bits.tobytes())
+        results.put(LedgerCache(path).build().scores.bits.tobytes())
         shutil.rmtree(home(path), ignore_errors=True)
 
 
@@ -334,15 +334,15 @@ def _change_at(path: Path, moment: float) -> Callable[[float], None]:
 
 def test_a_ledger_that_changes_while_it_is_read_is_refused(path: Path) -> None:
     with pytest.raises(InputError, match="changed while it was read: try again"):
-        Keeper(path).build(progress=_change_at(path, 0.0))
+        LedgerCache(path).build(progress=_change_at(path, 0.0))
     assert layers(path) == []
 
 
 def test_a_ledger_that_changes_later_is_scored_as_it_was_and_not_kept(path: Path) -> None:
     expected = coinhaze.score(path).bits.tobytes()
-    built = Keeper(path).build(progress=_change_at(path, 0.4))
+    built = LedgerCache(path).build(progress=_change_at(path, 0.4))
     assert built.scores.bits.tobytes() == expected
-    assert not built.kept
+    assert not built.is_cached
     assert "has changed since it was read" in built.notes[-1]
     assert fresh(path).open() is None
 
@@ -358,13 +358,13 @@ def test_a_key_that_is_no_key_is_named(tmp_path: Path, path: Path) -> None:
     key = tmp_path / "cache" / "coinhaze" / "kept.key"
     key.parent.mkdir(parents=True)
     key.write_bytes(b"short")
-    built = Keeper(path).build()
-    assert not built.kept
+    built = LedgerCache(path).build()
+    assert not built.is_cached
     assert "not a key" in built.notes[0]
     with pytest.raises(CoinhazeError):
         kept_files._secret()
     key.unlink()
-    assert Keeper(path).build().kept
+    assert LedgerCache(path).build().is_cached
     assert key.stat().st_mode & 0o077 == 0
     for layer in layers(path):
         assert layer.stat().st_mode & 0o077 == 0

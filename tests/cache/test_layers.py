@@ -16,14 +16,14 @@ import coinhaze
 from cache.layers_twin import differences
 from coinhaze import AccountLedger, CoinLedger, absorbing_chain, transaction_graph
 from coinhaze.cache import place as kept_place
-from coinhaze.cache.layers import Keeper, OpenLayers, open_kept
+from coinhaze.cache.layers import LedgerCache, OpenLayers, open_cached
 from coinhaze.cache.tree import Packer, Unpacker
 from coinhaze.errors import CoinhazeError, InputError, UsageError
 from coinhaze.graph.build import transaction_graph as build_graph
 from coinhaze.ledger import Ledger, write_folder
 from coinhaze.ledger.links import Link
 from coinhaze.simulate import simulate_town, simulate_week
-from coinhaze.solve.local.bounded import Condensed
+from coinhaze.solve.local.bounded import BoundedChain
 from coinhaze.solve.local.origins import local_row
 from coinhaze.solve.structure.structure import Structure
 from properties import strategies as ledgers
@@ -73,7 +73,7 @@ def check(ledger: Ledger, *, chain: dict[str, Any] | None = None, **graph: Any) 
         scores = coinhaze.score(built, renyi=(2.0,))
     except CoinhazeError:
         return  # settings that this ledger has no answer for
-    made = [ledger, built.graph, built, Condensed.of(built), scores]
+    made = [ledger, built.graph, built, BoundedChain.of(built), scores]
     back = through_bytes(made)
     for value, again in zip(made, back, strict=True):
         assert differences(value, again) == []
@@ -173,10 +173,10 @@ def test_what_an_observer_knows_comes_back(data: st.DataObject) -> None:
 
 def test_what_is_opened_is_what_was_built(tmp_path: Path) -> None:
     path = town(tmp_path)
-    built = Keeper(path).build()
-    opened = Keeper(path).open()
+    built = LedgerCache(path).build()
+    opened = LedgerCache(path).open()
     assert opened is not None
-    assert built.kept
+    assert built.is_cached
     for part in ("ledger", "graph", "chain", "scores", "facts", "digest"):
         assert differences(getattr(built, part), getattr(opened, part), part) == []
     assert opened.graph.ledger is opened.ledger
@@ -185,8 +185,8 @@ def test_what_is_opened_is_what_was_built(tmp_path: Path) -> None:
 
 def test_another_process_opens_it_and_scores_the_same(tmp_path: Path) -> None:
     path = town(tmp_path)
-    built = Keeper(path).build()
-    opened = Keeper(path).open()
+    built = LedgerCache(path).build()
+    opened = LedgerCache(path).open()
     assert opened is not None
     again = coinhaze.score(opened.chain)
     assert again.bits.tobytes() == built.scores.bits.tobytes()
@@ -199,10 +199,10 @@ def test_another_process_opens_it_and_scores_the_same(tmp_path: Path) -> None:
 
 def test_a_week_of_accounts_with_wide_amounts_is_kept(tmp_path: Path) -> None:
     path = write_folder(simulate_week("dai-week", size=0.01), tmp_path / "dai")
-    built = Keeper(path, time="temporal").build()
+    built = LedgerCache(path, time="temporal").build()
     assert built.graph.amounts is not None
     assert built.graph.amounts.digits.shape[1] > 1
-    opened = Keeper(path, time="temporal").open()
+    opened = LedgerCache(path, time="temporal").open()
     assert opened is not None
     assert differences(built.chain, opened.chain) == []
     assert differences(built.scores, opened.scores) == []
@@ -210,13 +210,13 @@ def test_a_week_of_accounts_with_wide_amounts_is_kept(tmp_path: Path) -> None:
 
 def test_policies_of_one_view_share_the_ledger_on_disk_and_in_memory(tmp_path: Path) -> None:
     path = town(tmp_path)
-    plain = Keeper(path).build()
+    plain = LedgerCache(path).build()
     layers = set(os.listdir(tmp_path / "town.kept"))
-    even = Keeper(path, policy="uniform").build()
+    even = LedgerCache(path, policy="uniform").build()
     assert len(set(os.listdir(tmp_path / "town.kept")) - layers) == 3  # chain, local, scores
     shared = OpenLayers()
-    opened = Keeper(path, opened=shared).open()
-    other = Keeper(path, opened=shared, policy="uniform").open()
+    opened = LedgerCache(path, opened=shared).open()
+    other = LedgerCache(path, opened=shared, policy="uniform").open()
     assert opened is not None
     assert other is not None
     assert opened.ledger is other.ledger
@@ -228,7 +228,7 @@ def test_settings_are_told_apart_and_defaults_are_not(tmp_path: Path) -> None:
     path = town(tmp_path)
 
     def keys(**chosen: Any) -> list[str]:
-        return Keeper(path, **chosen).keys
+        return LedgerCache(path, **chosen).keys
 
     assert keys() == keys(view="coin", opening="surplus", policy=None, top_up=False)
     assert keys(view="address") == keys(view="address", time="stationary")
@@ -243,10 +243,10 @@ def test_settings_are_told_apart_and_defaults_are_not(tmp_path: Path) -> None:
 
 def test_a_changed_ledger_is_another_one(tmp_path: Path) -> None:
     path = town(tmp_path)
-    first = Keeper(path).build()
+    first = LedgerCache(path).build()
     write_folder(simulate_town(transactions=90), path)
-    assert Keeper(path).facts() is None
-    second = open_kept(path)
+    assert LedgerCache(path).facts() is None
+    second = open_cached(path)
     assert second.digest != first.digest
     # Of the ledger as it was nothing is left on disk.
     assert len(os.listdir(tmp_path / "town.kept")) == 5
@@ -269,12 +269,12 @@ def test_large_files_are_told_by_size_time_and_number(
 
 def test_the_narrowest_scores_are_opened(tmp_path: Path) -> None:
     path = town(tmp_path, transactions=400)
-    Keeper(path).build(accuracy="preview")
-    facts = Keeper(path).facts()
+    LedgerCache(path).build(accuracy="preview")
+    facts = LedgerCache(path).facts()
     assert facts is not None
     assert facts["estimate"]
-    Keeper(path).build(accuracy="exact")
-    opened = Keeper(path).open()
+    LedgerCache(path).build(accuracy="exact")
+    opened = LedgerCache(path).open()
     assert opened is not None
     assert not opened.facts["estimate"]
     assert opened.scores.bits_error is None
@@ -287,8 +287,8 @@ def test_few_settings_are_kept_the_last_used(
     path = town(tmp_path)
     names = simulate_town(transactions=60).owners.to_pylist()[:4]
     for name in names:
-        Keeper(path, listed=[name]).build()
-    found = [Keeper(path, listed=[name]).facts() is not None for name in names]
+        LedgerCache(path, listed=[name]).build()
+    found = [LedgerCache(path, listed=[name]).facts() is not None for name in names]
     assert found[-1]
     assert not found[0]
     # Three scores, each with its chain and bounds, on one graph of one ledger.
@@ -299,20 +299,20 @@ def test_few_settings_are_kept_the_last_used(
 def test_what_cannot_be_kept_is_refused_with_words(tmp_path: Path) -> None:
     path = town(tmp_path)
     with pytest.raises(UsageError, match="no chain to keep"):
-        Keeper(path, policy="fifo")
+        LedgerCache(path, policy="fifo")
     with pytest.raises(UsageError, match="unknown setting 'colour'"):
-        Keeper(path, colour="red")  # type: ignore[call-arg]
+        LedgerCache(path, colour="red")  # type: ignore[call-arg]
     with pytest.raises(UsageError, match="cannot be kept"):
-        Keeper(path, policy=lambda graph: graph)
+        LedgerCache(path, policy=lambda graph: graph)
     with pytest.raises(UsageError, match="sinks are kept"):
-        Keeper(path).build(nodes="all")
+        LedgerCache(path).build(nodes="all")
     with pytest.raises(InputError, match="no such file"):
-        Keeper(tmp_path / "nothing.csv")
+        LedgerCache(tmp_path / "nothing.csv")
     transfers = tmp_path / "t.csv"
     transfers.write_text("from,to,amount\na,b,1\n")
-    Keeper(transfers).build()
+    LedgerCache(transfers).build()
     with pytest.raises(UsageError, match="does not fit"):
-        Keeper(transfers, view="coin").open()
+        LedgerCache(transfers, view="coin").open()
 
 
 def test_where_nothing_can_be_written_it_is_built_and_that_is_said(
@@ -320,13 +320,13 @@ def test_where_nothing_can_be_written_it_is_built_and_that_is_said(
 ) -> None:
     path = town(tmp_path)
     (tmp_path / "town.kept").write_text("a file where the folder would be")
-    first = Keeper(path).build()
-    assert first.kept  # in the cache folder
+    first = LedgerCache(path).build()
+    assert first.is_cached  # in the cache folder
     assert (tmp_path / "cache" / "coinhaze" / "kept").is_dir()
-    assert Keeper(path).open() is not None
+    assert LedgerCache(path).open() is not None
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
-    second = Keeper(path).build()
-    assert not second.kept
+    second = LedgerCache(path).build()
+    assert not second.is_cached
     assert "nothing is kept" in second.notes[0]
     assert second.scores.bits.tobytes() == first.scores.bits.tobytes()

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from coinhaze.cache.layers import Keeper
+from coinhaze.cache.layers import LedgerCache
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -22,7 +22,7 @@ def test_kept_scores_are_those_printed(run: Run, transfers: Path) -> None:
     code, out, err = run("score", transfers, "--keep", "--json")
     assert code == 0
     assert f"kept in {transfers}.kept" in err
-    opened = Keeper(transfers).open()
+    opened = LedgerCache(transfers).open()
     assert opened is not None
     assert [row["bits"] for row in json.loads(out)["scores"]] == opened.scores.bits.tolist()
     assert run("score", transfers, "--keep", "--json")[1] == out  # from what was kept
@@ -31,8 +31,8 @@ def test_kept_scores_are_those_printed(run: Run, transfers: Path) -> None:
 
 def test_settings_go_into_what_is_kept(run: Run, transfers: Path) -> None:
     assert run("score", transfers, "--keep", "--time", "temporal", "--accuracy", "0.1")[0] == 0
-    assert Keeper(transfers, time="temporal").facts() is not None
-    assert Keeper(transfers).facts() is None
+    assert LedgerCache(transfers, time="temporal").facts() is not None
+    assert LedgerCache(transfers).facts() is None
 
 
 def test_a_list_keeps_its_own_graph_in_the_order_of_time(run: Run, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import pyarrow.csv
 import pytest
 
 import coinhaze
-from coinhaze.cache.layers import Keeper
+from coinhaze.cache.layers import LedgerCache
 from coinhaze.errors import AccuracyError, LedgerError
 from coinhaze.ledger.completeness import Check, Completeness
 from coinhaze.options import Method
@@ -60,7 +60,7 @@ def test_scores_short_of_the_accuracy_are_kept_and_stay_short(run: Run, transfer
     for _ in range(2):  # solved, then opened
         code, _, err = run("score", transfers, "--accuracy", TOO_NARROW, "--keep")
         assert (code, err.count("warning:")) == (5, 1)
-    kept = Keeper(transfers).open()
+    kept = LedgerCache(transfers).open()
     assert kept is not None
     assert kept.scores.shortfall in kept.scores.notes()
     code, _, _ = run("score", transfers, "--accuracy", TOO_NARROW, "--keep", "--strict")

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from cache.layers_twin import differences
-from coinhaze.cache.layers import Keeper
+from coinhaze.cache.layers import LedgerCache
 from coinhaze.store.ingest import ingest
 from coinhaze.store.store import Store
 
@@ -31,9 +31,9 @@ def test_a_real_store_comes_back_as_it_was_built(
     path = tmp_path / "real.duckdb"
     with Store(path) as store:
         ingest([str(data / files)], store)
-    built = Keeper(path, **settings).build()
-    assert built.kept
-    opened = Keeper(path, **settings).open()
+    built = LedgerCache(path, **settings).build()
+    assert built.is_cached
+    opened = LedgerCache(path, **settings).open()
     assert opened is not None
     for part in ("ledger", "graph", "chain", "scores"):
         assert differences(getattr(built, part), getattr(opened, part), part) == []

@@ -20,25 +20,25 @@ from coinhaze.solve.planner import thresholds
 from coinhaze.solve.pool.limits import UNLIMITED
 from coinhaze.solve.progress import silent
 from coinhaze.solve.query import Asked
-from coinhaze.solve.structure.lump import Folded, fold
+from coinhaze.solve.structure.lump import LumpedChain, lump
 from coinhaze.solve.sums import Sums
 from coinhaze.solve.truncated.truncate import Truncation
 from solve.economies import random_transfers
 
 
-def question(**settings: Any) -> Folded:
+def question(**settings: Any) -> LumpedChain:
     graph = coinhaze.transaction_graph(random_transfers(30, 200, 1), **settings)
     chain = coinhaze.absorbing_chain(graph)
-    return fold(Asked.of(chain, np.flatnonzero(graph.sinks)), np.zeros(0))
+    return lump(Asked.of(chain, np.flatnonzero(graph.sinks)), np.zeros(0))
 
 
 @pytest.mark.parametrize("time", ["stationary", "temporal"])
 @pytest.mark.parametrize("law", ["mass", "conservation"])
 @pytest.mark.parametrize("off", [1e-8, -1e-8])
 def test_a_broken_law_is_refused_without_scores(time: str, law: str, off: float) -> None:
-    folded = question(time=time)
-    asked, columns = folded.asked, folded.columns
-    counts, _ = folded.sources
+    lumped = question(time=time)
+    asked, columns = lumped.asked, lumped.columns
+    counts, _ = lumped.sources
     sums, weights = stream_sums(asked, columns, np.zeros(0), budget=UNLIMITED, progress=silent)
 
     def certify() -> coinhaze.Scores:
@@ -133,9 +133,9 @@ def test_truncated_intervals_hold_on_coins_and_addresses(settings: dict[str, Any
     chain = coinhaze.absorbing_chain(graph)
     rows = np.flatnonzero(graph.sinks)
     truth = coinhaze.score(chain)
-    folded = fold(Asked.of(chain, rows), np.zeros(0))
+    lumped = lump(Asked.of(chain, rows), np.zeros(0))
     for level in (0.1, 1e-2, 1e-3):
-        found = Truncation.of(folded, over="worst").attempt(level)
+        found = Truncation.of(lumped, over="worst").attempt(level)
         assert np.count_nonzero(found.swept.sums.missing > level / 10) > 10  # it was dropped
         assert found.widths.worst > level / 10
         assert np.all(found.scores.bits_low <= truth.bits_high)
@@ -153,11 +153,11 @@ def test_intervals_hold_where_sweeps_over_a_core_miss_something(
     monkeypatch.setattr(thresholds, "MAX_DENSE_CORE", 3)
     monkeypatch.setattr(thresholds, "MIN_CORE", 2)
     monkeypatch.setattr(thresholds, "MAX_ELIMINATION_WORK", 10)
-    folded = fold(Asked.of(chain, rows, missing=missing), np.zeros(0))
-    assert folded.asked.factor.sweeps
-    assert folded.asked.factor.missing().max() > missing / 1000  # the core was iterated, not solved
-    asked, columns = folded.asked, folded.columns
-    counts, _ = folded.sources
+    lumped = lump(Asked.of(chain, rows, missing=missing), np.zeros(0))
+    assert lumped.asked.factor.sweeps
+    assert lumped.asked.factor.missing().max() > missing / 1000  # the core was iterated, not solved
+    asked, columns = lumped.asked, lumped.columns
+    counts, _ = lumped.sources
     sums, _ = stream_sums(asked, columns, np.zeros(0), budget=UNLIMITED, progress=silent)
     add_missing(asked, sums, counts)
     found = certified(

@@ -30,7 +30,7 @@ from coinhaze.solve.exact.pairs_kernels import add_pairs, divide_pairs, multiply
 from coinhaze.solve.exact.stream_kernels import add_tile
 from coinhaze.solve.planner import thresholds
 from coinhaze.solve.query import Asked
-from coinhaze.solve.structure.lump import fold
+from coinhaze.solve.structure.lump import lump
 from coinhaze.solve.sums import Sums
 
 Transfer = tuple[str, str, int]
@@ -77,9 +77,9 @@ def check(
     chain = coinhaze.absorbing_chain(coinhaze.transaction_graph(ledger, time="temporal"))
     rows = np.flatnonzero(chain.graph.sinks)
     if careful:
-        folded = fold(Asked.of(chain, rows), np.zeros(0))
-        counts, _ = folded.sources
-        scaled = rounding_of(folded, counts)[1]
+        lumped = lump(Asked.of(chain, rows), np.zeros(0))
+        counts, _ = lumped.sources
+        scaled = rounding_of(lumped, counts)[1]
         assert scaled is not None
         assert np.any(scaled.unit != 1.0) or len(rows) < 5
         assert np.any(scaled.asked.factor.before >= 0) == carried

@@ -15,7 +15,7 @@ from coinhaze.solve.pool.limits import UNLIMITED, Budget
 from coinhaze.solve.progress import silent
 from coinhaze.solve.query import Asked
 from coinhaze.solve.structure.columns import Columns, columns_of
-from coinhaze.solve.structure.lump import fold
+from coinhaze.solve.structure.lump import lump
 from coinhaze.solve.structure.sources import possible_sources
 from coinhaze.solve.truncated.lists import list_sums
 from coinhaze.solve.truncated.truncate import truncated
@@ -107,7 +107,7 @@ def test_an_asked_width_is_kept_by_every_row() -> None:
     ledger = simulate_hubs(people=3000, seed=1, transfers=4)
     chain = coinhaze.absorbing_chain(coinhaze.transaction_graph(ledger, time="temporal"))
     exact = coinhaze.score(chain)
-    rough = truncated(fold(Asked.of(chain, exact.nodes), np.zeros(0)), width=0.05)
+    rough = truncated(lump(Asked.of(chain, exact.nodes), np.zeros(0)), width=0.05)
     assert rough is not None
     assert rough.width <= 0.05
     assert np.all(rough.bits_low <= exact.bits_high)
@@ -152,7 +152,7 @@ def test_folding_columns_changes_no_answer(time: Any, seed: int) -> None:
     counts = possible_sources(asked, plain(asked))[0]
     answers = []
     for folding in (True, False):
-        columns = columns_of(asked, orders, fold=folding)
+        columns = columns_of(asked, orders, lump=folding)
         sums, weights = stream_sums(asked, columns, orders, budget=UNLIMITED, progress=silent)
         answers.append(
             certified(
@@ -166,9 +166,9 @@ def test_folding_columns_changes_no_answer(time: Any, seed: int) -> None:
                 weights=weights,
             )
         )
-    folded, plain_answer = answers
-    np.testing.assert_allclose(folded.bits, plain_answer.bits, atol=1e-12)
-    np.testing.assert_allclose(folded.top_probability, plain_answer.top_probability, atol=1e-12)
+    lumped, plain_answer = answers
+    np.testing.assert_allclose(lumped.bits, plain_answer.bits, atol=1e-12)
+    np.testing.assert_allclose(lumped.top_probability, plain_answer.top_probability, atol=1e-12)
     for order in (0.5, 2.0, np.inf):
-        np.testing.assert_allclose(folded.renyi[order], plain_answer.renyi[order], atol=1e-10)
-    assert len(columns_of(asked, orders)) < 0.9 * len(columns_of(asked, orders, fold=False))
+        np.testing.assert_allclose(lumped.renyi[order], plain_answer.renyi[order], atol=1e-10)
+    assert len(columns_of(asked, orders)) < 0.9 * len(columns_of(asked, orders, lump=False))

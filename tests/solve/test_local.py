@@ -87,15 +87,15 @@ def test_every_interval_holds_the_truth_and_is_as_narrow_as_asked(name: str, wid
 def test_bounds_known_beforehand_hold_the_truth(name: str) -> None:
     chain = CHAINS[name]
     exact = coinhaze.score(chain, nodes="all")
-    condensed = Structure(chain).bounded
+    bounded = Structure(chain).bounded
     sure = ~np.isnan(exact.bits)
-    assert np.array_equal(condensed.kind == LOST, ~sure)
-    assert np.all(condensed.node_low[sure] <= exact.bits_high[sure])
-    assert np.all(condensed.node_high[sure] >= exact.bits_low[sure])
-    token = condensed.kind == TOKEN
-    assert np.all((condensed.node_high - condensed.node_low)[token] < 1e-12)
-    if condensed.ordered:
-        np.testing.assert_allclose(condensed.steps[sure], exact.steps[sure], rtol=1e-12)
+    assert np.array_equal(bounded.kind == LOST, ~sure)
+    assert np.all(bounded.node_low[sure] <= exact.bits_high[sure])
+    assert np.all(bounded.node_high[sure] >= exact.bits_low[sure])
+    token = bounded.kind == TOKEN
+    assert np.all((bounded.node_high - bounded.node_low)[token] < 1e-12)
+    if bounded.ordered:
+        np.testing.assert_allclose(bounded.steps[sure], exact.steps[sure], rtol=1e-12)
 
 
 def past(chain: AbsorbingChain, start: int, closed: int = -1) -> set[int]:
@@ -126,30 +126,30 @@ def test_every_way_to_what_lies_behind_a_token_passes_it(name: str) -> None:
 
 
 def test_coins_of_one_owner_only_pass_on_and_tokens_are_many() -> None:
-    condensed = Structure(CHAINS["town, coins"]).bounded
-    assert condensed.ordered
-    assert np.count_nonzero(condensed.kind == ALIAS) > 500
-    assert len(condensed) < len(condensed.kind) / 5
+    bounded = Structure(CHAINS["town, coins"]).bounded
+    assert bounded.ordered
+    assert np.count_nonzero(bounded.kind == ALIAS) > 500
+    assert len(bounded) < len(bounded.kind) / 5
 
 
 def test_questions_leave_no_trace() -> None:
     for chain in CHAINS.values():
         solver = Structure(chain).local
-        nodes = np.flatnonzero(solver.condensed.kind != LOST)[::7].tolist()
+        nodes = np.flatnonzero(solver.bounded.kind != LOST)[::7].tolist()
         first = [solver.row(node, width=0.01) for node in nodes]
         again = [solver.row(node, width=0.01) for node in nodes[::-1]][::-1]
         for a, b in zip(first, again, strict=True):
             assert (a.bits_low, a.bits_high, a.moves) == (b.bits_low, b.bits_high, b.moves)
         work = solver._work
         assert not any(np.any(values) for values in (work.mass, work.visits, work.state))
-        if solver.condensed.ordered:
+        if solver.bounded.ordered:
             assert not any(np.any(words != 0) for words in solver._queue)
 
 
 def test_a_refused_question_leaves_no_trace_either() -> None:
     chain = CHAINS["hubs"]
     solver = Structure(chain).local
-    node = int(np.argmax(solver.condensed.node_high * (solver.condensed.number >= 0)))
+    node = int(np.argmax(solver.bounded.node_high * (solver.bounded.number >= 0)))
     with pytest.raises(AccuracyError, match=r"after .* moves the proven interval is .* bits wide"):
         solver.row(node, width=1e-3, moves=3)
     assert not any(np.any(values) for values in solver._work[:3])
@@ -169,7 +169,7 @@ def test_a_question_touches_only_what_it_needs() -> None:
     solver = Structure(chain).local
     sinks = np.flatnonzero(chain.graph.sinks)
     moves = [solver.row(int(node), width=0.5).moves for node in sinks[:200]]
-    assert np.median(moves) < len(solver.condensed.to) / 20
+    assert np.median(moves) < len(solver.bounded.to) / 20
 
 
 def rare(n: int) -> AbsorbingChain:

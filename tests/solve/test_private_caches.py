@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from coinhaze.cache import place as kept_place
-from coinhaze.cache.layers import Keeper
+from coinhaze.cache.layers import LedgerCache
 from coinhaze.ledger.coins import Output, Transaction
 from coinhaze.nodes.transaction_cache import TransactionCache, default_cache
 
@@ -40,7 +40,7 @@ def _wanted(modes: dict[str, str]) -> dict[str, str]:
 
 
 def test_layers_and_their_key_are_private(mask: Path, tmp_path: Path) -> None:
-    assert Keeper(tmp_path / "ledger.csv").build().kept
+    assert LedgerCache(tmp_path / "ledger.csv").build().is_cached
     for folder in (tmp_path / "ledger.csv.kept", mask):
         modes = _modes(folder)
         assert modes == _wanted(modes)
@@ -51,7 +51,7 @@ def test_layers_in_the_cache_folder_are_private(
 ) -> None:
     both = kept_place.homes_of
     monkeypatch.setattr(kept_place, "homes_of", lambda paths: both(paths)[1:])
-    assert Keeper(tmp_path / "ledger.csv").build().kept
+    assert LedgerCache(tmp_path / "ledger.csv").build().is_cached
     assert not (tmp_path / "ledger.csv.kept").exists()
     modes = _modes(mask)
     assert any("/kept/" in path for path in modes)
@@ -86,7 +86,7 @@ def test_somebody_elses_cache_beside_a_ledger_is_passed_over(
     ledger = tmp_path / "ledger.csv"
     ledger.write_text("from,to,amount\nalice,shop,5\nshop,carol,5\n")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    assert Keeper(ledger).build().kept
+    assert LedgerCache(ledger).build().is_cached
     (tmp_path / "theirs").mkdir()
     (tmp_path / "theirs").chmod(0o777)
     child = os.fork()
@@ -96,8 +96,8 @@ def test_somebody_elses_cache_beside_a_ledger_is_passed_over(
             signal.alarm(60)
             os.setuid(65534)
             os.environ["XDG_CACHE_HOME"] = str(tmp_path / "theirs")
-            built = Keeper(ledger).build()
-            code = 0 if built.kept and Keeper(ledger).open() is not None else 2
+            built = LedgerCache(ledger).build()
+            code = 0 if built.is_cached and LedgerCache(ledger).open() is not None else 2
         finally:
             os._exit(code)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0

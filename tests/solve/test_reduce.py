@@ -11,7 +11,7 @@ import coinhaze
 from coinhaze import AccountLedger, absorbing_chain, transaction_graph
 from coinhaze.solve.exact.engines import score_exactly
 from coinhaze.solve.query import Asked
-from coinhaze.solve.structure.lump import fold
+from coinhaze.solve.structure.lump import lump
 from coinhaze.solve.structure.reduce_kernels import find_equal, is_in_order, turn
 from solve.economies import random_transfers
 
@@ -69,7 +69,7 @@ def test_merging_changes_no_answer(time: str, seed: int) -> None:
             chain,
             nodes,
             method="",
-            folded=fold(Asked.of(chain, nodes, merge=merge), np.zeros(0), merge=merge),
+            lumped=lump(Asked.of(chain, nodes, merge=merge), np.zeros(0), merge=merge),
         )
         for merge in (True, False)
     )

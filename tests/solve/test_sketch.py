@@ -16,7 +16,7 @@ from coinhaze.solve.pool.limits import Budget
 from coinhaze.solve.query import Asked
 from coinhaze.solve.sketch.kernels import fill_draws
 from coinhaze.solve.sketch.sketch import SPREAD, sketch
-from coinhaze.solve.structure.lump import fold
+from coinhaze.solve.structure.lump import lump
 from solve.economies import random_transfers
 from vectors import coins
 
@@ -78,8 +78,8 @@ def test_propagated_draws_are_b_times_draws() -> None:
     source = text_hashes(chain.outcomes.cast(pa.string()))
     x = np.array([[draw(int(s), 9, k) for k in range(64)] for s in source])
     expected = -np.log(np.exp(b @ x).mean(axis=1)) - 1.5 / 64
-    plain = fold(Asked.of(chain, rows), np.zeros(0), merge=False)
-    got = sketch(chain, rows, draws=64, seed=9, folded=plain)
+    plain = lump(Asked.of(chain, rows), np.zeros(0), merge=False)
+    got = sketch(chain, rows, draws=64, seed=9, lumped=plain)
     most = math.log2(len(chain.outcomes))
     # Tiles of draws are kept in single precision, far below the standard error.
     np.testing.assert_allclose(got.bits, np.clip(expected / math.log(2), 0, most), atol=1e-5)
@@ -188,11 +188,11 @@ def stated_and_true(size: float, seeds: int) -> tuple[npt.NDArray[np.float64], .
     """Give stated errors of the mean of a dai-week, and true ones, over seeds."""
     chain = absorbing_chain(transaction_graph(simulate_week("dai-week", size=size)))
     rows = np.flatnonzero(chain.graph.sinks)
-    folded = fold(Asked.of(chain, rows), np.zeros(0))
+    lumped = lump(Asked.of(chain, rows), np.zeros(0))
     truth = coinhaze.score(chain).summary().bits_mean
     stated, true = [], []
     for seed in range(seeds):
-        found = sketch(chain, rows, seed=seed, mean_error=0.05, folded=folded)
+        found = sketch(chain, rows, seed=seed, mean_error=0.05, lumped=lumped)
         assert found.mean_error is not None
         stated.append(found.mean_error)
         true.append(found.summary().bits_mean - truth)

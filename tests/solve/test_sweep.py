@@ -20,7 +20,7 @@ from coinhaze.solve.pool.limits import Budget
 from coinhaze.solve.progress import silent
 from coinhaze.solve.query import Asked
 from coinhaze.solve.structure.columns import columns_of
-from coinhaze.solve.structure.lump import Folded, fold
+from coinhaze.solve.structure.lump import LumpedChain, lump
 from coinhaze.solve.sums import Sums
 from coinhaze.solve.truncated import truncate
 from coinhaze.solve.truncated.lists import Swept, sweep_blocks
@@ -39,8 +39,8 @@ from solve.economies import random_transfers
 NONE = np.zeros(0)
 
 
-def folded_of(chain: AbsorbingChain) -> Folded:
-    return fold(asked_of(chain), NONE)
+def folded_of(chain: AbsorbingChain) -> LumpedChain:
+    return lump(asked_of(chain), NONE)
 
 
 def asked_of(chain: AbsorbingChain, rows: Ints | None = None) -> Asked:
@@ -188,10 +188,10 @@ def test_what_is_asked_is_kept(name: str, over: Any, width: float) -> None:
 
 
 def test_a_mean_may_be_had_with_less_work_than_the_worst() -> None:
-    folded = folded_of(CHAINS["hubs"])
+    lumped = folded_of(CHAINS["hubs"])
     entries: dict[str, int] = {}
     for over in ("worst", "mean"):
-        question = Truncation.of(folded, over=over)
+        question = Truncation.of(lumped, over=over)
         *_, last = narrowing(question, width=0.02, over=over)
         assert last.widths.over(over) <= 0.02
         entries[over] = last.swept.entries
@@ -206,29 +206,29 @@ def test_lists_that_many_rows_lead_to_keep_more() -> None:
 
 
 def test_more_work_than_exact_scores_take_is_not_done() -> None:
-    folded = folded_of(CHAINS["hubs"])
-    cheap = ExactCost(folded.asked, folded.columns)
+    lumped = folded_of(CHAINS["hubs"])
+    cheap = ExactCost(lumped.asked, lumped.columns)
     assert cheap.seconds < 0.1
-    assert truncated(folded, width=1e-3, over="mean", exact=cheap) is None
-    assert truncated(folded, width=1e-3, over="mean") is not None
+    assert truncated(lumped, width=1e-3, over="mean", exact=cheap) is None
+    assert truncated(lumped, width=1e-3, over="mean") is not None
 
 
 def test_too_little_memory_is_refused_with_what_was_reached(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    folded = folded_of(CHAINS["hubs"])
+    lumped = folded_of(CHAINS["hubs"])
     monkeypatch.setitem(truncate.FIRST, "mean", 0.05)  # so that one try is not enough
     monkeypatch.setattr(truncate, "BLOCKS", 1)  # so that lists pass what they begin with
-    first = Truncation.of(folded, over="mean").attempt(first_level(1e-4, "mean"))
+    first = Truncation.of(lumped, over="mean").attempt(first_level(1e-4, "mean"))
     # Enough for the first try (its lists while they grow), too little for the next.
-    sums = 2 * Sums.size(len(folded.asked.scored))
+    sums = 2 * Sums.size(len(lumped.asked.scored))
     monkeypatch.setattr(thresholds, "LIST_MEMORY", int(1.3 * first.swept.memory) + sums)
     with pytest.raises(
         AccuracyError, match=r"on average, .* for 99 % of the rows, .* at worst; .* more memory"
     ) as caught:
-        truncated(folded, width=1e-4, over="mean")
+        truncated(lumped, width=1e-4, over="mean")
     wider = float(str(caught.value).split("accuracy=")[1].split()[0])
-    assert truncated(folded, width=wider, over="mean") is not None
+    assert truncated(lumped, width=wider, over="mean") is not None
 
 
 def test_over_is_worst_or_mean() -> None:

@@ -16,7 +16,7 @@ import duckdb
 import pytest
 
 import coinhaze
-from coinhaze.cache.layers import Keeper, Kept
+from coinhaze.cache.layers import CachedLedger, LedgerCache
 from coinhaze.errors import InputError, UnknownName, UsageError
 from coinhaze.explore.models import LedgerCard
 from coinhaze.ledger import write_folder
@@ -35,7 +35,7 @@ MORE = TRANSFERS + "dave,erin,2\n"
 class Explorer:
     """An explorer that only knows what it was made of."""
 
-    def __init__(self, registry: LedgerRegistry, ledger: str, kept: Kept) -> None:
+    def __init__(self, registry: LedgerRegistry, ledger: str, kept: CachedLedger) -> None:
         self.kept = kept
         self.asked: list[Settings] = []
 
@@ -189,7 +189,7 @@ def test_a_store_that_was_kept_opens_while_another_process_holds_it(
     tmp_path: Path, writer: Any
 ) -> None:
     path = store(tmp_path)
-    kept = Keeper(path).build()
+    kept = LedgerCache(path).build()
     writer(path)
     registry = registry_of(path)
     assert registry.card("s").state == "ready"
@@ -267,7 +267,7 @@ def test_a_light_ledger_that_changes_is_read_again(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("heavy")
 def test_a_heavy_ledger_that_changes_stays_open_and_says_so(tmp_path: Path) -> None:
     path = transfers(tmp_path)
-    Keeper(path).build()
+    LedgerCache(path).build()
     registry = registry_of(path)
     before, digest = explorer(registry, "t"), registry.card("t").digest
     transfers(tmp_path, MORE)
@@ -275,7 +275,7 @@ def test_a_heavy_ledger_that_changes_stays_open_and_says_so(tmp_path: Path) -> N
     assert (card.state, card.changed, card.digest) == ("ready", True, digest)
     assert "figures may differ" in str(card.message)
     assert explorer(registry, "t") is before
-    Keeper(path).build()  # somebody scores it again
+    LedgerCache(path).build()  # somebody scores it again
     card = registry.card("t")
     assert (card.state, card.changed) == ("ready", False)
     assert card.digest != digest
@@ -350,7 +350,7 @@ def test_preparing_scores_apart_keeps_and_opens(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("heavy")
 def test_other_settings_are_scored_apart_and_found_again(tmp_path: Path) -> None:
     path = write_folder(simulate_town(transactions=60), tmp_path / "town")
-    Keeper(path).build()
+    LedgerCache(path).build()
     registry = registry_of(path)
     own = explorer(registry, "town").kept
     chosen = {"view": "address", "listed": [str(own.ledger.owners[0])]}  # type: ignore[union-attr]

@@ -1,4 +1,4 @@
-"""What is told of a kept ledger before it is opened."""
+"""What is known of a cached ledger before it is opened."""
 
 from __future__ import annotations
 

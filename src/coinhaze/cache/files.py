@@ -35,7 +35,7 @@ from coinhaze.errors import InputError
 from coinhaze.ledger.atomic import private_file, private_folder, put_in_place
 from coinhaze.solve.pool.limits import workers_for
 
-FORMAT = 1
+FORMAT = 2
 ABOUT, DATA, SEAL = "about.json", "data", "seal"
 _ALIGNED = 64
 _PIECE = 32 << 20
@@ -46,6 +46,10 @@ _A_MOMENT = 60.0
 
 class Unusable(Exception):
     """A layer that is not there, or not as it was written; never leaves `coinhaze.solve`."""
+
+
+class Outdated(Unusable):
+    """A layer that an earlier version wrote."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,7 +95,7 @@ def write_layer(
             file.flush()
             os.fsync(file.fileno())
         objects.extend(packer.objects)
-        about: dict[str, Any] = {"coinhaze_kept": FORMAT, "key": key, "ledger": ledger}
+        about: dict[str, Any] = {"coinhaze_cache": FORMAT, "key": key, "ledger": ledger}
         about |= {"rests_on": [layer.key for layer in below], "facts": dict(facts)}
         about |= {"stamp": _stamp(folder / DATA), "pieces": run.pieces(), "tree": tree}
         text = json.dumps(about).encode()
@@ -143,7 +147,13 @@ def read_about(home: Path, key: str) -> dict[str, Any]:
         if not hmac.compare_digest(seal, _seal(_secret(), text)):
             raise Unusable(f"{home / key}: not written by this user, or damaged")
         about: dict[str, Any] = json.loads(text)
-        if about["coinhaze_kept"] != FORMAT or about["key"] != key:
+        earlier = about.get("coinhaze_kept")
+        if earlier is not None:
+            raise Outdated(
+                f"{home / key}: cached by an earlier version, in format {earlier}, which is not "
+                f"read any more: it is built again in format {FORMAT}"
+            )
+        if about["coinhaze_cache"] != FORMAT or about["key"] != key:
             raise Unusable(f"{home / key}: another format or place")
     except (OSError, ValueError, KeyError, TypeError, RecursionError, InputError) as error:
         raise Unusable(f"{home / key}: {error!r}") from None

@@ -1,7 +1,7 @@
-"""What is dear to build, kept on disk: a ledger, its graph and chain, and scores, layer by layer.
+"""What is expensive to build, cached on disk: ledger, graph, chain and scores, layer by layer.
 
 Each layer is named by what it rests on and its own settings: another policy of the same view finds
-ledger and graph there already. See kept_files.py for how a layer lies on disk.
+ledger and graph there already. See files.py for how a layer lies on disk.
 """
 
 from __future__ import annotations
@@ -15,7 +15,15 @@ from typing import Any, Unpack
 from weakref import WeakValueDictionary
 
 from coinhaze.cache.facts import facts_of
-from coinhaze.cache.files import Layer, Unusable, check_layer, read_about, read_layer, write_layer
+from coinhaze.cache.files import (
+    Layer,
+    Outdated,
+    Unusable,
+    check_layer,
+    read_about,
+    read_layer,
+    write_layer,
+)
 from coinhaze.cache.place import (
     clear_out,
     digest_of_sources,
@@ -33,7 +41,7 @@ from coinhaze.observer import AbsorbingChain, absorbing_chain
 from coinhaze.observer.policies import is_ordered
 from coinhaze.options import ModelKeywords, ScoringKeywords
 from coinhaze.readers import read
-from coinhaze.solve.local.bounded import Condensed
+from coinhaze.solve.local.bounded import BoundedChain
 from coinhaze.solve.pool.limits import in_words
 from coinhaze.solve.progress import Progress, silent
 from coinhaze.solve.score import refuse_incomplete, score, score_or_reached
@@ -61,8 +69,8 @@ LIMITS = frozenset({"threads", "memory", "seconds"})  # change no result
 
 
 @dataclass(frozen=True, eq=False)
-class Kept:
-    """A ledger opened from what was kept, or built and kept now."""
+class CachedLedger:
+    """A ledger opened from the cache, or built and cached now."""
 
     ledger: Ledger
     graph: TransactionGraph
@@ -70,8 +78,8 @@ class Kept:
     scores: Scores
     digest: str  # of the files it was made from, as they were
     facts: Mapping[str, Any]  # what can be told of it before it is opened
-    kept: bool  # whether all of it is on disk now
-    notes: tuple[str, ...] = ()  # why something was built again, or not kept
+    is_cached: bool  # whether all of it is on disk now
+    notes: tuple[str, ...] = ()  # why something was built again, or not cached
     layers: tuple[Layer, ...] = field(default=(), repr=False)
 
     @property
@@ -84,8 +92,8 @@ class OpenLayers(WeakValueDictionary[tuple[Path, str], Layer]):
     """Layers that somebody holds, to be shared: ten policies of a week have one ledger."""
 
 
-class Keeper:
-    """What is kept of one ledger, under one choice of settings.
+class LedgerCache:
+    """The cache of one ledger, under one choice of settings.
 
     Settings are those of `read`, `transaction_graph` and `absorbing_chain`. Looking is cheap; the
     ledger's files are looked at once, when this is made. `opened` are layers to share with others.
@@ -121,22 +129,22 @@ class Keeper:
         return self.settings.get("listed") is not None and self.settings.get("time") is None
 
     def place(self) -> Path | None:
-        """Say where the ledger is kept, None if it is not."""
+        """Say where the ledger is cached, None if it is not."""
         homes = homes_of(self.paths)
         return next((home for home in homes if os.path.isdir(home / self.keys[0])), None)
 
     def check(self, **scoring: Unpack[ScoringKeywords]) -> None:
-        """Refuse, before any work is done, what cannot be kept or has no place."""
+        """Refuse, before any work is done, what cannot be cached or has no place."""
         _check(scoring)
         home_to_write(self.paths)
 
     def facts(self) -> Mapping[str, Any] | None:
-        """Say what scores are kept, None if none are: what `facts_of` tells of the narrowest."""
+        """Describe the narrowest cached scores as `facts_of` does, None if there are none."""
         found = self._best()
         return None if found is None else found[1]
 
-    def open(self, *, compare: bool = False) -> Kept | None:
-        """Open what is kept, the narrowest scores with it; None unless chain and scores are.
+    def open(self, *, compare: bool = False) -> CachedLedger | None:
+        """Open what is cached, the narrowest scores with it; None unless chain and scores are.
 
         `compare` compares all data with its digests: see `read_layer`.
         """
@@ -151,7 +159,7 @@ class Keeper:
         except Unusable:
             return None
         touch(homes_of(self.paths), [layer.key for layer in layers])
-        return self._kept(layers, kept=True)
+        return self._cached(layers, is_cached=True)
 
     def build(
         self,
@@ -160,22 +168,23 @@ class Keeper:
         keep: bool = True,
         strict: bool = False,
         **scoring: Unpack[ScoringKeywords],
-    ) -> Kept:
-        """Open as many layers as are kept, build the rest, and keep that.
+    ) -> CachedLedger:
+        """Open the layers that are cached, build the rest, and cache that.
 
         `scoring` are settings of `score`. Raises what reading, building and scoring do; what
-        cannot be kept is a note. Scores short of the accuracy are kept with their note, unless
+        cannot be cached is a note. Scores short of the accuracy are cached with their note, unless
         `strict`, which raises.
         """
         _check(scoring)
         key = key_of(SCORES, self.keys[-1], only(scoring, SCORE_SETTINGS))
         work = _Work(self, progress, keep)
+        work.notes += self._outdated()
         layers: list[Layer] = []
         makers: list[Callable[[], Any]] = [
             lambda: self._ledger(strict=strict),
             lambda: self._graph(layers[0].value),
             lambda: absorbing_chain(layers[1].value, **only(self.settings, CHAIN_SETTINGS)),
-            lambda: Condensed.of(layers[2].value),
+            lambda: BoundedChain.of(layers[2].value),
         ]
         for (_, _, share), k, make in zip(LADDER, self.keys, makers, strict=True):
             layers.append(work.layer(k, layers, make, share))
@@ -196,11 +205,11 @@ class Keeper:
         shortfall = layers[-1].value.shortfall
         if strict and shortfall is not None:
             raise AccuracyError(shortfall, scores=layers[-1].value)
-        return self._kept(layers, tuple(work.notes), kept=work.home is not None)
+        return self._cached(layers, tuple(work.notes), is_cached=work.home is not None)
 
     def _ledger(self, *, strict: bool = False) -> Ledger:
         ledger = read(list(self.paths), **only(self.settings, READ_SETTINGS))
-        if strict:  # before anything of it is kept
+        if strict:  # before anything of it is cached
             refuse_incomplete(ledger)
         self._refuse_change()
         return ledger
@@ -240,14 +249,31 @@ class Keeper:
             raise why
         return layer
 
-    def _kept(self, layers: Sequence[Layer], notes: tuple[str, ...] = (), *, kept: bool) -> Kept:
+    def _cached(
+        self, layers: Sequence[Layer], notes: tuple[str, ...] = (), *, is_cached: bool
+    ) -> CachedLedger:
         ledger, graph, chain, local, scores = (layer.value for layer in layers)
         view = self.settings.get("view") or graph.settings["view"]
         if view != graph.settings["view"]:  # the word for another kind of ledger's default
             raise UsageError(f"view {view!r} does not fit this ledger: {graph.settings['view']}")
         facts, structure = layers[-1].facts, Structure(chain, bounded=local)
         every = tuple(layers)
-        return Kept(ledger, graph, structure, scores, self.digest, facts, kept, notes, every)
+        return CachedLedger(
+            ledger, graph, structure, scores, self.digest, facts, is_cached, notes, every
+        )
+
+    def _outdated(self) -> list[str]:
+        """Say where layers of an earlier version lie; they are built again."""
+        found = []
+        for home in homes_of(self.paths):
+            for key in keys_in(home):
+                try:
+                    read_about(home, key)
+                except Outdated as error:
+                    found.append(str(error))
+                except Unusable:
+                    continue
+        return found[:1]
 
     def _best(self) -> tuple[str, Mapping[str, Any]] | None:
         """Find the scores of the chain that are proven best."""
@@ -264,17 +290,17 @@ class Keeper:
 
 
 class _Work:
-    """Building layers: how far it is, what is kept, and what could not be."""
+    """Building layers: how far it is, what is cached, and what could not be."""
 
-    def __init__(self, keeper: Keeper, progress: Progress, keep: bool) -> None:
-        self.keeper = keeper
+    def __init__(self, cache: LedgerCache, progress: Progress, keep: bool) -> None:
+        self.cache = cache
         self.notes: list[str] = []
         self._progress = progress
         self._done = 0.0
         self.home: Path | None = None
         if keep:
             try:
-                self.home = home_to_write(keeper.paths)
+                self.home = home_to_write(cache.paths)
             except CoinhazeError as error:
                 self.notes.append(str(error))
 
@@ -286,7 +312,7 @@ class _Work:
         share: float,
         facts: Callable[[Any], Mapping[str, Any]] = lambda value: {},
     ) -> Layer:
-        """Open a layer, or build and keep it."""
+        """Open a layer, or build and cache it."""
         self._progress(self._done)
         layer = self._found(key, below)
         if layer is None:
@@ -307,37 +333,37 @@ class _Work:
     def clear_out(self) -> None:
         """Remove what nobody will ask for any more."""
         self._progress(1.0)
-        if self.home is not None and self.keeper.is_current():
-            clear_out(self.home, self.keeper.digest)
+        if self.home is not None and self.cache.is_current():
+            clear_out(self.home, self.cache.digest)
 
     def _found(self, key: str, below: Sequence[Layer]) -> Layer | None:
         try:
-            return self.keeper.layer(key, below)
+            return self.cache.layer(key, below)
         except Unusable:
-            if any(os.path.exists(home / key) for home in homes_of(self.keeper.paths)):
+            if any(os.path.exists(home / key) for home in homes_of(self.cache.paths)):
                 self.notes.append("part of what was kept is damaged: it is built again")
             return None
 
     def _put(self, key: str, value: Any, below: Sequence[Layer], facts: Mapping[str, Any]) -> Layer:
-        keeper = self.keeper
-        if self.home is not None and not keeper.is_current():
+        cache = self.cache
+        if self.home is not None and not cache.is_current():
             self.home = None
             self.notes.append("the ledger has changed since it was read: this is not kept")
         if self.home is not None:
             try:
                 return write_layer(
-                    self.home, key, value, ledger=keeper.digest, below=below, facts=facts
+                    self.home, key, value, ledger=cache.digest, below=below, facts=facts
                 )
             except CoinhazeError as error:
                 with suppress(Unusable):  # another process may have been faster
-                    return keeper.layer(key, below)
+                    return cache.layer(key, below)
                 self.home = None
                 self.notes.append(str(error))
         return Layer(key, value, (), facts, tuple(below))
 
 
-def verify_kept(source: str | Path | Sequence[str | Path]) -> list[str]:
-    """Compare all that is kept of a ledger with its digests; say what is, one line or none."""
+def verify_cache(source: str | Path | Sequence[str | Path]) -> list[str]:
+    """Compare the cache of a ledger with its digests; describe it in one line, or none."""
     paths = [Path(source)] if isinstance(source, str | Path) else [*map(Path, source)]
     sizes, wrong = [], []
     for home in homes_of(paths):
@@ -351,16 +377,16 @@ def verify_kept(source: str | Path | Sequence[str | Path]) -> list[str]:
     return [f"kept: {len(sizes)} layers, {in_words(sum(sizes))}, as written"] if sizes else []
 
 
-def open_kept(
+def open_cached(
     source: str | Path | Sequence[str | Path],
     *,
     progress: Progress = silent,
     scoring: Mapping[str, Any] | None = None,
     **settings: Unpack[ModelKeywords],
-) -> Kept:
-    """Open a ledger with its graph, chain and scores, building and keeping what is not there.
+) -> CachedLedger:
+    """Open a ledger with its graph, chain and scores, building and caching what is not there.
 
-    Kept scores are taken whatever their accuracy; without any, `scoring` says how to score.
+    CachedLedger scores are taken whatever their accuracy; without any, `scoring` says how to score.
 
     >>> import tempfile
     >>> from coinhaze import AccountLedger
@@ -368,11 +394,11 @@ def open_kept(
     >>> ledger = AccountLedger.from_transfers([("a", "c", 1), ("b", "c", 1)])
     >>> with tempfile.TemporaryDirectory() as home:
     ...     path = write_folder(ledger, f"{home}/ledger")
-    ...     open_kept(path).scores.bits, Keeper(path).open().scores.bits
+    ...     open_cached(path).scores.bits, LedgerCache(path).open().scores.bits
     (array([1.]), array([1.]))
     """
-    keeper = Keeper(source, **settings)
-    return keeper.open() or keeper.build(progress=progress, **(scoring or {}))
+    cache = LedgerCache(source, **settings)
+    return cache.open() or cache.build(progress=progress, **(scoring or {}))
 
 
 def _check(scoring: Mapping[str, Any]) -> None:

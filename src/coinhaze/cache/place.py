@@ -1,4 +1,4 @@
-"""Where what is kept of a ledger lies, and under which names."""
+"""Where the cache of a ledger lies, and how its layers are named."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def _plain(value: Any) -> Any:
 
 
 def homes_of(paths: Sequence[Path]) -> list[Path]:
-    """Say where to look for what is kept: beside the ledger, then in the user's cache folder."""
+    """Say where to look for layers: beside the ledger, then in the user's cache folder."""
     every = [os.path.abspath(path) for path in paths]
     place = hashlib.sha256(os.fsencode("\n".join(every))).hexdigest()[:16]
     first = Path(every[0])
@@ -158,8 +158,8 @@ def clear_out(home: Path, ledger: str) -> None:
                 shutil.rmtree(found.path, ignore_errors=True)
     below = {key for keys in rests_on.values() for key in keys}
     tops = sorted(rests_on.keys() - below, key=lambda key: -used[key])[:MOST_LEFT]
-    kept = {key for top in tops for key in (top, *rests_on[top])}
-    for key in rests_on.keys() - kept:
+    recent = {key for top in tops for key in (top, *rests_on[top])}
+    for key in rests_on.keys() - recent:
         shutil.rmtree(home / key, ignore_errors=True)
 
 

@@ -27,7 +27,7 @@ from coinhaze.measures import Scores
 from coinhaze.observer import AbsorbingChain
 from coinhaze.observer.chain import Walk
 from coinhaze.observer.outcomes import SourceNames
-from coinhaze.solve.local.bounded import Condensed
+from coinhaze.solve.local.bounded import BoundedChain
 
 Place = list[int]  # where bytes begin, and how many there are
 Put = Callable[[Any], Place]
@@ -56,7 +56,7 @@ _RECIPES = {
         _recipe(CoinBlock, "ledger", "txids", ready=["_by_tx"]),
         _recipe(CoinLedger),
         _recipe(Completeness),
-        _recipe(Condensed),
+        _recipe(BoundedChain),
         _recipe(NodeNames, ready=["_nodes_of_party"]),
         _recipe(PartyNames, "blocks", "starts"),
         _recipe(PrefixBlock, "prefix", "ids", "rows"),

@@ -131,16 +131,16 @@ def _kept(
     sources: list[str], settings: dict[str, Any], *, strict: bool
 ) -> tuple[Scores, str | None]:
     """Score and keep; also say why, if it could not be kept."""
-    from coinhaze.cache.layers import MODEL_SETTINGS, Keeper
+    from coinhaze.cache.layers import MODEL_SETTINGS, LedgerCache
 
     model = {name: value for name, value in settings.items() if name in MODEL_SETTINGS}
     scoring = {name: value for name, value in settings.items() if name not in MODEL_SETTINGS}
-    keeper = Keeper(sources, **model)
+    keeper = LedgerCache(sources, **model)
     keeper.check(**scoring)
     kept = wait_for(
         "scoring", lambda progress: keeper.build(progress=progress, strict=strict, **scoring)
     )
-    if not kept.kept:
+    if not kept.is_cached:
         return kept.scores, kept.notes[-1]
     tell_notes(kept.notes)
     click.echo(f"kept in {keeper.place()}", err=True)

@@ -24,7 +24,7 @@ def command(store: Path, complete: bool | None, pools: tuple[str, ...]) -> None:
 
     Example: coinhaze verify bitcoin.duckdb
     """
-    from coinhaze.cache.layers import verify_kept
+    from coinhaze.cache.layers import verify_cache
     from coinhaze.errors import LedgerError
     from coinhaze.store.store import Store
     from coinhaze.store.verify import verify
@@ -36,7 +36,7 @@ def command(store: Path, complete: bool | None, pools: tuple[str, ...]) -> None:
         )
     for line in found:
         click.echo(line)
-    for line in wait_for("verifying what is kept", lambda _: verify_kept(store)):
+    for line in wait_for("verifying what is kept", lambda _: verify_cache(store)):
         click.echo(line)
     if found.completeness.failed:
         fix = "ingest what is missing, or from another source"

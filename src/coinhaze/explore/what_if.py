@@ -176,7 +176,7 @@ class WhatIfs(CoinSets):
             )
             for coin, node, part in zip(coins, nodes, parts, strict=True)
         )
-        expected = (float(solver.condensed.steps[node]) for node in nodes)
+        expected = (float(solver.bounded.steps[node]) for node in nodes)
         steps = TO_COINS + math.fsum(s * t for s, t in zip(found.shares, expected, strict=True))
         return WhatIfAnswer(
             ledger=self.nodes.ledger,

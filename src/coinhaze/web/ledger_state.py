@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from coinhaze.cache.layers import Keeper, Kept, OpenLayers
+from coinhaze.cache.layers import CachedLedger, LedgerCache, OpenLayers
 from coinhaze.errors import CoinhazeError, InputError, UsageError
 from coinhaze.explore.models import State
 from coinhaze.explore.views import why_no_snapshots
@@ -46,11 +46,11 @@ class Entry:
         self.paths = list(paths)
         self.settings = dict(settings)
         self._lock = threading.RLock()
-        self._kept: Kept | None = None
+        self._kept: CachedLedger | None = None
         self._layers = OpenLayers()
         self._files: object = None  # as they were when the ledger was opened
         self._seen: tuple[float, Standing] | None = None
-        self._names: tuple[Kept, str | None] | None = None  # what was found of its names
+        self._names: tuple[CachedLedger, str | None] | None = None  # what was found of its names
         self._tried = -FRESH  # when it was last tried to open these files
         self._wrong: tuple[object, Standing] | None = None  # what opening these files met
 
@@ -75,7 +75,7 @@ class Entry:
             self._lock.release()
         return found
 
-    def open(self) -> Kept | None:
+    def open(self) -> CachedLedger | None:
         """Give the open ledger, None where it cannot be: `standing` then says why."""
         with self._lock:
             files = self._stat()
@@ -127,9 +127,9 @@ class Entry:
             raise InputError(f"{standing.message} ({standing.fix})")
         progress(1.0)
 
-    def view(self, settings: Mapping[str, Any], progress: Progress) -> Kept:
+    def view(self, settings: Mapping[str, Any], progress: Progress) -> CachedLedger:
         """Give the ledger as other settings see it, built and scored apart where it is not kept."""
-        keeper = Keeper(self.paths, opened=self._layers, **(self.settings | dict(settings)))
+        keeper = LedgerCache(self.paths, opened=self._layers, **(self.settings | dict(settings)))
         if self._kept is not None and keeper.digest != self._kept.digest:
             raise InputError(f"{self.name} has changed since it was read: score it again first")
         if keeper.facts() is None:
@@ -144,7 +144,7 @@ class Entry:
             raise InputError(f"{self.name}: what was kept of it is gone again: ask once more")
         return opened
 
-    def _open(self, files: object) -> Kept | None:
+    def _open(self, files: object) -> CachedLedger | None:
         """Open what is kept, or build what is light; None, with what is wrong noted, if neither."""
         self._tried = time.monotonic()
         if files is None or (self._wrong is not None and self._wrong[0] == files):
@@ -221,8 +221,8 @@ class Entry:
             for each in self.paths:
                 format_of(each)
 
-    def _keeper(self) -> Keeper:
-        return Keeper(self.paths, opened=self._layers, **self.settings)
+    def _keeper(self) -> LedgerCache:
+        return LedgerCache(self.paths, opened=self._layers, **self.settings)
 
     def _scoring(self) -> dict[str, Any]:
         return {} if self._size() <= EXACT_BYTES else {"accuracy": NEARLY, "over": "mean"}

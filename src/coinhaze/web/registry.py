@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from coinhaze.cache.layers import Kept
+from coinhaze.cache.layers import CachedLedger
 from coinhaze.errors import CoinhazeError, UnknownName, UsageError
 from coinhaze.explore.explorer import Explorer
 from coinhaze.explore.ledger_index import unit_of
@@ -72,7 +72,7 @@ class LedgerRegistry:
         self,
         ledgers: Iterable[str | Path | Sequence[str | Path]],
         *,
-        make_explorer: Callable[[LedgerRegistry, str, Kept], Explorer] | None = None,
+        make_explorer: Callable[[LedgerRegistry, str, CachedLedger], Explorer] | None = None,
         lists: Mapping[str, str | Path] | None = None,
         labels: Iterable[str | Path] = (),
         most_open: int = MOST_OPEN,
@@ -91,7 +91,7 @@ class LedgerRegistry:
         self._most_open = most_open
         self._lock = threading.Lock()
         self._cards: dict[str, tuple[Standing, LedgerCard]] = {}
-        self._explorers: OrderedDict[str, tuple[Kept, Explorer]] = OrderedDict()
+        self._explorers: OrderedDict[str, tuple[CachedLedger, Explorer]] = OrderedDict()
 
     def cards(self) -> list[LedgerCard]:
         """Give all ledgers, in the order they were given; quick, opens nothing."""
@@ -153,7 +153,7 @@ class LedgerRegistry:
         if explorer is not None and settings != Settings():
             explorer.ledger(settings)
 
-    def view(self, ledger: str, settings: Mapping[str, Any], progress: Progress) -> Kept:
+    def view(self, ledger: str, settings: Mapping[str, Any], progress: Progress) -> CachedLedger:
         """Give a ledger as other settings of graph and chain see it, with scores, from disk.
 
         What is not kept is built and scored by a process of its own first: long, and `progress`
@@ -253,7 +253,7 @@ def check_named(given: str) -> tuple[str, str]:
     return name, path
 
 
-def explorer_of(registry: LedgerRegistry, ledger: str, kept: Kept) -> Explorer:
+def explorer_of(registry: LedgerRegistry, ledger: str, kept: CachedLedger) -> Explorer:
     """Make the explorer of an open ledger, with the registry's lists and labels."""
     explorer = Explorer(
         kept.structure,
@@ -269,7 +269,7 @@ def explorer_of(registry: LedgerRegistry, ledger: str, kept: Kept) -> Explorer:
     return explorer
 
 
-def warm(explorer: Explorer, kept: Kept) -> None:
+def warm(explorer: Explorer, kept: CachedLedger) -> None:
     """Look at a few coins of all sorts, so that indexes are made before somebody waits for them."""
     nodes = kept.scores.nodes
     some = np.linspace(0, len(nodes) - 1, min(TRIED, len(nodes))).astype(np.int64)

@@ -105,11 +105,11 @@ def main() -> None:
 
     try:
         refuse_settings()
-        from coinhaze.cache.layers import Keeper
+        from coinhaze.cache.layers import LedgerCache
 
-        keeper = Keeper(asked["paths"], **asked["settings"])
+        keeper = LedgerCache(asked["paths"], **asked["settings"])
         built = keeper.build(progress=lambda share: tell(share=share), **asked["scoring"])
-        if not built.kept:  # nothing is left of the work but what was kept
+        if not built.is_cached:  # nothing is left of the work but what was kept
             raise ResourceError(f"the scores could not be kept: {built.notes[-1]}")
     except Exception as error:
         if is_out_of_memory(error) and not isinstance(error, ResourceError):

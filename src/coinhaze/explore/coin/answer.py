@@ -196,7 +196,7 @@ class Question:
         sources = len(self.row) if past.whole else None
         if past.whole and not past.ordered and len(past) <= FEW:
             return self._by_all(chain, math.nan, sources)
-        steps = float(solver.condensed.steps[self.node])
+        steps = float(solver.bounded.steps[self.node])
         if math.isnan(steps) and past.whole and past.missing <= SLACK:
             steps = past.steps
         try:
@@ -213,7 +213,7 @@ class Question:
             return Figures(
                 found.bits, found.bits_low, found.bits_high, found.steps, sources, "origins"
             )
-        low, high = self.views.solver(self.options).condensed.known(self.node)
+        low, high = self.views.solver(self.options).bounded.known(self.node)
         return Figures((low + high) / 2, low, high, steps, sources, "bounds of nodes")
 
 

@@ -10,7 +10,7 @@ from coinhaze.observer import AbsorbingChain
 from coinhaze.solve.exact.engines import EXACT_WIDTH, score_exactly
 from coinhaze.solve.pool.limits import UNLIMITED, Budget
 from coinhaze.solve.progress import Progress, silent
-from coinhaze.solve.structure.lump import Folded
+from coinhaze.solve.structure.lump import LumpedChain
 
 
 def eliminate(
@@ -21,7 +21,7 @@ def eliminate(
     renyi: Sequence[float] = (),
     budget: Budget = UNLIMITED,
     progress: Progress = silent,
-    folded: Folded | None = None,
+    lumped: LumpedChain | None = None,
 ) -> Scores:
     """Score rows of any chain, accurate however rare absorption is."""
     return score_exactly(
@@ -32,5 +32,5 @@ def eliminate(
         renyi=renyi,
         budget=budget,
         progress=progress,
-        folded=folded,
+        lumped=lumped,
     )

@@ -21,7 +21,7 @@ from coinhaze.solve.planner import thresholds
 from coinhaze.solve.pool.limits import UNLIMITED, Budget
 from coinhaze.solve.progress import Progress, silent
 from coinhaze.solve.query import Asked
-from coinhaze.solve.structure.lump import Folded
+from coinhaze.solve.structure.lump import LumpedChain
 from coinhaze.solve.structure.structure import Structure
 from coinhaze.solve.sums import Sums
 from coinhaze.solve.truncated.lists import list_sums
@@ -49,18 +49,18 @@ def score_exactly(
     renyi: Sequence[float] = (),
     budget: Budget = UNLIMITED,
     progress: Progress = silent,
-    folded: Folded | None = None,
+    lumped: LumpedChain | None = None,
 ) -> Scores:
     """Score rows over every column of B; raise if the proven interval is wider than asked.
 
     Lists or tiles are taken, whichever cost less.
     """
     orders = plain_orders(renyi)
-    folded = folded or Structure(chain).lump(rows, orders)
-    asked, columns = folded.asked, folded.columns
-    counts, counted = folded.counted_sources
-    lists = folded.cost.lists
-    rounding, scaled = rounding_of(folded, counts)
+    lumped = lumped or Structure(chain).lump(rows, orders)
+    asked, columns = lumped.asked, lumped.columns
+    counts, counted = lumped.counted_sources
+    lists = lumped.cost.lists
+    rounding, scaled = rounding_of(lumped, counts)
     expected = foreseen_width(rounding, columns, counts, by_fours=lists is None)
     if expected > width:
         LOG.warning(
@@ -103,22 +103,22 @@ def score_exactly(
     )
 
 
-def foreseen(folded: Folded) -> float:
+def foreseen(lumped: LumpedChain) -> float:
     """Bound the widest interval of exact scores before they are solved for."""
-    counts, _ = folded.sources
-    rounding, _ = rounding_of(folded, counts)
-    by_fours = folded.cost.lists is None
-    return foreseen_width(rounding, folded.columns, counts, by_fours=by_fours)
+    counts, _ = lumped.sources
+    rounding, _ = rounding_of(lumped, counts)
+    by_fours = lumped.cost.lists is None
+    return foreseen_width(rounding, lumped.columns, counts, by_fours=by_fours)
 
 
-def rounding_of(folded: Folded, counts: Floats) -> tuple[Rounding, Fine | None]:
+def rounding_of(lumped: LumpedChain, counts: Floats) -> tuple[Rounding, Fine | None]:
     """Bound the rounding of a solve; where tiles would be wide, with rows in units of their own.
 
     Each way takes more care than the one before: as it is, scaled, and with long chains that
     carry along what their sums lose.
     """
-    asked, columns = folded.asked, folded.columns
-    by_fours = folded.cost.lists is None
+    asked, columns = lumped.asked, lumped.columns
+    by_fours = lumped.cost.lists is None
     if not (asked.reduced.acyclic and by_fours):
         return Rounding.of_factor(asked, by_fours=by_fours), None
     rounding, scaled = Rounding.of_walks(*plain_roundings(asked, columns)), None

@@ -33,7 +33,7 @@ Kinds = npt.NDArray[np.uint8]
 
 
 @dataclass(frozen=True, eq=False)
-class Condensed:
+class BoundedChain:
     """States with moves to other states and to ends, and what is private to each state."""
 
     ordered: bool  # whether moves lead to lower numbers only
@@ -61,7 +61,7 @@ class Condensed:
         return len(self.size)
 
     @classmethod
-    def of(cls, chain: AbsorbingChain) -> Condensed:
+    def of(cls, chain: AbsorbingChain) -> BoundedChain:
         """Bound every node and condense the chain, in a few passes over it."""
         n, q = len(chain), chain.Q
         moves = (q.indptr, q.indices, q.data, chain.walk.own, chain.column)

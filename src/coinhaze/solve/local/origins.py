@@ -116,12 +116,12 @@ def _exactly(structure: Structure, start: int, width: float) -> Origins:
     chain = structure.chain
     rows = np.array([start])
     # Every node of the past is asked about by itself, so none is merged with its predecessor.
-    folded = structure.lump(rows, np.zeros(0), merge=False)
-    asked = folded.asked
+    lumped = structure.lump(rows, np.zeros(0), merge=False)
+    asked = lumped.asked
     kept, state = asked.reduced.kept, asked.reduced.state
     if state[start] == NO_STATE:
         raise no_answer(chain, start)
-    score = score_exactly(chain, rows, method="origins", width=width, folded=folded)
+    score = score_exactly(chain, rows, method="origins", width=width, lumped=lumped)
     nodes = np.flatnonzero(kept)
     return _origins(
         chain,

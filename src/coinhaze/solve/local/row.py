@@ -3,8 +3,8 @@
 Mass 1 starts at the coin. Pushing a node hands its mass on to its predecessors and its own
 outcome, so at any time b = what has ended + sum_j r_j B_j, with r_j the mass that rests at node j.
 That holds exactly whatever was pushed; what rests is bounded. Once for a chain, in time and memory
-that grow with it, every node is bounded and the chain condensed; a question then touches only what
-it needs.
+that grow with it, every node is bounded and the chain cut down to few states; a question then
+touches only what it needs.
 
 *Bounds of a node* (`bound_nodes`, one pass). phi(x) = -x log2 x.
 - High. The way a walk takes tells where it ends, so U(j) <= H(row j) + sum_k q_jk High(k); and
@@ -16,7 +16,7 @@ it needs.
 - Low. Entropy is concave: U(j) >= sum_k q_jk Low(k). Predecessors that are tokens and lead to j
   alone share nothing with the rest, nor does an own opening: what they are apart adds in full.
 
-*Condensed* (`condense`): only nodes that are no tokens and do more than pass mass on are states.
+*Few states* (`condense`): only nodes that are no tokens and do more than pass mass on are states.
 
 *The interval.* Let q be what is sure (ended, or at tokens), M its mass and S the sum of phi(q_s) +
 q_s h_s; r what rests elsewhere, of mass m = 1 - M.
@@ -44,7 +44,7 @@ from coinhaze.measures.intervals import at_least
 from coinhaze.observer import AbsorbingChain
 from coinhaze.solve.certify import CERTIFICATE
 from coinhaze.solve.exact.factor import ROUNDING
-from coinhaze.solve.local.bounded import Condensed
+from coinhaze.solve.local.bounded import BoundedChain
 from coinhaze.solve.local.row_kernels import BINS, SEEN, clear, push_in_order, push_in_rounds, tally
 from coinhaze.solve.planner import thresholds
 
@@ -65,7 +65,7 @@ class LocalRow:
     bits_high: float
     steps: float  # NaN where loops leave it open
     mass: float  # what ended or rests in parts whose entropy is known: the rest is bounded
-    moves: int  # how many moves of the condensed chain were made
+    moves: int  # how many moves of the bounded chain were made
 
     @property
     def width(self) -> float:
@@ -129,12 +129,12 @@ class _Reached(NamedTuple):
 class LocalSolver:
     """A bounded chain, with room to work in, that answers questions about single nodes."""
 
-    def __init__(self, condensed: Condensed) -> None:
-        self.condensed = condensed
-        states = len(self.condensed)
-        self._work = _Work.of(states, len(self.condensed.ends))
+    def __init__(self, bounded: BoundedChain) -> None:
+        self.bounded = bounded
+        states = len(self.bounded)
+        self._work = _Work.of(states, len(self.bounded.ends))
         self._queue: tuple[npt.NDArray[np.generic], ...] = (np.empty(states, dtype=np.int32),)
-        if self.condensed.ordered:
+        if self.bounded.ordered:
             # A set of bits, a bit for each word of it that is not 0, and so once more.
             words = (-(-states // 64**k) for k in (1, 2, 3))
             self._queue = tuple(np.zeros(w, dtype=np.uint64) for w in words)
@@ -142,13 +142,13 @@ class LocalSolver:
 
     def lost(self, node: int) -> bool:
         """Tell whether a walk back from a node may never end."""
-        return self.condensed.lost(node)
+        return self.bounded.lost(node)
 
     def row(self, node: int, *, width: float, moves: int = thresholds.MAX_LOCAL_MOVES) -> LocalRow:
         """Answer one question; leave no trace of it."""
-        known, state = self.condensed.known(node), self.condensed.state(node)
+        known, state = self.bounded.known(node), self.bounded.state(node)
         reached, made = _Reached(*known, 0.0, 1.0, np.zeros(0)), 0
-        if 0 <= state < len(self.condensed) and not reached.width <= width:
+        if 0 <= state < len(self.bounded) and not reached.width <= width:
             with self._lock:
                 try:
                     reached, made = self._narrow(known, state, width, moves)
@@ -159,13 +159,13 @@ class LocalSolver:
                 f"after {made:,} moves the proven interval is {reached.width:.2e} bits wide, above "
                 f"the asked {width:.0e}: ask for accuracy={at_least(reached.width)} or wider"
             )
-        likely = LIKELY if self.condensed.ordered else 0.5
+        likely = LIKELY if self.bounded.ordered else 0.5
         return LocalRow(
             node=node,
             bits=reached.low + likely * reached.width,
             bits_low=reached.low,
             bits_high=reached.high,
-            steps=float(self.condensed.steps[node]),
+            steps=float(self.bounded.steps[node]),
             mass=reached.sure,
             moves=made,
         )
@@ -188,27 +188,27 @@ class LocalSolver:
 
     def _push(self, threshold: float, most: int) -> tuple[int, float]:
         """Push what may narrow the interval by the threshold."""
-        condensed = self.condensed
-        push = push_in_order if condensed.ordered else push_in_rounds
+        bounded = self.bounded
+        push = push_in_order if bounded.ordered else push_in_rounds
         # Of mass at the threshold phi takes the logarithm: it is some 2^-6 of it.
         extra = 6.0 - math.log2(max(threshold, 1e-300))
         made, error = push(
-            condensed.start, condensed.to, condensed.share, condensed.size, condensed.gap,
+            bounded.start, bounded.to, bounded.share, bounded.size, bounded.gap,
             extra, threshold, most, *self._work, *self._queue,
         )  # fmt: skip
         return int(made), float(error)
 
     def _interval(self, known: tuple[float, float], error: float) -> _Reached:
         """Bound the entropy by what was pushed so far, and by what was known beforehand."""
-        condensed, narrows = self.condensed, np.empty(BINS)
+        bounded, narrows = self.bounded, np.empty(BINS)
         sure, sure_low, sure_high, largest, rest, below, above, terms = tally(
-            *self._work, condensed.low, condensed.high, condensed.private,
-            condensed.private_low, condensed.private_high, narrows,
+            *self._work, bounded.low, bounded.high, bounded.private,
+            bounded.private_low, bounded.private_high, narrows,
         )  # fmt: skip
         if not abs(sure + rest - 1) <= CERTIFICATE:
             raise AccuracyError(f"a row of B sums to {sure + rest!r}: mass was lost")
         total = 1.01 * error * ROUNDING
-        slack = total * condensed.most_bits + _phi(total)
+        slack = total * bounded.most_bits + _phi(total)
         slack += 2 * (terms + 128) * ROUNDING * (sure_high + above + 2)
         apart = below - _phi(min(sure, 1.0))
         on_largest = _phi(min(largest + rest, 1.0)) - _phi(min(largest, 1.0))

@@ -21,7 +21,7 @@ from coinhaze.solve.planner import thresholds
 from coinhaze.solve.pool.limits import UNLIMITED, Budget
 from coinhaze.solve.progress import Progress, silent
 from coinhaze.solve.sketch.sketch import sketch
-from coinhaze.solve.structure.lump import Folded
+from coinhaze.solve.structure.lump import LumpedChain
 from coinhaze.solve.structure.structure import Structure
 from coinhaze.solve.truncated.topological import may_drop
 from coinhaze.solve.truncated.truncate import Truncation, Widths, truncated
@@ -51,13 +51,13 @@ def score_for_mean(
     >>> score_for_mean(chain, np.array([chain.graph.names.node("c")])).bits
     array([1.])
     """
-    folded = Structure(chain).lump(rows, np.zeros(0), missing=thresholds.PREVIEW_MISSING)
+    lumped = Structure(chain).lump(rows, np.zeros(0), missing=thresholds.PREVIEW_MISSING)
     settings: dict[str, Any] = {"budget": budget, "progress": progress}
-    if chain.listed or folded.cost.within(seconds):
+    if chain.listed or lumped.cost.within(seconds):
         # Cores that are swept were swept for draws only.
-        exact = None if folded.asked.factor.sweeps else folded
+        exact = None if lumped.asked.factor.sweeps else lumped
         try:
-            found = score_exactly(chain, rows, width=math.inf, folded=exact, **settings)
+            found = score_exactly(chain, rows, width=math.inf, lumped=exact, **settings)
         except AccuracyError:
             # Absorption too rare for floats; draws do not mind.
             if chain.listed:
@@ -66,26 +66,26 @@ def score_for_mean(
             # Walks may be too long for the rounding to be bounded well.
             if chain.listed or Widths.of(found).mean <= mean_error:
                 return found
-    scores = _soon_proven(folded, mean_error, seconds, budget, progress)
+    scores = _soon_proven(lumped, mean_error, seconds, budget, progress)
     if scores is not None:
         return scores
-    return sketch(chain, rows, mean_error=mean_error, seed=seed, folded=folded, **settings)
+    return sketch(chain, rows, mean_error=mean_error, seed=seed, lumped=lumped, **settings)
 
 
 def _soon_proven(
-    folded: Folded, width: float, seconds: float, budget: Budget, progress: Progress
+    lumped: LumpedChain, width: float, seconds: float, budget: Budget, progress: Progress
 ) -> Scores | None:
     """Give intervals of that mean width, if they are had within some seconds of one core."""
-    asked = folded.asked
+    asked = lumped.asked
     # With a history the score without it is told too, and dropping does not tell that.
     if asked.chain.history or not asked.reduced.acyclic or not may_drop(asked, width, ()):
         return None
     most = seconds / (thresholds.DROP_NS * 1e-9)
     try:
-        question = Truncation.of(folded, over="mean")
+        question = Truncation.of(lumped, over="mean")
         if question.foresee(width, over="mean", most=most, budget=budget) is None:
             return None
-        return truncated(folded, width=width, over="mean", budget=budget, progress=progress)
+        return truncated(lumped, width=width, over="mean", budget=budget, progress=progress)
     except (AccuracyError, ResourceError):
         # Lists do not fit the memory: draws do.
         return None

@@ -30,7 +30,7 @@ from coinhaze.solve.pool.limits import Budget, in_words, memory_now, memory_peak
 from coinhaze.solve.progress import Progress
 from coinhaze.solve.series import series
 from coinhaze.solve.sketch.sketch import DRAWS, sketch
-from coinhaze.solve.structure.lump import Folded
+from coinhaze.solve.structure.lump import LumpedChain
 from coinhaze.solve.structure.structure import Structure
 from coinhaze.solve.truncated.topological import may_drop, sweep
 from coinhaze.solve.truncated.truncate import AT_ONCE, Truncation
@@ -53,7 +53,7 @@ class Choice:
     """A method, ready to run."""
 
     method: str
-    folded: Folded | None
+    lumped: LumpedChain | None
     run: Callable[[Progress], Scores]
     estimate: Callable[[], Estimate]
 
@@ -95,13 +95,13 @@ class Plan:
 def plan_of(chain: AbsorbingChain, rows: Ints, choice: Choice) -> Plan:
     """Estimate what a choice takes; this runs a part of it."""
     estimate = choice.estimate()
-    folded = choice.folded
+    lumped = choice.lumped
     return Plan(
         nodes=len(chain),
         edges=chain.walk.q.nnz,
         rows=len(rows),
-        states=len(chain) if folded is None else len(folded.asked.reduced),
-        columns=len(chain.outcomes) if folded is None else len(folded.columns),
+        states=len(chain) if lumped is None else len(lumped.asked.reduced),
+        columns=len(chain.outcomes) if lumped is None else len(lumped.columns),
         method=estimate.method or choice.method,
         seconds=estimate.seconds,
         memory=max(memory_peak(), memory_now() + estimate.memory),
@@ -160,44 +160,44 @@ def choose(
         return _series(chain, rows, method, width, renyi)
     if method not in ("auto", "sweep", "eliminate"):
         raise UsageError(f"unknown method {method!r}: auto, sweep, eliminate, series, published")
-    folded = structure.lump(rows, plain_orders(renyi))
-    acyclic = folded.asked.reduced.acyclic
+    lumped = structure.lump(rows, plain_orders(renyi))
+    acyclic = lumped.asked.reduced.acyclic
     if method == "sweep" and not acyclic:
         raise UsageError("this chain has cycles: use eliminate, or leave the method open")
-    settings: dict[str, Any] = {"width": width, "renyi": renyi, "budget": budget, "folded": folded}
-    if method != "eliminate" and may_drop(folded.asked, width, renyi):
+    settings: dict[str, Any] = {"width": width, "renyi": renyi, "budget": budget, "lumped": lumped}
+    if method != "eliminate" and may_drop(lumped.asked, width, renyi):
         return Choice(
             "sweep, dropping what is small",
-            folded,
+            lumped,
             lambda progress: sweep(chain, rows, over=over, progress=progress, **settings),
-            lambda: _dropping(folded, width, over, budget),
+            lambda: _dropping(lumped, width, over, budget),
         )
     solve = sweep if acyclic and method != "eliminate" else eliminate
     return Choice(
         solve.__name__,
-        folded,
+        lumped,
         lambda progress: solve(chain, rows, progress=progress, **settings),
-        lambda: _exact(folded, renyi, budget),
+        lambda: _exact(lumped, renyi, budget),
     )
 
 
 def _sketch(structure: Structure, rows: Ints, draws: int, budget: Budget) -> Choice:
     chain = structure.chain
-    folded = structure.lump(rows, np.zeros(0), missing=thresholds.PREVIEW_MISSING)
+    lumped = structure.lump(rows, np.zeros(0), missing=thresholds.PREVIEW_MISSING)
 
     def estimate() -> Estimate:
         begin = time.perf_counter()
-        sketch(chain, rows, draws=WIDTH, budget=budget, folded=folded)
+        sketch(chain, rows, draws=WIDTH, budget=budget, lumped=lumped)
         tiles = draws // WIDTH
         workers = workers_for(tiles, budget.threads)
-        memory = 4 * WIDTH * folded.asked.factor.inner * workers
+        memory = 4 * WIDTH * lumped.asked.factor.inner * workers
         return Estimate((time.perf_counter() - begin) * math.ceil(tiles / workers), memory)
 
     return Choice(
         f"sketch of {draws} draws",
-        folded,
+        lumped,
         lambda progress: sketch(
-            chain, rows, draws=draws, budget=budget, progress=progress, folded=folded
+            chain, rows, draws=draws, budget=budget, progress=progress, lumped=lumped
         ),
         estimate,
     )
@@ -217,29 +217,29 @@ def _series(
     )
 
 
-def _exact(folded: Folded, renyi: Sequence[float], budget: Budget) -> Estimate:
+def _exact(lumped: LumpedChain, renyi: Sequence[float], budget: Budget) -> Estimate:
     """Count the entries of lists by a sample, or time a few tiles."""
     orders = plain_orders(renyi)
-    asked, columns = folded.asked, folded.columns
-    cost = folded.cost.lists
+    asked, columns = lumped.asked, lumped.columns
+    cost = lumped.cost.lists
     if cost is not None:
         workers = workers_for(2, budget.threads)
         memory = min(cost.alive * thresholds.LIST_ENTRY_BYTES, budget.room(thresholds.LIST_MEMORY))
-        return Estimate(cost.seconds / workers, memory, width=foreseen(folded))
+        return Estimate(cost.seconds / workers, memory, width=foreseen(lumped))
     seconds = time_tiles(asked, columns, orders, budget=budget)
     workers = workers_for(-(-len(columns) // WIDTH), budget.threads)
     # A tile of every inner state, and the sums of a few tiles that wait to be added up.
     each = 8.0 * WIDTH * asked.factor.inner + 2 * 96 * len(asked.scored)
-    return Estimate(seconds, workers * each, width=foreseen(folded))
+    return Estimate(seconds, workers * each, width=foreseen(lumped))
 
 
-def _dropping(folded: Folded, width: float, over: Over, budget: Budget) -> Estimate:
+def _dropping(lumped: LumpedChain, width: float, over: Over, budget: Budget) -> Estimate:
     """Foresee what dropping takes; or take exact scores, if cheaper."""
-    asked = folded.asked
-    most = folded.cost.seconds / (thresholds.DROP_NS * 1e-9)
-    coarse = Truncation.of(folded, over=over).foresee(width, over=over, most=most, budget=budget)
+    asked = lumped.asked
+    most = lumped.cost.seconds / (thresholds.DROP_NS * 1e-9)
+    coarse = Truncation.of(lumped, over=over).foresee(width, over=over, most=most, budget=budget)
     if coarse is None:
-        return _exact(folded, (), budget)._replace(method=exact_method(asked))
+        return _exact(lumped, (), budget)._replace(method=exact_method(asked))
     workers = workers_for(AT_ONCE, budget.threads)
     seconds = TRIES * coarse.entries * thresholds.DROP_NS * 1e-9 / workers
     return Estimate(seconds, AT_ONCE * coarse.memory, width=width if over == "worst" else math.nan)

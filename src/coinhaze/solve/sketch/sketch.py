@@ -39,7 +39,7 @@ from coinhaze.solve.progress import Progress, silent
 from coinhaze.solve.query import Asked
 from coinhaze.solve.sketch.kernels import start_draws, sum_draws
 from coinhaze.solve.structure.columns import Columns
-from coinhaze.solve.structure.lump import Folded
+from coinhaze.solve.structure.lump import LumpedChain
 from coinhaze.solve.structure.structure import Structure
 
 DRAWS = 256
@@ -59,7 +59,7 @@ def sketch(
     mean_error: float | None = None,
     budget: Budget = UNLIMITED,
     progress: Progress = silent,
-    folded: Folded | None = None,
+    lumped: LumpedChain | None = None,
 ) -> Scores:
     """Estimate bits of rows from `draws` columns; `bits_error` is the standard error.
 
@@ -70,9 +70,9 @@ def sketch(
         raise UsageError(f"draws come in tiles: a multiple of {WIDTH}, not {draws}")
     if chain.listed:
         raise UsageError("a list has few outcomes, which are cheap to score exactly")
-    if folded is None:
-        folded = Structure(chain).lump(rows, np.zeros(0), missing=thresholds.PREVIEW_MISSING)
-    asked, columns = folded.asked, folded.columns
+    if lumped is None:
+        lumped = Structure(chain).lump(rows, np.zeros(0), missing=thresholds.PREVIEW_MISSING)
+    asked, columns = lumped.asked, lumped.columns
     taken = _Taken.none(asked, columns)
     _take(taken, draws if mean_error is None else max(draws, FIRST), seed, budget, progress)
     while mean_error is not None and (more := _more(taken, mean_error)) > taken.draws:

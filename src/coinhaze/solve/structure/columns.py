@@ -1,11 +1,12 @@
-"""The columns of B to solve for: outcomes in the order met, folded where they go together.
+"""Columns of B: sources that reach every requested row in fixed proportions are one.
 
-If every walk from any asked row to a state passes through another one, its gate, the state is
-visited in a fixed proportion to its gate. So the sources behind one gate reach every asked row in
-fixed proportions: they are one column, with an inner entropy h, and a row's entropy is that of its
-columns plus the sum of p h (chain rule, exact by the strong Markov property). Gates are the
-children of the root in the dominator tree of "asked rows first"; states on cycles are taken for
-asked too, so that one pass against the order of the states finds all gates.
+If every walk from any requested row to a state passes through another one, its dominator, the
+state is visited in a fixed proportion to its dominator. So the sources behind one dominator reach
+every requested row in fixed proportions: they are one column, with an inner entropy h, and a
+row's entropy is that of its columns plus the sum of p h (chain rule, exact by the strong Markov
+property). The dominators are the children of the root in the dominator tree of "requested rows
+first"; states on cycles count as requested too, so that one pass against the order of the states
+finds all of them.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from coinhaze.solve.query import Asked
 from coinhaze.solve.structure.columns_kernels import exact_sums, fold_states, number_groups
 from coinhaze.solve.structure.reduce import Reduced
 
-# A source visited less often than this for each visit to its gate stays a column by itself.
+# A source visited less often than this for each visit to its dominator stays a column by itself.
 FAINT = 1e-280
 
 
@@ -43,33 +44,33 @@ class Columns:
         return len(self.likeliest)
 
 
-def columns_of(asked: Asked, orders: Floats, *, fold: bool = True) -> Columns:
-    """Number the columns in the order a sweep meets them; fold them unless told not to."""
+def columns_of(asked: Asked, orders: Floats, *, lump: bool = True) -> Columns:
+    """Number the columns in the order a sweep meets them; lump them unless told not to."""
     chain, reduced = asked.chain, asked.reduced
     outcome = reduced.column
     source = outcome != NO_COLUMN
     n = len(reduced)
-    gate, visits, error = np.arange(n), np.ones(n), np.zeros(n)
-    if fold and not chain.listed:
+    dominator, visits, error = np.arange(n), np.ones(n), np.zeros(n)
+    if lump and not chain.listed:
         begun = cycling(reduced)
         begun[asked.scored] = True
-        gate, visits, error = fold_states(
+        dominator, visits, error = fold_states(
             reduced.indptr, reduced.indices, reduced.data, reduced.entry_error, begun, FAINT
         )
         if error.max(initial=0.0) > thresholds.MAX_SHARE_ROUNDINGS:
             exact = exact_moves(chain, reduced)
             if exact is not None:
                 moves = reduced.indptr, reduced.indices, exact.value, exact.low
-                visits = fold_visits(*moves, begun, gate)
+                visits = fold_visits(*moves, begun, dominator)
                 # Pairs err by nothing; moves of leaves that are none are made at most once.
                 error = np.full(n, float(exact.error.max(initial=0.0)) + 2.0)
         # A source that stands for many origins stays a column by itself.
         if chain.history:
             many = np.isin(outcome, list(chain.history))
-            gate = np.where(many, n + np.arange(n), gate)
+            dominator = np.where(many, n + np.arange(n), dominator)
     weight = np.where(source, visits * reduced.own, 0.0)
-    # With a list several states share an outcome; without one, states of one gate share a column.
-    group = outcome if chain.listed else gate
+    # With a list several states share an outcome; without one, those of one dominator a column.
+    group = outcome if chain.listed else dominator
     # States are numbered in the order of the sweep, so that is the order groups are met in.
     of_state, width = number_groups(group, source, max(2 * n, len(chain.outcomes)))
     column = of_state[source]

@@ -1,8 +1,7 @@
-"""Asked rows -> the smallest chain that answers them, and its columns.
+"""Lumping: states whose walks all end in one column have one row, so they are one state.
 
-Where all walks from a state end in one column, its row is that column and nothing else (it is
-pure). All pure states of a column have one row, so they are one state: coins a payment spends
-together, whole trees of payments behind a gate.
+Coins that a payment spends together are such states, and whole trees of payments behind a
+dominator.
 """
 
 from __future__ import annotations
@@ -24,8 +23,8 @@ from coinhaze.solve.structure.sources import possible_sources
 
 
 @dataclass(frozen=True, eq=False)
-class Folded:
-    """A question with its columns, cut down by them."""
+class LumpedChain:
+    """Rows with their columns, and the chain lumped by these."""
 
     asked: Asked
     columns: Columns
@@ -49,11 +48,11 @@ class Folded:
         return possible_sources(self.asked, self.columns, most_words=words)
 
 
-def fold(asked: Asked, orders: Floats, *, merge: bool = True) -> Folded:
-    """Find the columns, and merge what is pure unless told not to."""
-    columns = columns_of(asked, orders, fold=merge)
+def lump(asked: Asked, orders: Floats, *, merge: bool = True) -> LumpedChain:
+    """Find the columns, and lump states of one column unless told not to."""
+    columns = columns_of(asked, orders, lump=merge)
     if not merge:
-        return Folded(asked, columns)
+        return LumpedChain(asked, columns)
     reduced = asked.reduced
     first, steps = find_pure(
         reduced.block_start,
@@ -68,7 +67,7 @@ def fold(asked: Asked, orders: Floats, *, merge: bool = True) -> Folded:
     keep = np.flatnonzero(is_first)
     before = np.concatenate([[0], np.cumsum(is_first)])
     number = before[first]
-    # A move to a pure state is one to the first of its column, and takes that many steps more.
+    # A move to a lumped state is one to the first of its column, and takes that many steps more.
     extra = steps - steps[first]
     indptr, indices, data, error, cost = add_moves(
         reduced.indptr, reduced.indices, reduced.data, reduced.entry_error, keep, number, extra
@@ -93,4 +92,4 @@ def fold(asked: Asked, orders: Floats, *, merge: bool = True) -> Folded:
     )
     merged = Asked.by(asked.chain, asked.rows, small, missing=asked.missing)
     release_unused()
-    return Folded(merged, replace(columns, of_state=columns.of_state[keep]))
+    return LumpedChain(merged, replace(columns, of_state=columns.of_state[keep]))

@@ -21,8 +21,8 @@ def possible_sources(
 ) -> tuple[Floats, bool]:
     """Count the sources each scored state can reach, or bound them if counting takes long.
 
-    A row that reaches a column's gate reaches every source behind it, and none but through the
-    gate: a column counts as many as it stands for. Also tell whether they were counted.
+    A row that reaches a column's dominator reaches every source behind it, and none but through
+    it: a column counts as many as it stands for. Also tell whether they were counted.
     """
     reduced, count = asked.reduced, columns.priors.count
     words = len(_words(count)[1])

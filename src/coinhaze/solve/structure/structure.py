@@ -16,11 +16,11 @@ import numpy.typing as npt
 
 from coinhaze.amounts import Bools, Floats, Ints
 from coinhaze.observer import AbsorbingChain
-from coinhaze.solve.local.bounded import Condensed
+from coinhaze.solve.local.bounded import BoundedChain
 from coinhaze.solve.local.row import LocalSolver
 from coinhaze.solve.planner import thresholds
 from coinhaze.solve.query import Asked
-from coinhaze.solve.structure.lump import Folded, fold
+from coinhaze.solve.structure.lump import LumpedChain, lump
 from coinhaze.solve.structure.reduce import certain_nodes, reduce_chain
 from coinhaze.solve.structure.reduce_kernels import is_in_order
 
@@ -37,11 +37,11 @@ class Structure:
     (True, True)
     """
 
-    def __init__(self, chain: AbsorbingChain, *, bounded: Condensed | None = None) -> None:
+    def __init__(self, chain: AbsorbingChain, *, bounded: BoundedChain | None = None) -> None:
         self.chain = chain
         self._given = bounded
         self._lock = Lock()
-        self._latest: tuple[tuple[bytes, bytes, float, bool], Folded] | None = None
+        self._latest: tuple[tuple[bytes, bytes, float, bool], LumpedChain] | None = None
 
     @classmethod
     def of(cls, chain: AbsorbingChain | Structure) -> Structure:
@@ -59,9 +59,9 @@ class Structure:
         return certain_nodes(self.chain, ordered=self.is_ordered)
 
     @cached_property
-    def bounded(self) -> Condensed:
+    def bounded(self) -> BoundedChain:
         """The chain with every node's bits bounded, for questions about single nodes."""
-        return Condensed.of(self.chain) if self._given is None else self._given
+        return BoundedChain.of(self.chain) if self._given is None else self._given
 
     @cached_property
     def local(self) -> LocalSolver:
@@ -75,7 +75,7 @@ class Structure:
         *,
         missing: float = thresholds.EXACT_MISSING,
         merge: bool = True,
-    ) -> Folded:
+    ) -> LumpedChain:
         """Reduce and lump the chain for some rows; the latest answer is held, with its factors."""
         key = (rows.tobytes(), orders.tobytes(), missing, merge)
         latest = self._latest
@@ -85,7 +85,7 @@ class Structure:
             self.chain, rows, merge=merge, ordered=self.is_ordered, certain=self.certain
         )
         asked = Asked.by(self.chain, rows, reduced, missing=missing)
-        found = fold(asked, orders, merge=merge)
+        found = lump(asked, orders, merge=merge)
         self._latest = key, found
         return found
 

@@ -14,7 +14,7 @@ from coinhaze.solve.planner import thresholds
 from coinhaze.solve.pool.limits import UNLIMITED, Budget
 from coinhaze.solve.progress import Progress, silent
 from coinhaze.solve.query import Asked
-from coinhaze.solve.structure.lump import Folded
+from coinhaze.solve.structure.lump import LumpedChain
 from coinhaze.solve.structure.structure import Structure
 from coinhaze.solve.truncated.truncate import Over, truncated
 
@@ -28,7 +28,7 @@ def sweep(
     renyi: Sequence[float] = (),
     budget: Budget = UNLIMITED,
     progress: Progress = silent,
-    folded: Folded | None = None,
+    lumped: LumpedChain | None = None,
 ) -> Scores:
     """Score rows in one sweep: of coin views and temporal graphs, or of a chain unrolled.
 
@@ -36,12 +36,12 @@ def sweep(
     every row, or with `over="mean"` on average over the rows; as long as that takes less than
     exact scores would.
     """
-    folded = folded or Structure(chain).lump(rows, plain_orders(renyi))
+    lumped = lumped or Structure(chain).lump(rows, plain_orders(renyi))
     if over not in ("worst", "mean"):
         raise UsageError(f"over is worst or mean, not {over!r}")
-    if may_drop(folded.asked, width, renyi):
+    if may_drop(lumped.asked, width, renyi):
         scores = truncated(
-            folded, width=width, over=over, exact=folded.cost, budget=budget, progress=progress
+            lumped, width=width, over=over, exact=lumped.cost, budget=budget, progress=progress
         )
         if scores is not None:
             return scores
@@ -52,7 +52,7 @@ def sweep(
         renyi=renyi,
         budget=budget,
         progress=progress,
-        folded=folded,
+        lumped=lumped,
     )
 
 

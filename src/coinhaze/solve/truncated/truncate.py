@@ -28,7 +28,7 @@ from coinhaze.solve.pool.limits import UNLIMITED, Budget, workers_for
 from coinhaze.solve.progress import Progress, silent
 from coinhaze.solve.query import Asked
 from coinhaze.solve.structure.columns import Columns
-from coinhaze.solve.structure.lump import Folded
+from coinhaze.solve.structure.lump import LumpedChain
 from coinhaze.solve.sums import Sums
 from coinhaze.solve.truncated.lists import Swept, TooManyEntries, sweep_blocks
 from coinhaze.solve.truncated.lists_kernels import count_visits
@@ -105,14 +105,14 @@ class Truncation:
     worth: Floats  # a state drops what is below its worth times the level
 
     @classmethod
-    def of(cls, folded: Folded, *, over: Over) -> Truncation:
+    def of(cls, lumped: LumpedChain, *, over: Over) -> Truncation:
         """Prepare to score rows, narrow on average or at worst."""
-        asked = folded.asked
+        asked = lumped.asked
         # What is dropped of "elsewhere" would be taken for another outcome than what is kept.
         assert not asked.chain.listed
-        counts, counted = folded.sources
+        counts, counted = lumped.sources
         worth = list_worth(asked) if over == "mean" else np.ones(len(asked.moves))
-        return cls(asked, folded.columns, counts, counted, worth)
+        return cls(asked, lumped.columns, counts, counted, worth)
 
     def attempt(
         self,
@@ -185,7 +185,7 @@ class Truncation:
 
 
 def truncated(
-    folded: Folded,
+    lumped: LumpedChain,
     *,
     width: float,
     over: Over = "worst",
@@ -198,7 +198,7 @@ def truncated(
     It is none where as good as nothing may be dropped, or where one try would take longer than
     `exact` scores.
     """
-    question = Truncation.of(folded, over=over)
+    question = Truncation.of(lumped, over=over)
     for now in narrowing(
         question, width=width, over=over, exact=exact, budget=budget, progress=progress
     ):
