@@ -23,8 +23,8 @@ import coinhaze
 from coinhaze import AbsorbingChain, CoinLedger, Scores, absorbing_chain, transaction_graph
 from coinhaze.amounts import Floats, Ints
 from coinhaze.explore.explorer import Explorer
+from coinhaze.explore.query import CoinAsk, Settings, TableAsk, WhatIfAsk
 from coinhaze.simulate import simulate_week
-from coinhaze.web.asks import CoinAsk, Settings, TableAsk, WhatIfAsk
 
 QUANTILES = (0.5, 0.95, 0.99, 1.0)
 HUBS = 20

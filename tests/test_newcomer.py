@@ -17,13 +17,13 @@ import pytest
 import coinhaze
 from coinhaze import registry
 from coinhaze.errors import UsageError
+from coinhaze.explore.query import Settings
 from coinhaze.ledger import write_folder
 from coinhaze.measures.comparators.registry import COMPARATORS
 from coinhaze.observer.policies import POLICIES
 from coinhaze.solve.progress import silent
 from coinhaze.web.answers import Answers
 from coinhaze.web.app import guarded
-from coinhaze.web.asks import Settings
 from coinhaze.web.registry import LedgerRegistry
 from coinhaze.web.security.guard import Guard
 from web.asking import TOKEN, ask

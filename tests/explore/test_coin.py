@@ -14,8 +14,8 @@ import coinhaze
 from coinhaze.errors import CoinhazeError, UnknownName, UsageError
 from coinhaze.explore.explorer import Explorer
 from coinhaze.explore.models import CoinAnswer, Origin
+from coinhaze.explore.query import CoinAsk, Settings
 from coinhaze.observer import AbsorbingChain
-from coinhaze.web.asks import CoinAsk, Settings
 from properties import strategies
 from properties.comparison import profile
 from web.explorers import assert_sums, explorer_of, explorer_on, town

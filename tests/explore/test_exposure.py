@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import coinhaze
+from coinhaze.explore.query import CoinAsk, Settings, TableAsk
 from coinhaze.explore.table import Exposures
-from coinhaze.web.asks import CoinAsk, Settings, TableAsk
 from web.explorers import assert_sums, explorer_of, town
 
 LOOP = [("lp0", "lp1", 5), ("lp1", "lp2", 5), ("lp2", "lp0", 5), ("s", "t", 3)]

@@ -11,7 +11,7 @@ import coinhaze
 from coinhaze.errors import UnknownName
 from coinhaze.explore.explorer import Explorer
 from coinhaze.explore.models import GroupAnswer, GroupKind
-from coinhaze.web.asks import CoinAsk, Settings
+from coinhaze.explore.query import CoinAsk, Settings
 from properties import strategies
 from properties.comparison import profile
 from web.explorers import assert_no_nan, explorer_of, town

@@ -15,8 +15,8 @@ import coinhaze
 from coinhaze.errors import InputError
 from coinhaze.explore.distribution import histogram_of_bits
 from coinhaze.explore.explorer import Explorer
+from coinhaze.explore.query import Settings, TableAsk
 from coinhaze.measures import Scores
-from coinhaze.web.asks import Settings, TableAsk
 from properties import strategies
 from properties.comparison import profile
 from web.explorers import assert_no_nan, explorer_of, town

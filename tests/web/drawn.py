@@ -32,7 +32,7 @@ from coinhaze.explore.models import (
     Rule,
     Sentence,
 )
-from coinhaze.web.asks import By, CoinAsk, Settings
+from coinhaze.explore.query import By, CoinAsk, Settings
 from web.made import DIGEST, HOSTILE, MadeExplorer
 
 COIN = "4f1e07c29b5d3a7788aa01be44c6d90e5f3327108b6ad2e4c19077f35e62a93c:1"

@@ -42,8 +42,8 @@ from coinhaze.explore.models import (
     WhatIfAnswer,
 )
 from coinhaze.explore.progress import progress
+from coinhaze.explore.query import CoinAsk, Settings, TableAsk, WalletAsk, WhatIfAsk
 from coinhaze.solve.progress import Progress
-from coinhaze.web.asks import CoinAsk, Settings, TableAsk, WalletAsk, WhatIfAsk
 from coinhaze.web.registry import LedgerRegistry
 
 HOSTILE = "<img src=x onerror=alert(1)>"

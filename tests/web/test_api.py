@@ -10,9 +10,9 @@ from urllib.parse import quote
 import pytest
 
 from coinhaze.explore.models import CoinAnswer
+from coinhaze.explore.query import CoinAsk
 from coinhaze.web.answers import Answers
 from coinhaze.web.app import make_inner
-from coinhaze.web.asks import CoinAsk
 from coinhaze.web.schema import Jobs
 from coinhaze.web.security.guard import Guard
 from web.asking import BEARER, ask, client_of, made_app, run

@@ -16,7 +16,7 @@ from coinhaze.errors import (
     UsageError,
 )
 from coinhaze.explore.models import CoinAnswer
-from coinhaze.web.asks import CoinAsk
+from coinhaze.explore.query import CoinAsk
 from coinhaze.web.client import Client
 from coinhaze.web.security.guard import Guard
 from web.asking import BASE, TOKEN, made_app

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import coinhaze
-from coinhaze.web.asks import Settings
+from coinhaze.explore.query import Settings
 from coinhaze.web.pages.ledger import ledger_page
 from ledger.etl_chain import five_blocks, write_etl
 from web.explorers import explorer_of

@@ -16,19 +16,18 @@ from coinhaze.explore.models import (
     FlowColumn,
     FlowNode,
 )
-from coinhaze.web.pages.flow import (
+from coinhaze.web.drawing.flow import (
     Picture,
     draw_flow,
     draw_narrow,
     draw_wide,
-    flow_table,
-    legend,
 )
-from coinhaze.web.pages.flow_fold import fold_flow
-from coinhaze.web.pages.flow_layout import Layout, Room, lay_out
-from coinhaze.web.pages.flow_threads import thread_ribbons, thread_shares
-from coinhaze.web.pages.flow_time import MOST_COLUMNS, order_by_time
-from coinhaze.web.pages.text_fit import fit_text, text_width
+from coinhaze.web.drawing.flow_fold import fold_flow
+from coinhaze.web.drawing.flow_layout import Layout, Room, lay_out
+from coinhaze.web.drawing.flow_threads import thread_ribbons, thread_shares
+from coinhaze.web.drawing.flow_time import MOST_COLUMNS, order_by_time
+from coinhaze.web.drawing.text_fit import fit_text, text_width
+from coinhaze.web.pages.coin import flow_table, legend
 from web.drawn import crowded_flow, example_flow, flow_of, one_origin_flow, straight_flow
 from web.made import HOSTILE
 

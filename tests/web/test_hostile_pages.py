@@ -16,6 +16,7 @@ from typing import Any
 
 import httpx2
 import pytest
+from jinja2 import Environment
 from pydantic import BaseModel
 
 from coinhaze.errors import InputError
@@ -35,9 +36,11 @@ from coinhaze.explore.models import (
     TableRow,
     WalletAnswer,
 )
+from coinhaze.explore.query import WhatIfAsk
 from coinhaze.report.page import Html
-from coinhaze.web import pages
-from coinhaze.web.asks import WhatIfAsk
+from coinhaze.web import drawing
+from coinhaze.web.pages import render
+from coinhaze.web.pages.render import OPTIONS, TEMPLATES, environment
 from coinhaze.web.security.guard import Guard
 from web.asking import BASE, ask, made_app
 from web.drawn import DrawnExplorer
@@ -54,9 +57,10 @@ PATHS = (
     f"/l/town/coin/{COIN}/comparators", "/l/town/address/a:0", "/l/town/tx/a:0",
     "/l/town/block/a:0", "/l/town/table", "/compare?l=town,raw", "/l/town/wallet", "/jobs",
     "/search?q=%3Cb%20onclick=q%3E", "/search?q=%22%20onclick=%22q", "/l/raw", "/l/lost", "/l/held",
+    "/search?l=lost&q=%3Cb%20onclick=q%3E", "/l/%3Cb%20onclick=n%3E",
 )  # fmt: skip
 # What these escape is never a name: numbers, our own words, and names of lists, which are plain.
-NO_NAMES = {"charts", "density", "enter", "rows", "switches"}
+NO_NAMES = {"charts", "density"}
 
 
 @dataclass(frozen=True)
@@ -278,17 +282,35 @@ def test_every_name_is_text_on_every_page(
         assert any("onclick=" in text for text in found.texts), "nothing hostile was shown"
 
 
+TEMPLATE_FILES = sorted(path.name for path in TEMPLATES.iterdir())
+# Nothing that a ledger, list or person names is written there.
+NAMELESS = ("enter.html", "jobs.html", "legend.html")
 MODULES = sorted(
     name
-    for _, name, _ in iter_modules(pages.__path__)
-    if hasattr(import_module(f"{pages.__name__}.{name}"), "escape")
+    for _, name, _ in iter_modules(drawing.__path__)
+    if hasattr(import_module(f"{drawing.__name__}.{name}"), "escape")
 )
 
 
 @pytest.mark.parametrize("name", [name for name in MODULES if name not in NO_NAMES])
-def test_a_page_that_does_not_escape_is_seen(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    module = import_module(f"{pages.__name__}.{name}")
+def test_a_drawing_that_does_not_escape_is_seen(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    module = import_module(f"{drawing.__name__}.{name}")
     monkeypatch.setattr(module, "escape", lambda value: Html(str(value)))
+    for evil in EVILS:
+        app = app_of(evil)
+        if any(Parsed(page(app).text).bad for page in EVERY.values()):
+            return
+    pytest.fail(f"{name} can leave names as they are, and no page shows it")
+
+
+@pytest.mark.parametrize("name", [name for name in TEMPLATE_FILES if name not in NAMELESS])
+def test_a_template_that_does_not_escape_is_seen(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    templates = Environment(**OPTIONS)
+    templates.globals, templates.filters = environment().globals, environment().filters
+    monkeypatch.setattr(render, "environment", lambda: templates)
+    templates.autoescape = lambda given: given != name
     for evil in EVILS:
         app = app_of(evil)
         if any(Parsed(page(app).text).bad for page in EVERY.values()):

@@ -9,7 +9,7 @@ import pytest
 import coinhaze
 from coinhaze.explore.explorer import Explorer
 from coinhaze.explore.models import Comparison
-from coinhaze.web.asks import CoinAsk, Settings, TableAsk, WhatIfAsk
+from coinhaze.explore.query import CoinAsk, Settings, TableAsk, WhatIfAsk
 from coinhaze.web.pages.coin_facts import verdict_words
 from coinhaze.web.pages.ledger import compare_page, ledger_page, table_page
 from store.made_stores import Chain

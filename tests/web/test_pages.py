@@ -9,8 +9,8 @@ from urllib.parse import quote
 import pytest
 
 from coinhaze.explore.models import Density
-from coinhaze.web.asks import Settings
-from coinhaze.web.pages.density import density_chart, shade_paths
+from coinhaze.explore.query import Settings
+from coinhaze.web.drawing.density import density_chart, shade_paths
 from coinhaze.web.security.guard import Guard
 from web.asking import TOKEN, ask, made_app
 from web.drawn import COIN, DrawnExplorer

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from coinhaze.web.asks import Id
+from coinhaze.explore.query import Id
 from coinhaze.web.registry import id_of
 from web.asking import BEARER, made_app, run
 

@@ -19,12 +19,12 @@ import coinhaze
 from coinhaze.cache.layers import CachedLedger, LedgerCache
 from coinhaze.errors import InputError, UnknownName, UsageError
 from coinhaze.explore.models import LedgerCard
+from coinhaze.explore.query import Settings
 from coinhaze.ledger import write_folder
 from coinhaze.simulate import simulate_town
 from coinhaze.store.ingest import ingest
 from coinhaze.store.store import Store
 from coinhaze.web import ledger_state, scoring
-from coinhaze.web.asks import Settings
 from coinhaze.web.ledger_state import Entry
 from coinhaze.web.registry import LedgerRegistry, check_named, id_of
 

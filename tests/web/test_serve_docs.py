@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from coinhaze.explore.query import MOST_COINS, MOST_NODES, MOST_ROWS
 from coinhaze.web.answers import Answers
 from coinhaze.web.app import make_inner
-from coinhaze.web.asks import MOST_COINS, MOST_NODES, MOST_ROWS
 from coinhaze.web.jobs import MOST_QUEUED, PATIENCE
 from coinhaze.web.problems import CODES
 from coinhaze.web.security.limits import Limits

@@ -16,10 +16,10 @@ import pytest
 from benchmarks.served import Served, serving
 
 from coinhaze.errors import InputError, UsageError
+from coinhaze.explore.query import Policy
 from coinhaze.ledger.parquet import write_folder
 from coinhaze.simulate.weeks import simulate_week
 from coinhaze.web import server
-from coinhaze.web.asks import Policy
 from web.browsing import login_of
 
 HOSTILE = "<script>alert(1)</script>"

@@ -88,9 +88,9 @@ def _registry(ledgers: tuple[str, ...], lists: tuple[str, ...], labels: tuple[st
 
 
 def _app(registry: Any, token: str, host: str, score: bool) -> Any:
+    from coinhaze.explore.query import JobAsk
     from coinhaze.web.answers import Answers
     from coinhaze.web.app import guarded
-    from coinhaze.web.asks import JobAsk
     from coinhaze.web.security.hosts import Hosts
     from coinhaze.web.server import is_loopback
 

@@ -14,9 +14,9 @@ from coinhaze.explore.models import (
     Outlier,
     Place,
 )
+from coinhaze.explore.query import Settings
 from coinhaze.graph.graph import Kind
 from coinhaze.measures import Scores
-from coinhaze.web.asks import Settings
 
 WIDTH = 0.25  # bits of a bar
 ZERO = 1e-9  # bits below which a coin has one origin, but for roundings

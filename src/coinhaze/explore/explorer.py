@@ -37,6 +37,7 @@ from coinhaze.explore.models import (
     WhatIfAnswer,
 )
 from coinhaze.explore.nodes import Nodes, node_named
+from coinhaze.explore.query import CoinAsk, Settings, TableAsk, WalletAsk, WhatIfAsk
 from coinhaze.explore.search import Seeker
 from coinhaze.explore.table import Exposures, Table, cursor_at, place_of_cursor
 from coinhaze.explore.views import SMALL, ViewOptions, Views
@@ -46,7 +47,6 @@ from coinhaze.ledger.completeness import Completeness
 from coinhaze.measures import Scores
 from coinhaze.measures.summary import AT_LEAST
 from coinhaze.solve.source import Source, structure_of
-from coinhaze.web.asks import CoinAsk, Settings, TableAsk, WalletAsk, WhatIfAsk
 
 ENDS = 10  # coins with most and with fewest bits that a ledger's page shows
 KEPT_QUESTIONS = 16

@@ -22,6 +22,7 @@ from coinhaze.explore.models import (
     TableRow,
 )
 from coinhaze.explore.nodes import Nodes, coins_of
+from coinhaze.explore.query import Settings
 from coinhaze.explore.search import block_rows
 from coinhaze.explore.table import Table, cursor_at, place_of_cursor
 from coinhaze.explore.views import ViewOptions, Views
@@ -32,7 +33,6 @@ from coinhaze.observer import AbsorbingChain
 from coinhaze.solve import Parcels
 from coinhaze.solve.local.past import past_of
 from coinhaze.solve.lots.scores import score_in_order
-from coinhaze.web.asks import Settings
 
 MOST_SHOWN = 100  # coins spent, or transactions of a block
 # Coins whose exposure, or whose bits where they are not scored, are found one by one.

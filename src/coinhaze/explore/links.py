@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from urllib.parse import quote, urlencode
 
-from coinhaze.web.asks import PageAsk, Settings, TableAsk, name_for_path
+from coinhaze.explore.query import PageAsk, Settings, TableAsk, name_for_path
 
 GROUP_PATHS = {"address": "address", "transaction": "tx", "block": "block"}
 # The order of a link's settings, so that one look at a coin has one address.
@@ -29,7 +29,7 @@ def thing_link(
 ) -> str:
     """Give the page of a coin, address, transaction or block as it was asked for.
 
-    >>> from coinhaze.web.asks import CoinAsk
+    >>> from coinhaze.explore.query import CoinAsk
     >>> thing_link("week", "coin", "ab:1", CoinAsk(policy="fifo", by="time", open=("n3",)))
     '/l/week/coin/ab:1?policy=fifo&by=time&open=n3'
     >>> thing_link("week", "coin", "a/b?c", ties=["ab:0", "cd:1"])

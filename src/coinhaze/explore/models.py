@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field
 
-from coinhaze.web.asks import By, CoinAsk, Digits, Id, Model, Settings, TableAsk
+from coinhaze.explore.query import By, CoinAsk, Digits, Id, Model, Settings, TableAsk
 
 State = Literal["ready", "loading", "not scored", "missing", "locked", "damaged"]
 # What an origin is; the colour of the flow. `other` are origins folded into one.

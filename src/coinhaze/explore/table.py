@@ -20,8 +20,8 @@ from coinhaze.errors import InputError
 from coinhaze.explore.coin.origins import Told
 from coinhaze.explore.models import TablePage, TableRow
 from coinhaze.explore.nodes import Nodes
+from coinhaze.explore.query import TableAsk
 from coinhaze.measures import Scores
-from coinhaze.web.asks import TableAsk
 
 
 def cursor_at(place: int, *what: object) -> str:

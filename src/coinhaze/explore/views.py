@@ -15,6 +15,7 @@ from coinhaze.amounts import Ints
 from coinhaze.errors import UsageError, shorten
 from coinhaze.explore.cache import Cache
 from coinhaze.explore.progress import progress
+from coinhaze.explore.query import Settings
 from coinhaze.graph import TransactionGraph, transaction_graph
 from coinhaze.graph.build import default_time
 from coinhaze.graph.find import name_in
@@ -28,7 +29,6 @@ from coinhaze.options import Accuracy
 from coinhaze.solve import Parcels, parcels, score, score_or_reached
 from coinhaze.solve.local.row import LocalSolver
 from coinhaze.solve.structure.structure import Structure
-from coinhaze.web.asks import Settings
 
 # Larger graphs than this are scored to so many bits, so that an answer comes.
 SMALL, NEARLY = 300_000, 0.05

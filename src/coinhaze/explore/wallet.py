@@ -12,6 +12,7 @@ from coinhaze.explore.models import (
     WalletAnswer,
 )
 from coinhaze.explore.progress import progress
+from coinhaze.explore.query import Settings, WalletAsk
 from coinhaze.explore.what_if import CoinSets
 from coinhaze.formats.lists.coins import parse_coin_list, parse_entry
 from coinhaze.observer.policies import weighing_policies
@@ -20,7 +21,6 @@ from coinhaze.wallet.holdings import WalletCoin, find_coins
 from coinhaze.wallet.suggestion import Suggestion, suggest_coins
 from coinhaze.wallet.wallet import Wallet, weigh_wallet
 from coinhaze.wallet.words import IS_NOT, how_sure, would_change
-from coinhaze.web.asks import Settings, WalletAsk
 
 MOST_COINS = 500  # of a wallet that is weighed while somebody waits
 

@@ -16,7 +16,7 @@ from coinhaze.explore.explorer import Explorer
 from coinhaze.explore.links import page_of
 from coinhaze.explore.models import Comparison, Curve, LedgerCard, LedgerPage, Ledgers, Lists
 from coinhaze.explore.progress import progress
-from coinhaze.web.asks import CompareAsk, JobAsk, Model, Settings
+from coinhaze.explore.query import CompareAsk, JobAsk, Model, Settings
 from coinhaze.web.jobs import Jobs
 from coinhaze.web.problems import Refused, not_ready, refusal_of
 from coinhaze.web.registry import LedgerRegistry

@@ -9,9 +9,7 @@ from fastapi import APIRouter, Depends, Path, Query, Request, Response
 
 from coinhaze.explore import models
 from coinhaze.explore.explorer import Explorer
-from coinhaze.web import replies, schema
-from coinhaze.web.answers import Answer, Answers
-from coinhaze.web.asks import (
+from coinhaze.explore.query import (
     LONGEST_IN_ADDRESS,
     CoinAsk,
     CompareAsk,
@@ -25,12 +23,14 @@ from coinhaze.web.asks import (
     WhatIfAsk,
     name_in_path,
 )
+from coinhaze.web import replies, schema
+from coinhaze.web.answers import Answer, Answers
 from coinhaze.web.problems import CODES, Refused
 
 ROOT = "/api/v1"
 Route = TypeVar("Route", bound=Callable[..., Any])
 Ledger = Annotated[Id, Path(description="a ledger's id, as GET /ledgers gives it")]
-# An escaped slash stands in a name as its own character, see `asks.SLASH`.
+# An escaped slash stands in a name as its own character, see `query.SLASH`.
 Thing = Annotated[
     str,
     Path(

@@ -16,9 +16,11 @@ from starlette.staticfiles import StaticFiles
 
 from coinhaze import __version__
 from coinhaze.errors import CoinhazeError
-from coinhaze.web import api, pages
+from coinhaze.web import api
 from coinhaze.web.answers import Answers
 from coinhaze.web.jobs import BUG
+from coinhaze.web.pages import routes
+from coinhaze.web.pages.render import problem_page, working_page
 from coinhaze.web.problems import Refused, StillWorking, refusal_of
 from coinhaze.web.registry import LedgerRegistry
 from coinhaze.web.security.guard import Guard
@@ -49,7 +51,7 @@ def guarded(
 ) -> Guard:
     """Put pages and API of some answers behind the guard."""
     inner = make_inner(answers)
-    show = pages.problem_page
+    show = problem_page
     return Guard(inner, token=token, hosts=hosts or Hosts(), limits=limits, show=show)
 
 
@@ -74,7 +76,7 @@ def make_inner(answers: Answers) -> FastAPI:
     )
     app.state.answers = answers
     app.include_router(api.routes(answers))
-    app.include_router(pages.routes(answers), include_in_schema=False)
+    app.include_router(routes.routes(answers), include_in_schema=False)
     app.mount("/static", StaticFiles(directory=STATIC), name="static")
     app.openapi = lambda: document(app)  # type: ignore[method-assign]
     for kind, handle in _HANDLERS.items():
@@ -108,7 +110,7 @@ def _refused(request: Request, refused: Refused) -> Response:
     headers = refused.headers
     if request.url.path.startswith("/api"):
         return Response(refused.body, refused.status, headers, "application/json")
-    return Response(pages.problem_page(refused), refused.status, headers, "text/html")
+    return Response(problem_page(refused), refused.status, headers, "text/html")
 
 
 async def _refusal(request: Request, error: Any) -> Response:
@@ -120,7 +122,7 @@ async def _still_working(request: Request, error: Any) -> Response:
     headers = {"location": f"{api.ROOT}/jobs/{job.id}", "retry-after": "1"}
     if request.url.path.startswith("/api"):
         return Response(job.model_dump_json(), 202, headers, "application/json")
-    return Response(pages.working_page(job), 202, {"retry-after": "1"}, "text/html")
+    return Response(working_page(job), 202, {"retry-after": "1"}, "text/html")
 
 
 async def _known(request: Request, error: Any) -> Response:

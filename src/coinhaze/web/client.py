@@ -24,8 +24,7 @@ from coinhaze.errors import (
     UsageError,
 )
 from coinhaze.explore import models
-from coinhaze.web import schema
-from coinhaze.web.asks import (
+from coinhaze.explore.query import (
     CoinAsk,
     CoinKeywords,
     CompareAsk,
@@ -42,6 +41,7 @@ from coinhaze.web.asks import (
     WhatIfAsk,
     name_for_path,
 )
+from coinhaze.web import schema
 from coinhaze.web.security.codes import ENTER
 
 ROOT = "/api/v1"

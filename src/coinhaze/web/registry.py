@@ -30,12 +30,12 @@ from coinhaze.explore.models import (
     ListCard,
     Window,
 )
+from coinhaze.explore.query import CoinAsk, Settings
 from coinhaze.formats.lists.knowledge import read_listed
 from coinhaze.formats.lists.labels import read_labels
 from coinhaze.formats.registry import digest_of
 from coinhaze.observer.policies import is_ordered, score_policies
 from coinhaze.solve.progress import Progress
-from coinhaze.web.asks import CoinAsk, Settings
 from coinhaze.web.ledger_state import Entry, Standing
 
 MOST_OPEN = 4

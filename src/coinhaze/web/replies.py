@@ -12,9 +12,9 @@ from fastapi import Request, Response
 from fastapi.responses import StreamingResponse
 from starlette.concurrency import run_in_threadpool
 
+from coinhaze.explore.query import Model
 from coinhaze.report.files import for_spreadsheets
 from coinhaze.web.answers import Answer
-from coinhaze.web.asks import Model
 
 _CACHED = "private, no-cache"  # keep it, but ask each time whether it still holds
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from coinhaze.explore.models import MaybeShare, Number
-from coinhaze.web.asks import Model
+from coinhaze.explore.query import Model
 
 JobState = Literal["queued", "running", "done", "failed", "cancelled"]
 

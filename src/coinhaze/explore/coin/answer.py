@@ -35,13 +35,13 @@ from coinhaze.explore.models import (
     Sentence,
 )
 from coinhaze.explore.nodes import Nodes
+from coinhaze.explore.query import CoinAsk
 from coinhaze.explore.views import ViewOptions, Views
 from coinhaze.observer import AbsorbingChain
 from coinhaze.observer.outcomes import SourceNames
 from coinhaze.solve import Parcels, origins
 from coinhaze.solve.local.past import Past, past_of
 from coinhaze.solve.lots.scores import origins_in_order
-from coinhaze.web.asks import CoinAsk
 
 WIDTH = 0.05  # bits an interval may have ...
 EXACTLY = 1e-9  # ... and where the whole past is at hand

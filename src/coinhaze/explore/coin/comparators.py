@@ -14,6 +14,7 @@ from coinhaze.explore.models import (
     Rule,
 )
 from coinhaze.explore.nodes import MOST_COINS, Nodes, only
+from coinhaze.explore.query import Settings
 from coinhaze.explore.views import ViewOptions, Views
 from coinhaze.graph import transaction_graph
 from coinhaze.graph.graph import Kind
@@ -26,7 +27,6 @@ from coinhaze.measures.comparators.side_by_side import compare_measures
 from coinhaze.observer.policies import ordered_policies
 from coinhaze.options import Time
 from coinhaze.solve import score_or_reached
-from coinhaze.web.asks import Settings
 
 STEPS = 2_000_000  # of Boltzmann's count: about a fifth of a second
 # Measures that are read off the coin's own distribution, without a solve.

@@ -22,8 +22,8 @@ from coinhaze.explore.models import (
     Other,
 )
 from coinhaze.explore.nodes import Nodes, coinjoins
+from coinhaze.explore.query import MOST_NODES, By
 from coinhaze.solve.local.past import Past
-from coinhaze.web.asks import MOST_NODES, By
 
 HOPS, A_HOP, MORE = 3, 6, 8  # columns of hops, boxes of each, and how many opening one adds
 MOST_HOPS = 20

@@ -11,7 +11,7 @@ from fastapi import Request
 from pydantic import ValidationError
 
 from coinhaze.explore.models import ListCard
-from coinhaze.web.asks import MOST_COINS, Model, Settings
+from coinhaze.explore.query import MOST_COINS, Model, Settings
 from coinhaze.web.problems import Refused
 
 M = TypeVar("M", bound=Model)

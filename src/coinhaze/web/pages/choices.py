@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 from coinhaze.explore.describe import TIMES, VIEWS
 from coinhaze.explore.models import LedgerCard, ListCard
+from coinhaze.explore.query import Settings
 from coinhaze.observer.policies import POLICIES, Policy, needs_list
 from coinhaze.options import known
-from coinhaze.web.asks import Settings
 
 Linker = Callable[..., str]
 

@@ -11,6 +11,7 @@ from coinhaze.explore.describe import count_words, reading_words, short_id
 from coinhaze.explore.links import api_link, thing_link
 from coinhaze.explore.models import (
     CoinAnswer,
+    Flow,
     FlowNode,
     Histogram,
     LedgerCard,
@@ -19,16 +20,18 @@ from coinhaze.explore.models import (
     TableRow,
     WhatIfAnswer,
 )
+from coinhaze.explore.query import CoinAsk
 from coinhaze.graph.assumed import assumed_words
 from coinhaze.observer.policies import POLICIES, PROPORTIONAL, Policy
 from coinhaze.report.page import Html
-from coinhaze.web.asks import CoinAsk
+from coinhaze.web.drawing.charts import scale_chart
+from coinhaze.web.drawing.flow import Picture, draw_flow
+from coinhaze.web.drawing.flow_marks import spoken
+from coinhaze.web.drawing.flow_time import order_by_time
 from coinhaze.web.pages.asked import look_link
-from coinhaze.web.pages.charts import scale_chart
 from coinhaze.web.pages.choices import choices_of
 from coinhaze.web.pages.coin_facts import facts_of, verdict_words, whose_view
-from coinhaze.web.pages.flow import Picture, draw_flow, flow_table, legend
-from coinhaze.web.pages.render import render
+from coinhaze.web.pages.render import render, render_part
 from coinhaze.web.pages.rows import table_caption
 from coinhaze.web.pages.say import moment, noun_of
 from coinhaze.web.pages.wallet import exposed_by
@@ -36,6 +39,15 @@ from coinhaze.web.schema import Problem
 
 MORE = 8  # origins that "show more" adds
 MOST_OFFERED, MOST_NAMED = 6, 6  # coins that a what-if offers, and that a warning names
+_KIND_WORDS = {
+    "service": "labelled service",
+    "earlier": "older than the window",
+    "mined": "mined",
+    "listed": "⚑ on a list",
+    "coinjoin": "CoinJoin",
+    "pool": "shielded pool",
+    "other": "folded",
+}
 KINDS = {
     "earlier": "older than the window",
     "service": "labelled",
@@ -162,6 +174,34 @@ def _flow(view: CoinView) -> Html:
     shares = POLICIES[answer.settings.policy].shares
     picture = Picture(letters_of(answer), link, shares, noun_of(answer.kind))
     return draw_flow(answer.flow, picture)
+
+
+def legend(flow: Flow) -> Html:
+    """List the kinds of boxes that are there."""
+    present = {"other" if node.folded else node.kind for node in flow.nodes}
+    kinds = [(kind, words) for kind, words in _KIND_WORDS.items() if kind in present]
+    return render_part("legend.html", kinds=kinds)
+
+
+def flow_table(flow: Flow, *, shares: bool = True, rule: str = "") -> Html:
+    """Give every band of the drawing as a row, newest first: the same figures without a picture."""
+    if flow.by == "time":
+        flow = order_by_time(flow)
+    nodes = {node.id: node for node in flow.nodes}
+    rows = []
+    for band in sorted(flow.bands, key=lambda b: (nodes[b.before].column, -b.share)):
+        older, newer = nodes[band.before], nodes[band.after]
+        names = (node.label or node.words for node in (older, newer))
+        rows.append((_hop_words(flow, older), *names, spoken(band.share)))
+    when = "When" if flow.by == "time" else "Hops back"
+    return render_part("flow_table.html", rows=rows, when=when, rule=rule, shares=shares)
+
+
+def _hop_words(flow: Flow, node: FlowNode) -> str:
+    if node.column < len(flow.columns):
+        column = flow.columns[node.column]
+        return str(column.hop) if column.hop is not None else column.title
+    return str(node.column)
 
 
 def _origins(view: CoinView) -> dict[str, object]:

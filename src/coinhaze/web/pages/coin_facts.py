@@ -16,10 +16,10 @@ from coinhaze.explore.describe import (
     steps_words,
 )
 from coinhaze.explore.models import CoinAnswer, Exposure, LedgerCard, ListCard
+from coinhaze.explore.query import Settings
 from coinhaze.graph.assumed import assumed_words
 from coinhaze.observer.policies import POLICIES
 from coinhaze.report.page import Html
-from coinhaze.web.asks import Settings
 from coinhaze.web.pages.render import render_part
 from coinhaze.web.pages.say import DASH, noun_of
 

@@ -14,9 +14,9 @@ from coinhaze.explore.describe import (
 )
 from coinhaze.explore.links import GROUP_PATHS, api_link, thing_link
 from coinhaze.explore.models import GroupAnswer, LedgerCard, ListCard
-from coinhaze.web.asks import PageAsk
+from coinhaze.explore.query import PageAsk
+from coinhaze.web.drawing.charts import scale_chart
 from coinhaze.web.pages.asked import look_link
-from coinhaze.web.pages.charts import scale_chart
 from coinhaze.web.pages.choices import choices_of
 from coinhaze.web.pages.render import render
 from coinhaze.web.pages.rows import table_caption

@@ -15,10 +15,10 @@ from coinhaze.explore.models import (
     TablePage,
     TableRow,
 )
+from coinhaze.explore.query import TableAsk
 from coinhaze.measures.summary import AT_LEAST
-from coinhaze.web.asks import TableAsk
-from coinhaze.web.pages.charts import DOTS_ONLY, curves_chart, log_switch, scale_chart, spark_key
-from coinhaze.web.pages.density import density_chart
+from coinhaze.web.drawing.charts import DOTS_ONLY, curves_chart, log_switch, scale_chart, spark_key
+from coinhaze.web.drawing.density import density_chart
 from coinhaze.web.pages.render import render
 from coinhaze.web.pages.rows import heads, table_caption
 from coinhaze.web.pages.say import STATES, window_words

@@ -13,8 +13,20 @@ from coinhaze.explore import describe, links
 from coinhaze.explore.models import LedgerCard
 from coinhaze.report.page import Html
 from coinhaze.web.pages import rows, say
+from coinhaze.web.problems import Refused
+from coinhaze.web.schema import Job
+from coinhaze.web.security.codes import ENTER, LOGIN
 
+TITLES = {401: "This page needs its key", 404: "Nothing found", 429: "Too much at once"}
 TEMPLATES = Path(__file__).parent.with_name("templates")
+OPTIONS: dict[str, Any] = {
+    "loader": FileSystemLoader(TEMPLATES),
+    "autoescape": True,
+    "undefined": StrictUndefined,
+    "trim_blocks": True,
+    "lstrip_blocks": True,
+    "auto_reload": False,
+}
 _KEYS = (
     ("/", "search"), ("t", "theme"), ("h", "hide amounts"), ("v", "flow as table"),
     (f"1{say.EN}5", "rule"), ("?", "keys"),
@@ -49,15 +61,7 @@ def render_part(template: str, **values: object) -> Html:
 @cache
 def environment() -> Environment:
     """Return the templates' environment: everything is escaped, and nothing may be left out."""
-    found = Environment(
-        loader=FileSystemLoader(TEMPLATES),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-        auto_reload=False,
-    )
+    found = Environment(**OPTIONS)
     words: tuple[Any, ...] = (
         describe.count_words, describe.reading_words, describe.share_words, describe.short_id,
         describe.steps_words, links.api_link, links.ledger_link, links.thing_link,
@@ -88,3 +92,15 @@ def places(card: LedgerCard | None) -> list[tuple[str, str]]:
         # Accounts hold no coins that could be chosen among.
         found += [(f"{base}/wallet", "Wallet")] if card.kind != "accounts" else []
     return [*found, ("/compare", "Compare"), ("/jobs", "Jobs")]
+
+
+def problem_page(refused: Refused) -> bytes:
+    """Return a refusal; the search stays. Who is not in yet is asked for the token."""
+    title = TITLES.get(refused.status, "That did not work")
+    template = "enter.html" if refused.status == 401 else "problem.html"
+    return render(template, title, problem=refused.problem, enter=ENTER, login=LOGIN).encode()
+
+
+def working_page(job: Job) -> bytes:
+    """Return the page of work that takes longer; it asks again by itself."""
+    return render("jobs.html", "Still working", refresh=2, waiting=job, jobs=()).encode()

@@ -21,9 +21,7 @@ from coinhaze.explore.models import (
     TableRow,
     WhatIfAnswer,
 )
-from coinhaze.web import replies
-from coinhaze.web.answers import Answer, Answers
-from coinhaze.web.asks import (
+from coinhaze.explore.query import (
     CoinAsk,
     CompareAsk,
     JobAsk,
@@ -34,6 +32,8 @@ from coinhaze.web.asks import (
     WhatIfAsk,
     name_in_path,
 )
+from coinhaze.web import replies
+from coinhaze.web.answers import Answer, Answers
 from coinhaze.web.pages.asked import asked, form_of, is_changed, looked, made, ties_of
 from coinhaze.web.pages.coin import CoinView, coin_page
 from coinhaze.web.pages.comparators import comparators_page

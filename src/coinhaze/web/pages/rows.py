@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from coinhaze.explore.describe import reading_words
-from coinhaze.web.asks import Settings
+from coinhaze.explore.query import Settings
 
 # What a column is called, the name it is sorted by, and whether it holds numbers.
 COLUMNS = (

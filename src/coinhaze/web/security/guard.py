@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
-from coinhaze.web.asks import SLASH
+from coinhaze.explore.query import SLASH
 from coinhaze.web.problems import Refused
 from coinhaze.web.security.codes import CHALLENGE, ENTER, Codes, digest, given_token
 from coinhaze.web.security.headers import ALWAYS, NO_STORE, Asked

@@ -7,7 +7,7 @@ import math
 from coinhaze.explore.describe import count_words
 from coinhaze.explore.models import Density
 from coinhaze.report.page import Html, escape
-from coinhaze.web.pages.svg import SPAN, percent, stretched, text
+from coinhaze.web.drawing.svg import SPAN, percent, stretched, text
 
 SHADES = 8
 HEIGHT, FOOT, TOP = 300.0, 34.0, 6.0

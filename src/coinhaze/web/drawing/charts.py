@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from coinhaze.explore.describe import count_words, share_words
 from coinhaze.explore.models import Curve, Histogram
 from coinhaze.report.page import Html, escape
+from coinhaze.web.drawing.svg import SPAN, percent, stretched, text
 from coinhaze.web.pages.say import noun_of
-from coinhaze.web.pages.svg import SPAN, percent, stretched, text
 
 ZERO_END, FIRST = 16.0, 26.0  # of SPAN: the bar of exact zeros, and where the bins begin
 DOTS_ONLY, DOTS_TOO = 50, 2_000

@@ -11,13 +11,12 @@ from dataclasses import dataclass, field
 
 from coinhaze.explore.models import Flow, FlowNode
 from coinhaze.report.page import Html, escape
-from coinhaze.web.pages.flow_fold import fold_flow
-from coinhaze.web.pages.flow_layout import Layout, Ribbon, Room, Stop, lay_out
-from coinhaze.web.pages.flow_marks import Marks, kind_of, narrow_node, spoken, wide_node
-from coinhaze.web.pages.flow_threads import thread_ribbons, thread_shares
-from coinhaze.web.pages.flow_time import order_by_time
-from coinhaze.web.pages.render import render_part
-from coinhaze.web.pages.svg import SPAN, percent, ribbon_path, stretched, text
+from coinhaze.web.drawing.flow_fold import fold_flow
+from coinhaze.web.drawing.flow_layout import Layout, Ribbon, Room, Stop, lay_out
+from coinhaze.web.drawing.flow_marks import Marks, kind_of, narrow_node, wide_node
+from coinhaze.web.drawing.flow_threads import thread_ribbons, thread_shares
+from coinhaze.web.drawing.flow_time import order_by_time
+from coinhaze.web.drawing.svg import SPAN, percent, ribbon_path, stretched, text
 
 WIDE_TALL, WIDE_HEAD = 336.0, 24.0  # pixels
 SHORT_TALL, THIN = 96.0, 14.0  # for a drawing of one path, and for one whose widths say nothing
@@ -25,15 +24,6 @@ NARROW_STEP, NARROW_HEAD, NARROW_FOOT = 74.0, 24.0, 26.0
 NARROW_COLUMN = 4  # boxes of a column where narrow: 26 in all
 ORIGINS_AT, COIN_AT = 198.0, 990.0  # of SPAN
 ORIGIN_KINDS = ("earlier", "service", "mined", "listed")
-_KIND_WORDS = {
-    "service": "labelled service",
-    "earlier": "older than the window",
-    "mined": "mined",
-    "listed": "⚑ on a list",
-    "coinjoin": "CoinJoin",
-    "pool": "shielded pool",
-    "other": "folded",
-}
 
 
 @dataclass(frozen=True)
@@ -55,13 +45,6 @@ def draw_flow(flow: Flow, picture: Picture) -> Html:
         f'<div class="pic"><div class="wideflow">{draw_wide(flow, picture)}</div>'
         f'<div class="narrowflow">{draw_narrow(narrow, picture)}</div></div>'
     )
-
-
-def legend(flow: Flow) -> Html:
-    """List the kinds of boxes that are there."""
-    present = {"other" if node.folded else node.kind for node in flow.nodes}
-    kinds = [(kind, words) for kind, words in _KIND_WORDS.items() if kind in present]
-    return render_part("legend.html", kinds=kinds)
 
 
 def draw_wide(flow: Flow, picture: Picture) -> Html:
@@ -136,27 +119,6 @@ def origins_of(flow: Flow) -> list[FlowNode]:
     """Give the boxes nothing leads to."""
     reached = {band.after for band in flow.bands}
     return [node for node in flow.nodes if node.id not in reached and node.column > 0]
-
-
-def flow_table(flow: Flow, *, shares: bool = True, rule: str = "") -> Html:
-    """Give every band of the drawing as a row, newest first: the same figures without a picture."""
-    if flow.by == "time":
-        flow = order_by_time(flow)
-    nodes = {node.id: node for node in flow.nodes}
-    rows = []
-    for band in sorted(flow.bands, key=lambda b: (nodes[b.before].column, -b.share)):
-        older, newer = nodes[band.before], nodes[band.after]
-        names = (node.label or node.words for node in (older, newer))
-        rows.append((_hop_words(flow, older), *names, spoken(band.share)))
-    when = "When" if flow.by == "time" else "Hops back"
-    return render_part("flow_table.html", rows=rows, when=when, rule=rule, shares=shares)
-
-
-def _hop_words(flow: Flow, node: FlowNode) -> str:
-    if node.column < len(flow.columns):
-        column = flow.columns[node.column]
-        return str(column.hop) if column.hop is not None else column.title
-    return str(node.column)
 
 
 def _letter(node: FlowNode, picture: Picture) -> str:

@@ -1,0 +1,1 @@
+"""Pictures: the flow of money, histograms, fields and curves, as SVG."""
