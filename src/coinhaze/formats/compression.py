@@ -62,15 +62,29 @@ def open_plain(path: Path) -> BinaryIO:
     return open(path, "rb")
 
 
-def capped(stream: Any, path: Path) -> BinaryIO:
-    """Give what a packed file unpacks to, and refuse it when that is too much for its size."""
-    return io.BufferedReader(_Capped(stream, path), 1 << 17)
+def capped(stream: Any, path: Path, packed: Any = None) -> BinaryIO:
+    """Give what a packed file unpacks to, and refuse it when that is too much for its size.
+
+    `packed` is the file itself, if how far it was read is wanted.
+    """
+    return io.BufferedReader(_Capped(stream, path, packed), 1 << 17)
+
+
+def bytes_read(file: BinaryIO, path: Path) -> int:
+    """Give how many bytes of a file, as it lies on the disk, were read so far."""
+    if file.closed:
+        return path.stat().st_size
+    raw = getattr(file, "raw", None)
+    if not isinstance(raw, _Capped):
+        return file.tell()
+    return 0 if raw.packed is None else int(raw.packed.tell())
 
 
 class _Capped(io.RawIOBase):
-    def __init__(self, stream: Any, path: Path) -> None:
+    def __init__(self, stream: Any, path: Path, packed: Any = None) -> None:
         self.stream = stream
         self.path = path
+        self.packed = packed
         self.ratio = _max_ratio()
         self.left = self.most = max(FREE, self.ratio * path.stat().st_size)
 

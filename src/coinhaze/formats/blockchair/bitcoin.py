@@ -67,13 +67,13 @@ def recognises(head: bytes) -> bool:
 def batches(path: Path) -> Iterator[Batch]:
     """Read one file."""
     what = "Blockchair table of coins or blocks"
-    layout, names, stretches = read_dump(path, LAYOUTS, what=what)
-    yield from with_columns(_batches(layout, stretches), layout.use(names, UNNEEDED))
+    layout, names, chunks = read_dump(path, LAYOUTS, what=what)
+    yield from with_columns(_batches(layout, chunks), layout.use(names, UNNEEDED))
 
 
-def _batches(layout: Layout, stretches: Iterator[Mined]) -> Iterator[Batch]:
+def _batches(layout: Layout, chunks: Iterator[Mined]) -> Iterator[Batch]:
     if layout is BLOCKS:
-        for mined in stretches:
+        for mined in chunks:
             batch = blocks_batch(mined, mined.columns.hashes("hash", start=""))
             tables = {**batch.tables, "stated_blocks": _stated_blocks(mined.columns)}
             yield replace(batch, tables=tables)
@@ -81,7 +81,7 @@ def _batches(layout: Layout, stretches: Iterator[Mined]) -> Iterator[Batch]:
     convert: Callable[[Columns], dict[str, pa.Table]] = {
         INPUTS: _inputs, OUTPUTS: _outputs, TRANSACTIONS: _transactions,
     }[layout]  # fmt: skip
-    for mined in stretches:
+    for mined in chunks:
         where = mined.columns.where
         yield Batch(convert(mined.columns), lambda _, row, w=where: w(row), mined.read)  # type: ignore[misc]
 

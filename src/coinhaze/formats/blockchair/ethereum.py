@@ -89,14 +89,14 @@ def recognises(head: bytes) -> bool:
 def batches(path: Path) -> Iterator[Batch]:
     """Read one file."""
     what = "Blockchair table of Ethereum's calls, transactions, ERC-20 transfers or blocks"
-    layout, names, stretches = read_dump(path, LAYOUTS, what=what)
-    found = _batches(path, layout, stretches)
+    layout, names, chunks = read_dump(path, LAYOUTS, what=what)
+    found = _batches(path, layout, chunks)
     yield from with_columns(found, layout.use(names, UNNEEDED))
 
 
-def _batches(path: Path, layout: Layout, stretches: Iterator[Mined]) -> Iterator[Batch]:
+def _batches(path: Path, layout: Layout, chunks: Iterator[Mined]) -> Iterator[Batch]:
     if layout is BLOCKS:
-        for mined in stretches:
+        for mined in chunks:
             yield blocks_batch(mined, mined.columns.hashes("hash"))
         return
     convert: Callable[[Mined], dict[str, pa.Array]] = {
@@ -104,7 +104,7 @@ def _batches(path: Path, layout: Layout, stretches: Iterator[Mined]) -> Iterator
     }[layout]  # fmt: skip
     pool, read = Pool(path), 0
     direction = _Direction()
-    for given in stretches:
+    for given in chunks:
         mined, read = direction.oldest_first(given), given.read
         table = pa.table(convert(mined) | {"row": mined.row})
         table = table.select(HELD_SCHEMA.names).cast(HELD_SCHEMA)

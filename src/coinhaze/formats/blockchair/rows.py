@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from coinhaze.errors import LedgerError
 from coinhaze.formats.tabular.arrow_columns import HIGHEST_BLOCK, Columns
-from coinhaze.formats.tabular.delimited import Stretch, header_of, stream_text
+from coinhaze.formats.tabular.delimited import Chunk, open_text, stream_text
 from coinhaze.formats.tabular.table_rows import Layout
 from coinhaze.ledger.batches import Batch, table_of
 
@@ -25,7 +25,7 @@ MEMPOOL = "-1"
 
 @dataclass(frozen=True, eq=False)
 class Mined:
-    """The rows of a stretch that are in a block."""
+    """The rows of a chunk that are in a block."""
 
     columns: Columns
     row: pa.Array  # numbers of the rows in the file
@@ -49,15 +49,16 @@ def read_dump(
 
     `what` says what the file is not if it is none of the tables.
     """
-    names = header_of(path, "\t")
+    file, names = open_text(path, "\t")
     layout = _layout(layouts, names)
     if layout is None:
+        file.close()
         raise LedgerError(f"{path}:1", f"no {what}", value=names[:40])
-    stretches = stream_text(
+    chunks = stream_text(
         path, layout.needed, optional=layout.optional, delimiter="\t", null="\\N", quoted=False,
-        names=names,
+        file=file, names=names,
     )  # fmt: skip
-    return layout, names, (_mined(stretch, layout.needed[0]) for stretch in stretches)
+    return layout, names, (_mined(chunk, layout.needed[0]) for chunk in chunks)
 
 
 def blocks_batch(mined: Mined, hashes: pa.Array) -> Batch:
@@ -74,11 +75,11 @@ def _layout(layouts: Sequence[Layout], names: Sequence[str]) -> Layout | None:
     return next((layout for layout in layouts if layout.fits(names)), None)
 
 
-def _mined(stretch: Stretch, block: str) -> Mined:
-    kept = pc.fill_null(pc.not_equal(stretch.table[block], MEMPOOL), True)
+def _mined(chunk: Chunk, block: str) -> Mined:
+    kept = pc.fill_null(pc.not_equal(chunk.table[block], MEMPOOL), True)
     at = np.flatnonzero(np.asarray(kept))
-    row = pa.array(at + stretch.first)
+    row = pa.array(at + chunk.first)
     if len(at) == len(kept):
-        return Mined(Columns(stretch.table, stretch.where), row, stretch.read)
-    table = stretch.table.take(pa.array(at))
-    return Mined(Columns(table, lambda r: stretch.where(int(at[r]))), row, stretch.read)
+        return Mined(Columns(chunk.table, chunk.where), row, chunk.read)
+    table = chunk.table.take(pa.array(at))
+    return Mined(Columns(table, lambda r: chunk.where(int(at[r]))), row, chunk.read)

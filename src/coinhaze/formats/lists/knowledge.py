@@ -7,7 +7,7 @@ from pathlib import Path
 
 from coinhaze.errors import InputError, LedgerError
 from coinhaze.formats.lists.labels import read_labels
-from coinhaze.formats.tabular.csv_table import read_columns
+from coinhaze.formats.tabular.delimited import read_text
 from coinhaze.ledger.checks import exact_amount
 from coinhaze.ledger.links import ROUNDING, Link
 
@@ -115,7 +115,7 @@ def _is_list(path: str | Path) -> bool:
 
 
 def _rows(path: str | Path, *columns: str, optional: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
-    table = read_columns(Path(path), columns, optional=optional)
+    table = read_text(Path(path), columns, optional=optional)
     rows = zip(*(table[c].to_pylist() for c in table.column_names), strict=True)
     numbered = [(f"{path}:{k + 2}", *row) for k, row in enumerate(rows)]
     for where, *row in numbered:

@@ -1,13 +1,15 @@
-"""Delimited text streamed strictly: by column name, every field as text, faults with place."""
+"""Delimited text read strictly: by column name, every field as text, faults with file and line."""
 
 from __future__ import annotations
 
 import contextlib
 import csv
+import io
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import BinaryIO
 
 import pyarrow as pa
 import pyarrow.csv
@@ -16,22 +18,21 @@ from coinhaze.errors import InputError, LedgerError
 from coinhaze.formats.compression import (
     GZIP,
     UNREADABLE,
-    XZ,
-    ZLIB,
     ZSTD,
+    bytes_read,
     capped,
     open_plain,
     packing,
 )
-from coinhaze.formats.tabular.csv_table import line_of
 
 # Bytes read at a time: large enough for vector units, small enough for memory.
 BLOCK = 8 << 20
+LONGEST_HEADER = 1 << 16
 
 
 @dataclass(frozen=True, eq=False)
-class Stretch:
-    """Some rows of a file: the asked columns as text."""
+class Chunk:
+    """Some rows of a file: the chosen columns as text."""
 
     path: Path
     table: pa.Table
@@ -40,7 +41,7 @@ class Stretch:
     quoted: bool
 
     def where(self, row: int) -> str:
-        """Say on which line of the file a row of this stretch stands."""
+        """Say on which line of the file a row of this chunk stands."""
         line = line_of(self.path, self.first + row) if self.quoted else self.first + row + 2
         return f"{self.path}:{line}"
 
@@ -53,74 +54,75 @@ def stream_text(
     delimiter: str = ",",
     null: str | None = None,
     quoted: bool = True,
+    file: BinaryIO | None = None,
     names: Sequence[str] | None = None,
-) -> Iterator[Stretch]:
+) -> Iterator[Chunk]:
     """Read the named columns of a file with a header, the optional ones if it has them.
 
     `null` is the text that stands for nothing. Where fields are not `quoted`, quotes are letters.
-    `names` are those in the header, if it was read already.
+    `names` are those in the header, if `file` is open and the header was read from it.
     """
-    names = header_of(path, delimiter) if names is None else names
-    for column in (*columns, *optional):
-        if names.count(column) != 1 and (column in columns or column in names):
-            fault = "no column" if column not in names else "more than one column"
-            raise LedgerError(f"{path}:1", f"{fault} {column!r}", value=list(names))
-    chosen = [*columns, *(c for c in optional if c in names)]
-    first = 0
     try:
-        raw = pa.OSFile(os.fsencode(path))
-        for batch in _reader(path, raw, chosen, delimiter, null, quoted):
-            yield Stretch(path, pa.Table.from_batches([batch]), first, raw.tell(), quoted)
-            first += len(batch)
-    except pa.ArrowException as error:
-        if not _has_rows(path):
-            return
-        raise _explained(path, first, error) from None
-    except (UnicodeDecodeError, *UNREADABLE) as error:
+        with _opened(path) if file is None else file as text:
+            if file is None or names is None:
+                names = _header(text, path, delimiter)
+            chosen = _chosen(path, names, columns, optional)
+            first = 0
+            try:
+                rows = _rows(text, names, chosen, delimiter, null, quoted)
+                for batch in rows:
+                    read = bytes_read(text, path)
+                    yield Chunk(path, pa.Table.from_batches([batch]), first, read, quoted)
+                    first += len(batch)
+            except (pa.ArrowException, UnicodeDecodeError) as error:
+                raise _explained(path, first, names, delimiter, quoted, error) from None
+    except UNREADABLE as error:
         raise InputError(f"{path}: cannot be read: {error}") from None
 
 
-def _reader(
-    path: Path,
-    raw: pa.OSFile,
-    columns: Sequence[str],
-    delimiter: str,
-    null: str | None,
-    quoted: bool,
-) -> pa.csv.CSVStreamingReader:
-    how = packing(path)
-    source: object = raw
-    if how in (GZIP, ZSTD):
-        source = capped(pa.CompressedInputStream(raw, "gzip" if how == GZIP else "zstd"), path)
-    elif how in (XZ, *ZLIB):
-        source = open_plain(path)
-    return pa.csv.open_csv(
-        source,
-        read_options=pa.csv.ReadOptions(block_size=BLOCK),
-        parse_options=pa.csv.ParseOptions(
-            delimiter=delimiter,
-            quote_char='"' if quoted else False,
-            double_quote=quoted,
-            newlines_in_values=quoted,
-            ignore_empty_lines=False,
-        ),
-        convert_options=pa.csv.ConvertOptions(
-            include_columns=list(columns),
-            column_types=dict.fromkeys(columns, pa.string()),
-            null_values=[] if null is None else [null],
-            strings_can_be_null=null is not None,
-            quoted_strings_can_be_null=False,
-        ),
-    )
+def read_text(path: Path, columns: Sequence[str], *, optional: Sequence[str] = ()) -> pa.Table:
+    """Read the named columns of a whole file of comma-separated values."""
+    file, names = open_text(path, ",")
+    chosen = [*columns, *(name for name in optional if name in names)]
+    none = pa.table({name: pa.array([], pa.string()) for name in chosen})
+    chunks = stream_text(path, columns, optional=optional, file=file, names=names)
+    return pa.concat_tables([none, *(chunk.table for chunk in chunks)])
+
+
+def open_text(path: Path, delimiter: str) -> tuple[BinaryIO, list[str]]:
+    """Open a file, and read the names in its first line; what follows are its rows."""
+    file = _opened(path)
+    try:
+        return file, _header(file, path, delimiter)
+    except BaseException:
+        file.close()
+        raise
 
 
 def header_of(path: Path, delimiter: str) -> list[str]:
     """Give the names in the first line of a file."""
+    file, names = open_text(path, delimiter)
+    file.close()
+    return names
+
+
+def _opened(path: Path) -> BinaryIO:
     try:
-        with open_plain(path) as file:
-            line = bytes(file.readline(1 << 16))
+        how = packing(path)
+        if how in (GZIP, ZSTD):
+            packed = pa.OSFile(os.fsencode(path))
+            stream = pa.CompressedInputStream(packed, "gzip" if how == GZIP else "zstd")
+            return capped(stream, path, packed)
+        return open_plain(path)
     except FileNotFoundError:
         raise InputError(f"{path}: no such file") from None
+    except UNREADABLE as error:
+        raise InputError(f"{path}: cannot be read: {error}") from None
+
+
+def _header(file: BinaryIO, path: Path, delimiter: str) -> list[str]:
+    try:
+        line = bytes(file.readline(LONGEST_HEADER))
     except UNREADABLE as error:
         raise InputError(f"{path}: cannot be read: {error}") from None
     try:
@@ -128,6 +130,51 @@ def header_of(path: Path, delimiter: str) -> list[str]:
     except UnicodeDecodeError:
         raise LedgerError(f"{path}:1", "text that is not UTF-8", value=line) from None
     return header_names(text.rstrip("\r\n"), delimiter)
+
+
+def _chosen(
+    path: Path, names: Sequence[str], columns: Sequence[str], optional: Sequence[str]
+) -> list[str]:
+    for column in (*columns, *optional):
+        if names.count(column) != 1 and (column in columns or column in names):
+            fault = "no column" if column not in names else "more than one column"
+            fix = f"the header is {','.join(columns)}"
+            raise LedgerError(f"{path}:1", f"{fault} {column!r}", value=list(names), fix=fix)
+    return [*columns, *(c for c in optional if c in names)]
+
+
+def _rows(
+    text: BinaryIO,
+    names: Sequence[str],
+    columns: Sequence[str],
+    delimiter: str,
+    null: str | None,
+    quoted: bool,
+) -> Iterator[pa.RecordBatch]:
+    # Columns that are not chosen may share a name.
+    numbered = [name if name in columns else f"{name} {k}" for k, name in enumerate(names)]
+    if not text.peek(1):  # type: ignore[attr-defined]
+        return iter(())  # a day without rows is a valid file
+    return iter(
+        pa.csv.open_csv(
+            text,
+            read_options=pa.csv.ReadOptions(block_size=BLOCK, column_names=numbered),
+            parse_options=pa.csv.ParseOptions(
+                delimiter=delimiter,
+                quote_char='"' if quoted else False,
+                double_quote=quoted,
+                newlines_in_values=quoted,
+                ignore_empty_lines=False,
+            ),
+            convert_options=pa.csv.ConvertOptions(
+                include_columns=list(columns),
+                column_types=dict.fromkeys(columns, pa.string()),
+                null_values=[] if null is None else [null],
+                strings_can_be_null=null is not None,
+                quoted_strings_can_be_null=False,
+            ),
+        )
+    )
 
 
 def header_names(line: str, delimiter: str = ",") -> list[str]:
@@ -142,17 +189,56 @@ def header_names(line: str, delimiter: str = ",") -> list[str]:
     return [name.strip('"') for name in line.split(delimiter)]
 
 
-def _has_rows(path: Path) -> bool:
-    """Tell whether anything stands below the header: a day without rows is a valid file."""
-    try:
-        with open_plain(path) as file:
-            file.readline()
-            return bool(file.read(1))
-    except UNREADABLE:
-        return True
+def line_of(path: Path, row: int) -> int:
+    """Find the line on which a row stands, counted from 1; rows from 0, after the header.
+
+    Rows and lines part where a quoted field holds a line break.
+    """
+    with open_plain(path) as file:
+        lines = csv.reader(io.TextIOWrapper(file, "utf-8-sig", errors="replace", newline=""))
+        for number, _ in enumerate(lines, -1):
+            if number == row - 1:
+                return lines.line_num + 1
+    return row + 2
 
 
-def _explained(path: Path, first: int, error: Exception) -> InputError:
-    """Say what is wrong; Arrow counts rows from the beginning of a block, so only about where."""
+def _explained(
+    path: Path,
+    first: int,
+    names: Sequence[str],
+    delimiter: str,
+    quoted: bool,
+    error: Exception,
+) -> InputError:
+    """Say what is wrong and where; Arrow counts rows from the beginning of a block."""
     what = str(error).splitlines()[0]
+    if quoted and ("columns, got" in what or "UTF8" in what or "utf-8" in what):
+        with contextlib.suppress(csv.Error, *UNREADABLE), open_plain(path) as file:
+            fault = _first_fault(file, path, len(names), delimiter)
+            if fault is not None:
+                return fault
     return InputError(f"{path}: cannot be read, at or after line {first + 2}: {what}")
+
+
+def _first_fault(file: BinaryIO, path: Path, width: int, delimiter: str) -> LedgerError | None:
+    """Find the first row that is not UTF-8, or has another number of fields than the header."""
+
+    def lines() -> Iterator[str]:
+        for number, line in enumerate(file, 1):
+            try:
+                yield line.decode("utf-8-sig" if number == 1 else "utf-8")
+            except UnicodeDecodeError:
+                where = f"{path}:{number}"
+                raise LedgerError(where, "text that is not UTF-8", value=line) from None
+
+    rows = csv.reader(lines(), delimiter=delimiter)
+    before = 0
+    try:
+        for row in rows:
+            if len(row) != width:
+                what = f"a row of {len(row)} fields where the header has {width}"
+                return LedgerError(f"{path}:{before + 1}", what, value=delimiter.join(row))
+            before = rows.line_num
+    except LedgerError as fault:
+        return fault
+    return None

@@ -81,12 +81,6 @@ def names_in(head: bytes) -> list[str]:
     return header_names(line.decode("utf-8", "replace").rstrip("\r"))
 
 
-def is_text(path: Path) -> bool:
-    """Tell whether a file is CSV, neither Arrow's nor JSON."""
-    start = _start(path)
-    return not is_arrow(start) and not start.removeprefix(BOM).lstrip().startswith(b"{")
-
-
 def pieces(path: Path, layout: Layout) -> Iterator[Piece]:
     """Read the columns of a layout, some ten thousand rows at a time."""
     start = _start(path)

@@ -31,8 +31,7 @@ from coinhaze.formats.tabular.coin_rows import (
     where_of,
     whole_numbers,
 )
-from coinhaze.formats.tabular.csv_table import line_of, read_columns
-from coinhaze.formats.tabular.delimited import header_of
+from coinhaze.formats.tabular.delimited import header_of, line_of, read_text
 from coinhaze.formats.tabular.table_rows import Layout
 from coinhaze.ledger.batches import NUMBER, TEXT, Batch, table_of, with_columns
 from coinhaze.ledger.checks import check_names
@@ -103,7 +102,7 @@ def _files(folder: Path, name: str) -> list[Path]:
 
 
 def _read_vertices(files: list[Path]) -> _Vertices:
-    tables = [read_columns(file, VERTEX) for file in files]
+    tables = [read_text(file, VERTEX) for file in files]
     file = rows_of([len(t) for t in tables])
     row = numbered(file)
     all_rows = pa.concat_tables(tables)
@@ -140,7 +139,7 @@ def _transactions(vertices: _Vertices, number: int, edge_files: list[Path], read
     rows = np.flatnonzero(vertices.file == number)
     minted: set[str] = set()
     for file in edge_files:
-        edges = read_columns(file, ("src_id", "dst_id"))
+        edges = read_text(file, ("src_id", "dst_id"))
         new = pc.is_in(edges["src_id"], vertices.coinbases)
         minted.update(edges["dst_id"].filter(new).to_pylist())
     blocks: dict[tuple[int, str], int] = {}
@@ -178,7 +177,7 @@ def _positions(vertices: _Vertices) -> RowNumbers:
 
 
 def _coins(vertices: _Vertices, file: Path, read: int) -> Batch:
-    edges = read_columns(file, EDGE)
+    edges = read_text(file, EDGE)
     place = _place(file)
     column = {name: pa.concat_arrays(edges[name].chunks or [_NONE]) for name in EDGE}
     for name in ("src_id", "dst_id", "address"):

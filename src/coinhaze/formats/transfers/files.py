@@ -7,13 +7,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from coinhaze.errors import InputError, UsageError
-from coinhaze.formats.tabular.arrow_columns import Columns
 from coinhaze.formats.tabular.arrow_rows import Opened
-from coinhaze.formats.tabular.csv_table import line_of, read_columns
+from coinhaze.formats.tabular.delimited import read_text
 from coinhaze.formats.tabular.table_rows import (
-    Piece,
     column_names,
-    is_text,
     names_in,
     pieces,
     pieces_of,
@@ -87,7 +84,7 @@ def _ledger(
 def _described(names: Sequence[str], path: Path) -> Told:
     told = Told.by(names)
     if told is None:
-        read_columns(path, NEEDED)  # says what is wrong with most
+        read_text(path, NEEDED)  # says what is wrong with most
         raise InputError(f"{path}: no transfers beside transfers: one ledger is one kind of rows")
     told.check(names, str(path))
     return told
@@ -96,12 +93,7 @@ def _described(names: Sequence[str], path: Path) -> Told:
 def _source(path: Path) -> Source:
     names = column_names(path)
     told = _described(names, path)
-    layout = told.layout
-    if not is_text(path):
-        return Source(pieces(path, layout), told, told.use(names))
-    table = read_columns(path, layout.needed, optional=layout.optional)
-    columns = Columns(table, lambda row: f"{path}:{line_of(path, row)}")
-    return Source([Piece(columns, 0, 0)], told, told.use(names))
+    return Source(pieces(path, told.layout), told, told.use(names))
 
 
 def _table(opened: Opened, place: str) -> Source:
