@@ -198,3 +198,8 @@ def _names(function: Callable[..., Any]) -> list[str]:
             keywords = getattr(options, str(p.annotation)[len("Unpack[") : -1])
             found += get_type_hints(keywords)
     return found
+
+
+def test_the_page_of_options_is_what_the_module_gives() -> None:
+    page = (SRC.parent.parent / "docs" / "options.md").read_text(encoding="utf-8")
+    assert page == options.options_page(), "python -m coinhaze.options > docs/options.md"

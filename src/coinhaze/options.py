@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from functools import cache
 from importlib import import_module
+from operator import attrgetter
 from pathlib import Path
 from typing import (
     TYPE_CHECKING,
@@ -67,9 +68,10 @@ class Option:
     above_minimum: bool = False  # whether the minimum itself is refused
     below_maximum: bool = False
     short: str = ""
-    registry: str = ""  # "module:function" that gives the choices as they are at that moment
+    registry: str = ""  # "module:function" that lists the choices as they are at that moment
     command_line: bool = True  # whether commands offer it, not the API alone
     required: bool = False
+    hidden: bool = False  # a former spelling that is still understood
     default: object = None
     default_words: str = ""  # how help says a default that is no plain value
     passed_on: bool = False  # left out unless given, so that the library's own default holds
@@ -85,8 +87,19 @@ class Option:
         """Give the choices, those of a registry if it has one."""
         if not self.registry:
             return self.choices
-        module, _, attribute = self.registry.partition(":")
-        return tuple(entry.name for entry in getattr(import_module(module), attribute)())
+        return tuple(getattr(entry, "name", entry) for entry in self.registered()())
+
+    def registered(self) -> Callable[[], Iterable[Any]]:
+        """Give the function of its registry that lists the choices."""
+        module, _, path = self.registry.partition(":")
+        function: Callable[[], Iterable[Any]] = attrgetter(path)(import_module(module))
+        return function
+
+    def shown_metavar(self) -> str:
+        """Give what help calls a value: the words it can be, and what else."""
+        if self.only_choices or not self.metavar:
+            return self.metavar
+        return "|".join((*self.choices, self.metavar))
 
     def help_text(self) -> str:
         """Give the help with choices of a registry and the default, always in the same words."""
@@ -117,7 +130,9 @@ class AboutField(TypedDict, total=False):
     registry: str
     command_line: bool
     required: bool
+    hidden: bool
     default_words: str
+    passed_on: bool
 
 
 class About(AboutField, total=False):
@@ -137,7 +152,10 @@ class ReadOptions:
     """Reading a ledger."""
 
     format: str | None = option(
-        None, "Format of the files; recognised by their content unless given."
+        None,
+        "Format of the files; recognised by their content unless given.",
+        metavar="NAME",
+        registry="coinhaze.formats.registry:format_names",
     )
     complete: bool = option(
         False, "The ledger begins with its chain: spending an unknown coin is an error."
@@ -170,7 +188,7 @@ class GraphOptions:
         "surplus",
         "What accounts held before: the least that explains what they spent, what their earlier "
         "coins were worth, or a FILE account,amount.",
-        metavar="surplus|observed|FILE",
+        metavar="FILE",
     )
     top_up: bool = option(False, "Raise an incomplete table of openings to what was spent.")
     mint: Literal["each", "one"] = option(
@@ -182,7 +200,7 @@ class GraphOptions:
     clusters: Mapping[str, str] | Clustering | None = option(
         None,
         "Addresses to merge: a heuristic of `coinhaze knowledge`, or a FILE address,cluster.",
-        metavar="NAME|FILE",
+        metavar="FILE",
     )
     sinks: Literal["balance", "paper"] = option(
         "balance",
@@ -224,11 +242,11 @@ class SolveOptions:
 
     nodes: Nodes = option(
         "sinks",
-        "Which nodes: sinks, all, a name, or a FILE with one name a line; can be repeated.",
-        metavar="sinks|all|NAME|FILE",
+        "Which nodes, by name or in a FILE with one name a line; can be repeated.",
+        metavar="NAME|FILE",
         several=True,
     )
-    accuracy: Accuracy = option("exact", "The widest interval to accept, in bits.")
+    accuracy: Accuracy = option("exact", "The widest interval to accept, in bits.", metavar="BITS")
     over: Over = option("worst", "Which interval has to be that narrow: the widest, or their mean.")
     method: Method = option("auto", "Which solver to use.", command_line=False)
     preset: Preset | None = option(None, "Follow the conventions of the paper.")
@@ -263,6 +281,9 @@ class OutputOptions:
         "Names for addresses: a FILE address,label, JSON or a TagPack; can be repeated.",
         metavar="FILE",
     )
+    form: Literal["text", "json", "dot", "html"] | None = option(
+        None, "What to print or write.", spelling="--as", hidden=True
+    )
     dry_run: bool = option(False, "Say what it would take, and stop.")
     keep: bool = option(False, "Cache graph and scores, so that serve opens at once.")
 
@@ -273,9 +294,10 @@ class MeasureOptions:
 
     with_: str | None = option(
         None,
-        "Measures to add, with commas between: boltzmann,k-anonymity.",
+        "Measures to put beside the bits, with commas between.",
         spelling="--with",
         metavar="NAME,...",
+        registry="coinhaze.measures.comparators.registry:COMPARATORS.names",
     )
     owners: str | None = option(
         None, "Whose coins are whose, for wasabi: a FILE address,cluster.", metavar="FILE"
@@ -349,7 +371,7 @@ class WalletOptions:
         None, "Suggest coins worth this much, in the smallest unit.", minimum=1
     )
     max_transactions: int = option(
-        2_000, "From a node: how many transactions to fetch at most.", minimum=1
+        2_000, "From a node: how many transactions to fetch at most.", minimum=1, passed_on=True
     )
     cache: str | None = option(None, "From a node: a FILE to keep transactions in.", metavar="FILE")
 
@@ -468,6 +490,30 @@ MODEL = (ReadOptions, GraphOptions, ObserverOptions)
 _PASSED_ON = (*MODEL, SolveOptions)
 
 
+# Former spellings by command, and what replaced them. They are understood until version 2.
+FORMER: Mapping[str, Mapping[str, str]] = {
+    "score": {"--all": "--nodes all", "--history": "--pool-history"},
+    "origins": {"--history": "--pool-history", "--as json": "--json"},
+    "wallet": {
+        "--coins": "--nodes",
+        "--exposed": "--listed",
+        "--width": "--accuracy",
+        "--most": "--max-transactions",
+        "--history": "--pool-history",
+        "--as json": "--json",
+    },
+    "compare": {
+        "--mean-error": "--accuracy",
+        "--conventions ours": "",
+        "--conventions": "--preset",
+        "--history": "--pool-history",
+    },
+    "robustness": {"--coin": "--nodes", "--history": "--pool-history"},
+    "sensitivity": {"--history": "--pool-history"},
+    "serve": {"--list": "--listed"},
+}
+
+
 class ReadKeywords(TypedDict, total=False):
     """Keyword arguments of `read`."""
 
@@ -561,7 +607,7 @@ def _options_of(subject: type) -> tuple[Option, ...]:
                 only_choices=about.only_choices or bool(words and not other),
                 several=about.several or several,
                 default=each.default,
-                passed_on=subject in _PASSED_ON,
+                passed_on=about.passed_on or subject in _PASSED_ON,
             )
         )
     return tuple(made)
@@ -593,25 +639,55 @@ def known(name: str, **changes: Unpack[About]) -> Option:
     >>> known("seconds", default=120.0).help_text()
     'How many seconds one solve may take. [default: 120]'
     """
-    found = [o for subject in SUBJECTS for o in options_of(subject) if o.name == name]
-    return replace(found[0], **changes)
+    found = next(o for subject in SUBJECTS for o in options_of(subject) if o.name == name)
+    if "default" in changes:  # the command has its own, whatever the library's
+        found = replace(found, passed_on=False)
+    return replace(found, **changes)
 
 
-def given(subject: type, settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Give those settings that belong to a subject and say more than its defaults.
+def options_page() -> str:
+    """Give the documentation's page of options, as Markdown."""
+    lines = [
+        "# Options",
+        "",
+        "<!-- Written by `python -m coinhaze.options`; a test compares. -->",
+        "",
+        "Every option of the commands and of the Python functions. An option is spelled the same",
+        "in every command that takes it; `coinhaze COMMAND --help` lists those of a command, and",
+        "where a command has another default it says so there.",
+    ]
+    for subject in SUBJECTS:
+        lines += ["", f"## {str(subject.__doc__).rstrip('.')}", ""]
+        lines += ["| command line | Python | values | meaning | default |", "|---|---|---|---|---|"]
+        lines += [_page_row(option) for option in options_of(subject) if not option.hidden]
+    lines += ["", "## Former spellings", ""]
+    lines += ["They still work until version 2, and say what replaced them.", ""]
+    lines += ["| command | before | now |", "|---|---|---|"]
+    lines += [
+        f"| `{command}` | `{before}` | {f'`{now}`' if now else 'the default'} |"
+        for command, spellings in FORMER.items()
+        for before, now in spellings.items()
+    ]
+    forms = "`-o FILE`, whose name says what is written"
+    lines += [f"| `{command}` | `--as html` | {forms} |" for command in ("origins", "wallet")]
+    return "\n".join(lines) + "\n"
 
-    None and a default are the same as nothing, so settings that mean the same are the same.
 
-    >>> given(GraphOptions, {"view": "address", "mint": "each", "policy": "uniform"})
-    {'view': 'address'}
-    """
-    plain = {o.name: o.default for o in options_of(subject)}
-    return {
-        name: value
-        for name, value in settings.items()
-        if name in plain and value is not None and not _is_same(value, plain[name])
-    }
+def _page_row(option: Option) -> str:
+    spelling = ", ".join(filter(None, (option.short, option.spelling)))
+    values = option.all_choices() if option.only_choices else (option.shown_metavar(),)
+    kind = {bool: "", int: "whole number", float: "number"}.get(option.kind, "text")
+    said = option.help_text().removeprefix(option.help)
+    default = said.strip().removeprefix("[default: ").removesuffix("]")
+    cells = (
+        f"`{spelling}`" if option.command_line else "",
+        f"`{option.name}`" if option.subject in _PASSED_ON else "",
+        " or ".join(f"`{v}`" for word in values for v in word.split("|") if v) or kind,
+        option.help,
+        default,
+    )
+    return "| " + " | ".join(cells) + " |"
 
 
-def _is_same(value: object, default: object) -> bool:
-    return type(value) is type(default) and value == default
+if __name__ == "__main__":
+    print(options_page(), end="")

@@ -94,7 +94,7 @@ def test_robustness_prints_draws_and_gives_json(run: Run) -> None:
     code, out, _ = run("robustness", "t.csv", "--time", "temporal", "--learn", "2")
     assert code == 0
     assert "links of 2 of 2 payments in doubt" in out
-    asked = ("robustness", "t.csv", "--time", "temporal", "--coin", "c", "--figure", "f.png")
+    asked = ("robustness", "t.csv", "--time", "temporal", "--nodes", "c", "--figure", "f.png")
     code, out, err = run(*asked, "--json")
     assert code == 0
     assert err == "wrote f.png\n"

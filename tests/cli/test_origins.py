@@ -37,8 +37,13 @@ def test_every_form_goes_to_stdout_or_a_file(
     assert code == 0
     assert out.startswith(begins)
     code, nothing, err = run("origins", transfers, "carol", "--as", form, "-o", "told")
-    assert (code, nothing, err) == (0, "", "wrote told\n")
+    note, wrote = err.splitlines()
+    assert (code, nothing, wrote) == (0, "", "wrote told")
+    assert note.startswith(f"note: --as {form} is now ")
     assert Path("told").read_text().startswith(begins)
+    code, nothing, err = run("origins", transfers, "carol", "-o", f"told.{form}")
+    assert (code, nothing, err) == (0, "", f"wrote told.{form}\n")
+    assert Path(f"told.{form}").read_text().startswith(begins)
 
 
 def test_text_goes_to_a_file_too(run: Run, transfers: Path) -> None:

@@ -66,7 +66,7 @@ def exposed(tmp_path: Path) -> Path:
 def test_the_report_answers_what_people_ask(
     run: Run, ledger: Path, coins: Path, exposed: Path
 ) -> None:
-    asked = ("--coins", coins, "--exposed", exposed, "--amount", 65)
+    asked = ("--nodes", coins, "--listed", exposed, "--amount", 65)
     code, out, err = run("wallet", ledger, *asked)
     assert (code, err) == (0, "")
     text = " ".join(out.split())
@@ -84,7 +84,7 @@ def test_the_report_answers_what_people_ask(
 
 
 def test_json_holds_every_figure(run: Run, ledger: Path, coins: Path, exposed: Path) -> None:
-    asked = ("--coins", coins, "--exposed", exposed, "--amount", 65, "--as", "json")
+    asked = ("--nodes", coins, "--listed", exposed, "--amount", 65, "--json")
     told = json.loads(run("wallet", ledger, *asked)[1])
     assert [c["value"] for c in told["coins"]] == [70, 40, 60]
     assert [c["exposed"] for c in told["coins"]] == [False, True, False]
@@ -101,11 +101,11 @@ def test_json_holds_every_figure(run: Run, ledger: Path, coins: Path, exposed: P
 def test_what_if_on_coins_that_are_named(
     run: Run, ledger: Path, coins: Path, exposed: Path
 ) -> None:
-    asked = ("--coins", coins, "--exposed", exposed, "--spend", f"{C}:0,{D}:0")
+    asked = ("--nodes", coins, "--listed", exposed, "--spend", f"{C}:0,{D}:0")
     code, out, _ = run("wallet", ledger, *asked)
     assert code == 0
     assert "36.36% of every payment would be exposed" in " ".join(out.split())
-    told = json.loads(run("wallet", ledger, *asked, "--as", "json")[1])["proposal"]
+    told = json.loads(run("wallet", ledger, *asked, "--json")[1])["proposal"]
     assert told["exposure"] == pytest.approx(40 / 110)
     assert [coin["exposure"] for coin in told["coins"]] == [0.0, 1.0]
 
@@ -117,7 +117,7 @@ def test_what_if_on_a_psbt(run: Run, ledger: Path, coins: Path, exposed: Path) -
     spends = [(bytes.fromhex(C), 0), (bytes.fromhex(D), 0)]
     body = transaction(spends, [(30, script), (75, other)])
     Path("pay.psbt").write_bytes(b"psbt\xff" + record(0, body) + b"\0" * 5)
-    asked = ("--coins", coins, "--exposed", exposed, "--psbt", "pay.psbt", "--as", "json")
+    asked = ("--nodes", coins, "--listed", exposed, "--psbt", "pay.psbt", "--json")
     code, out, err = run("wallet", ledger, *asked)
     assert (code, err) == (0, "")
     told = json.loads(out)["proposal"]
@@ -148,7 +148,7 @@ def test_the_page_stands_alone_and_runs_nothing(
     run: Run, ledger: Path, coins: Path, exposed: Path
 ) -> None:
     Path("labels.csv").write_text(f"address,label\nx,{EVIL}\n")
-    asked = ("--coins", coins, "--exposed", exposed, "--amount", 65, "--labels", "labels.csv")
+    asked = ("--nodes", coins, "--listed", exposed, "--amount", 65, "--labels", "labels.csv")
     code, out, err = run("wallet", ledger, *asked, "-o", "report.html")
     assert (code, out, err) == (0, "", "wrote report.html\n")
     text = Path("report.html").read_text()
@@ -163,12 +163,12 @@ def test_the_page_stands_alone_and_runs_nothing(
 
 
 def test_a_file_of_text_is_written_too(run: Run, ledger: Path, coins: Path) -> None:
-    assert run("wallet", ledger, "--coins", coins, "-o", "report.txt")[0] == 0
+    assert run("wallet", ledger, "--nodes", coins, "-o", "report.txt")[0] == 0
     assert "Made by" in Path("report.txt").read_text()
     for name, fault in (("report.pdf", "end it in"), (coins, "one of the inputs")):
-        code, _, err = run("wallet", ledger, "--coins", coins, "--as", "text", "-o", name)
+        code, _, err = run("wallet", ledger, "--nodes", coins, "--as", "text", "-o", name)
         assert code == (0 if name == "report.pdf" else 2)
-        code, _, err = run("wallet", ledger, "--coins", coins, "-o", name)
+        code, _, err = run("wallet", ledger, "--nodes", coins, "-o", name)
         assert code == 2
         assert fault in err or "end it in" in err
 
@@ -188,7 +188,7 @@ def test_a_list_that_is_wrong_is_one_line(
     run: Run, ledger: Path, coins: Path, line: str, fault: str
 ) -> None:
     coins.write_text(line + "\n")
-    code, out, err = run("wallet", ledger, "--coins", coins)
+    code, out, err = run("wallet", ledger, "--nodes", coins)
     assert (code, out) == (3, "")
     assert fault in err
     assert err.count("\n") == 1
@@ -204,9 +204,9 @@ def test_a_list_that_is_wrong_is_one_line(
         (("--spend", f"{C}:0,{C}:0"), 3, "named twice"),
         (("--psbt", "nowhere"), 3, "nowhere: cannot be read"),
         (("--spend", f"{C}:0", "--psbt", "x"), 2, "one at a time"),
-        (("--exposed", "test.txt"), 3, f"{TEST} is an address of bitcoin "),
-        (("--exposed", "none.txt"), 3, "none.txt: lists no name"),
-        (("--exposed", "none.json"), 3, "list of exposed addresses is empty"),
+        (("--listed", "test.txt"), 3, f"{TEST} is an address of bitcoin "),
+        (("--listed", "none.txt"), 3, "none.txt: lists no name"),
+        (("--listed", "none.json"), 3, "list of exposed addresses is empty"),
         (("--amount", "0"), 2, "0 is not in the range"),
     ],
 )  # fmt: skip
@@ -216,13 +216,13 @@ def test_what_makes_no_sense_is_refused(
     Path("test.txt").write_text(TEST + "\n")
     Path("none.txt").write_text("\n")
     Path("none.json").write_text("[]")
-    found, out, err = run("wallet", ledger, "--coins", coins, *asked)
+    found, out, err = run("wallet", ledger, "--nodes", coins, *asked)
     assert (found, out) == (code, "")
     assert fault in err
     assert "Traceback" not in err
 
 
 def test_accounts_have_no_coins(run: Run, transfers: Path, coins: Path) -> None:
-    code, _, err = run("wallet", transfers, "--coins", coins)
+    code, _, err = run("wallet", transfers, "--nodes", coins)
     assert code == 2
     assert "ledger of coins" in err

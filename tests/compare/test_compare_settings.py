@@ -371,7 +371,7 @@ def test_the_command_of_a_ledger_names_all_that_shapes_its_rows(tmp_path: Path) 
     )  # fmt: skip
     assert command_of(one, ScoringSettings(walks=5)) == (
         "coinhaze compare 'my raw=a b.txt' 'my raw=c.txt' --unknown leave-out --top-up "
-        "--history 'my raw=h.csv' --walks 5"
+        "--pool-history 'my raw=h.csv' --walks 5"
     )
 
 

@@ -21,6 +21,13 @@ from coinhaze.formats.registry import digest_of
 from coinhaze.ledger.atomic import private_folder
 from coinhaze.ledger.links import Link
 from coinhaze.ledger.parquet import folder_files, is_folder
+from coinhaze.options import (
+    GraphOptions,
+    ObserverOptions,
+    ReadOptions,
+    SolveOptions,
+    options_of,
+)
 
 # Files up to this are told by what they hold; larger ones by size, time of change and number.
 DIGESTED = 16 << 20
@@ -28,16 +35,9 @@ DIGESTED = 16 << 20
 _TICK_NS = 50_000_000
 # Layers that others do not rest on, of one ledger: its newest settings.
 MOST_LEFT = 8
-_DEFAULTS = {
-    "view": ("coin", "account"),
-    "opening": ("surplus",),
-    "top_up": (False,),
-    "mint": ("each",),
-    "pools": ("each",),
-    "sinks": ("balance",),
-    "complete": (False,),
-    "unknown": ("error",),
-}
+_SUBJECTS = (ReadOptions, GraphOptions, ObserverOptions, SolveOptions)
+_DEFAULTS = {option.name: option.default for s in _SUBJECTS for option in options_of(s)}
+_OWN_VIEW = ("coin", "account")  # what a ledger of coins, and one of transfers, has by itself
 
 
 def digest_of_sources(paths: Sequence[Path]) -> str:
@@ -81,10 +81,12 @@ def _without_defaults(settings: Mapping[str, Any]) -> dict[str, Any]:
     said = {k: v for k, v in settings.items() if v is not None}
     if said.get("view") in ("address", "account") and said.get("time") == "stationary":
         del said["time"]
+    if said.get("view") in _OWN_VIEW:
+        del said["view"]
     return {
-        k: v
-        for k, v in said.items()
-        if not (isinstance(v, str | bool) and v in _DEFAULTS.get(k, ()))
+        name: value
+        for name, value in said.items()
+        if not (type(value) is type(_DEFAULTS.get(name)) and value == _DEFAULTS[name])
     }
 
 

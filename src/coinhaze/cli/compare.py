@@ -7,66 +7,22 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from coinhaze.cli.options import flag_options, some_options, strict_option, warn
+from coinhaze.cli.options import Command, ledger_settings, takes, warn
 from coinhaze.cli.waiting import wait_for
+from coinhaze.options import CompareOptions, GraphOptions, ReadOptions, known
 
 if TYPE_CHECKING:
     from coinhaze.compare.ledgers import ComparedLedger
 
 
-@click.command("compare")
+@click.command("compare", cls=Command)
 @click.argument("ledgers", nargs=-1, metavar="[LEDGER...]")
-@click.option(
-    "-o", "--output", type=click.Path(path_type=Path), required=True, help="A folder for it all."
-)
-@click.option(
-    "--settings", type=click.Path(path_type=Path), help="A FILE.toml: ledgers and their settings."
-)
-@click.option("--add", is_flag=True, help="Add the ledgers to the report that is there.")
-@click.option("--replace", is_flag=True, help="With --add: take the place of those of that name.")
-@click.option("--weeks", is_flag=True, help="Add the paper's five weeks, made up.")
-@click.option("--size", type=float, default=1.0, show_default=True, help="Part of a made-up week.")
-@click.option("--seed", type=int, default=1, show_default=True, help="Which made-up week.")
-@click.option("--again", is_flag=True, help="Score nothing: make the rest from the score files.")
-@click.option("--figures/--no-figures", default=True, help="Figures and the page, or tables only.")
-@click.option("--published", is_flag=True, help="The paper's own figures beside its weeks.")
-@click.option(
-    "--conventions", type=click.Choice(["ours", "paper"]), default="ours",
-    help="Whose rules make the graphs. [default: ours]",
-)  # fmt: skip
-@some_options(
-    "--format",
-    "--from",
-    "--to",
-    "--token",
-    "--unknown",
-    "--view",
-    "--time",
-    "--opening",
-    "--mint",
-    "--pools",
-    "--clusters",
-    "--policy",
-    "--links",
-)
-@flag_options
-@strict_option
-@click.option("--listed", help="A FILE with one name a line: exposure to these beside the bits.")
-@click.option("--history", multiple=True, help="NAME=FILE: what entered a ledger's pools before.")
-@click.option(
-    "--mean-error", type=click.FloatRange(0, min_open=True), default=0.05, show_default=True,
-    help="Bits that a mean may err by.",
-)  # fmt: skip
-@click.option(
-    "--seconds", type=click.FloatRange(0), default=60.0, show_default=True,
-    help="Seconds of one core for exact or proven scores; else draws.",
-)  # fmt: skip
-@click.option(
-    "--walks", type=click.IntRange(0), default=10_000, show_default=True,
-    help="Walks forward from sources; 0 for none.",
-)  # fmt: skip
-@click.option("--threads", type=click.IntRange(1), help="How many threads to use.")
-@click.option("--memory", help="The most the process may take, such as 8GB.")
+@takes(known("output", required=True, metavar="FOLDER"), CompareOptions, "size", "seed", "figures")
+@takes("preset", ReadOptions, GraphOptions, known("time", default_words="both"))
+@takes("policy", "links", "listed")
+@takes(known("history", several=True, metavar="NAME=FILE"), "strict")
+@takes(known("accuracy", choices=(), default=0.05), known("seconds", default=60.0))
+@takes(known("walks", default=10_000, default_words=""), "threads", "memory")
 def command(
     ledgers: tuple[str, ...],
     output: Path,
@@ -134,10 +90,11 @@ def _tell(line: str) -> None:
 
 def _own_settings(options: dict[str, Any]) -> dict[str, str | bool]:
     """Give the options that are settings of each ledger, as they were written."""
-    from coinhaze.cli.options import option_kinds
-
-    names = [name.replace("-", "_") for name in option_kinds() if name != "history"]
-    given = {name: options[name] for name in names}
+    given = {
+        name.replace("-", "_"): options[option.name]
+        for name, option in ledger_settings().items()
+        if option.name != "history"
+    }
     return {name: value for name, value in given.items() if value not in (None, False)}
 
 
@@ -163,7 +120,7 @@ def _compared(
         name, equals, file = text.partition("=")
         if not equals or name not in named:
             raise UsageError(
-                f"--history is NAME=FILE, NAME one of {', '.join(named)}, not {text!r}"
+                f"--pool-history is NAME=FILE, NAME one of {', '.join(named)}, not {text!r}"
             )
         compared[named[name]] = replace(compared[named[name]], history=Path(file))
     return compared
@@ -171,11 +128,15 @@ def _compared(
 
 def _asking(options: dict[str, Any]) -> Any:
     from coinhaze.compare.run import CONVENTIONS, ScoringSettings
+    from coinhaze.errors import UsageError
     from coinhaze.solve.pool.limits import Budget, bytes_of
 
+    if not options["accuracy"] > 0:
+        raise UsageError(f"--accuracy is above 0 bits, not {options['accuracy']}")
     memory = options["memory"]
     return ScoringSettings(
-        settings=CONVENTIONS[options["conventions"]],
+        settings=CONVENTIONS[options["preset"] or "ours"],
         budget=Budget(options["threads"], None if memory is None else bytes_of(memory)),
-        **{name: options[name] for name in ("mean_error", "seconds", "walks", "strict")},
+        mean_error=options["accuracy"],
+        **{name: options[name] for name in ("seconds", "walks", "strict")},
     )

@@ -7,14 +7,15 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from coinhaze.cli.options import option_kinds
+from coinhaze.cli.options import ledger_settings, say_replaced
 
 if TYPE_CHECKING:
     from coinhaze.compare.ledgers import ComparedLedger
+    from coinhaze.options import Option
 
 # What a ledger is, beside the options of `coinhaze score` that say how it is read.
 _PLACE = {"ledger", "size", "seed"}
-_FILES = ("opening", "listed", "links", "history", "clusters")
+_FORMER = {"history": "pool-history"}
 
 
 def read_settings(
@@ -70,6 +71,10 @@ def _compared(
 
     if not isinstance(table, dict):
         return None, [f"is {table!r}, not a table of settings: write [NAME] above a ledger's own"]
+    for key in _FORMER.keys() & table.keys():
+        say_replaced(key, _FORMER[key])
+    table = {_FORMER.get(key, key): value for key, value in table.items()}
+    known = ledger_settings()
     problems = _wrong_values(table)
     given = table.get("ledger")
     places = [given] if isinstance(given, str) else given
@@ -88,41 +93,40 @@ def _compared(
             f"{key}: only made-up weeks have it" for key in ("size", "seed") if key in table
         ]
     settings = {
-        key.replace("-", "_"): str(folder / value) if key in _FILES and _is_file(value) else value
+        key.replace("-", "_"): str(folder / value) if _is_file(known.get(key), value) else value
         for key, value in table.items()
         if key not in _PLACE and value is not False
     }
-    history = settings.pop("history", None)
+    history = settings.pop("pool_history", None)
     merged = {key: value for key, value in defaults.items() if key not in table} | settings
     merged = {key: value if value is True else str(value) for key, value in merged.items()}
     one = ComparedLedger(name, source, None if history is None else Path(str(history)), merged)
     return one, problems
 
 
-def _is_file(value: object) -> bool:
+def _is_file(option: Option | None, value: object) -> bool:
     """Tell whether an option's value names a file, and is none of the words it may be."""
-    from coinhaze.solve.source import option_files
-
-    return isinstance(value, str) and bool(option_files({"opening": value}))
+    names = option is not None and option.is_file and value not in option.choices
+    return names and isinstance(value, str)
 
 
 def _wrong_values(table: Mapping[str, Any]) -> list[str]:
-    kinds = option_kinds()
+    options = ledger_settings()
     wrong = []
     for key, value in table.items():
         if key in _PLACE:
             continue
-        if key not in kinds:
+        option = options.get(key)
+        if option is None:
             wrong.append(
-                f"{key}: no such setting; there are {', '.join(sorted(_PLACE | {*kinds}))}"
+                f"{key}: no such setting; there are {', '.join(sorted(_PLACE | {*options}))}"
             )
-            continue
-        kind = kinds[key]
-        if kind is bool:
+        elif option.kind is bool:
             wrong += [] if isinstance(value, bool) else [f"{key}: is true or false, not {value!r}"]
-        elif isinstance(kind, tuple):
-            choices = ", ".join(kind)
-            wrong += [] if value in kind else [f"{key}: is one of {choices}, not {value!r}"]
+        elif option.only_choices:
+            choices = option.all_choices()
+            listed = ", ".join(choices)
+            wrong += [] if value in choices else [f"{key}: is one of {listed}, not {value!r}"]
         elif not isinstance(value, str) and not (key in ("from", "to") and type(value) is int):
             wrong.append(f"{key}: is text, not {value!r}")
     return wrong

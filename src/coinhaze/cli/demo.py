@@ -6,13 +6,12 @@ from pathlib import Path
 
 import click
 
+from coinhaze.cli.options import Command, takes
+from coinhaze.options import known
 
-@click.command("demo")
-@click.option(
-    "-o", "--output", type=click.Path(path_type=Path), default=Path("coinhaze-demo"),
-    help="The folder to write to.", show_default=True,
-)  # fmt: skip
-@click.option("--seed", type=int, default=1, show_default=True, help="Another seed, another town.")
+
+@click.command("demo", cls=Command)
+@takes(known("output", default=Path("coinhaze-demo"), metavar="FOLDER"), "seed")
 def command(output: Path, seed: int) -> None:
     """Make a small ledger of coins on the spot, score it and draw it.
 

@@ -7,19 +7,14 @@ from dataclasses import asdict
 
 import click
 
+from coinhaze.cli.options import Command, takes
 from coinhaze.cli.waiting import wait_for
+from coinhaze.options import known
 
 
-@click.command("desiderata")
+@click.command("desiderata", cls=Command)
 @click.argument("approaches", nargs=-1, metavar="[APPROACH]...")
-@click.option(
-    "--seeds",
-    type=click.IntRange(1),
-    default=30,
-    show_default=True,
-    help="On how many random ledgers.",
-)
-@click.option("--json", "as_json", is_flag=True, help="Print JSON on stdout.")
+@takes(known("seeds", default=30), "as_json")
 def command(approaches: tuple[str, ...], seeds: int, as_json: bool) -> None:
     """Try what the paper wishes of a measure of traceability on ours and on others.
 

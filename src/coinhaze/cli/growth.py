@@ -8,35 +8,18 @@ from typing import Any
 
 import click
 
-from coinhaze.cli.options import (
-    FIGURES,
-    accuracy_of,
-    graph_options,
-    named_files,
-    settings_of,
-    tell_notes,
-)
+from coinhaze.cli.options import FIGURES, Command, named_files, settings_of, takes, tell_notes
 from coinhaze.cli.waiting import wait_for
+from coinhaze.options import GraphOptions, ReadOptions, known
 
 
-@click.command("growth")
+@click.command("growth", cls=Command)
 @click.argument("sources", nargs=-1, required=True, metavar="SOURCE...")
-@graph_options
-@click.option("--length", type=click.IntRange(1), default=30, help="Payments. [default: 30]")
-@click.option("--walks", type=click.IntRange(1), help="Draw so many walks. [default: weigh all]")
-@click.option("--seed", type=click.IntRange(0), default=1, help="Other walks. [default: 1]")
-@click.option(
-    "--accuracy", default="auto",
-    help="auto, exact, preview, or the widest interval in bits. [default: auto]",
-)  # fmt: skip
-@click.option("--threads", type=click.IntRange(1), help="How many threads to use.")
-@click.option("--memory", help="The most the process may take, such as 4GB.")
-@click.option("--figure", type=click.Path(path_type=Path), help="Draw it: a .png, .svg or .pdf.")
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="A .csv, .json or .parquet.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON on stdout.")
+@takes(ReadOptions, GraphOptions, "length", "walks", "seed")
+@takes(known("accuracy", choices=("auto", "exact", "preview"), default="auto"), "threads", "memory")
+@takes("figure", known("output", metavar="FILE.csv|.json|.parquet"), "as_json")
 def command(
     sources: tuple[str, ...],
-    accuracy: str,
     figure: Path | None,
     output: Path | None,
     as_json: bool,
@@ -55,9 +38,7 @@ def command(
         check_output(output, inputs)
     if figure is not None:
         check_output(figure, inputs, suffixes=FIGURES)
-    settings = settings_of(options) | {
-        "accuracy": accuracy_of(accuracy, "auto", "exact", "preview")
-    }
+    settings = settings_of(options)
     found = wait_for(
         "walking", lambda progress: growth(list(sources), progress=progress, **settings)
     )

@@ -7,22 +7,20 @@ from typing import Any
 
 import click
 
-from coinhaze.cli.options import settings_of, some_options, tell_notes
+from coinhaze.cli.options import Command, settings_of, takes, tell_notes
 
 
-@click.command("info")
+@click.command("info", cls=Command)
 @click.argument("sources", nargs=-1, required=True, metavar="SOURCE...")
-@click.option("--complete", is_flag=True, help="The ledger begins with its chain.")
-@some_options("--format", "--from", "--to", "--token")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON on stdout.")
-def command(sources: tuple[str, ...], complete: bool, as_json: bool, **options: Any) -> None:
+@takes("complete", "format", "first", "last", "token", "as_json")
+def command(sources: tuple[str, ...], as_json: bool, **options: Any) -> None:
     """Say what a ledger holds, after checking every rule, and what became of its columns.
 
     Example: coinhaze info transfers.csv
     """
     from coinhaze.readers import read
 
-    ledger = read(list(sources), complete=complete, **settings_of(options))
+    ledger = read(list(sources), **settings_of(options))
     tell_notes(ledger.notes)
     facts: dict[str, object] = ledger.facts()
     facts |= {f"columns_{kind}": list(names) for kind, names in ledger.columns.items()}

@@ -11,24 +11,19 @@ from typing import Any
 
 import click
 
-from coinhaze.cli.options import FormatOption, tell_notes
+from coinhaze.cli.options import Command, takes, tell_notes
 from coinhaze.cli.waiting import wait_counting, wait_for
+from coinhaze.options import known
 
 LONGEST_WAIT = 60.0  # seconds between attempts to reach a node that does not answer
 
 
-@click.command("ingest")
+@click.command("ingest", cls=Command)
 @click.argument("sources", nargs=-1, required=True, metavar="SOURCE...")
-@click.option(
-    "-o", "--output", type=click.Path(path_type=Path), required=True,
-    help="The store to make, or to add to.",
-)  # fmt: skip
-@click.option("--format", "format_", cls=FormatOption)
-@click.option("--from", "first", type=click.IntRange(0), help="A node's first block to read.")
-@click.option("--to", "last", type=click.IntRange(0), help="The last one. [default: the tip]")
-@click.option("--token", help="Of an Ethereum node: the transfers of one token, by its address.")
-@click.option("--follow", "keep_up", is_flag=True, help="Keep up with a node until interrupted.")
-def command(sources: tuple[str, ...], output: Path, format_: str | None, **options: Any) -> None:
+@takes(
+    known("output", required=True, metavar="STORE"), "format", "first", "last", "token", "follow"
+)
+def command(sources: tuple[str, ...], output: Path, format: str | None, **options: Any) -> None:
     """Read dumps and exports, or a node, into a store that can be scored and asked by SQL.
 
     Example: coinhaze ingest blockchair_bitcoin_*.tsv.gz -o bitcoin.duckdb
@@ -41,22 +36,34 @@ def command(sources: tuple[str, ...], output: Path, format_: str | None, **optio
     from coinhaze.store.sync import is_node
 
     nodes = [s for s in sources if is_node(s)]
-    if nodes and (len(sources) > 1 or format_):
+    if nodes and (len(sources) > 1 or format):
         raise UsageError("a node is a source by itself: name it alone, without a format")
     if not nodes:
         if any(v not in (None, False) for v in options.values()):
             raise UsageError("--from, --to, --token and --follow are for nodes, not for files")
         expand(sources)
+    heights = {name: _height(name, options[name]) for name in ("first", "last")}
     with Store(output) as store:
         try:
             if nodes:
-                _from_node(nodes[0], store, **options)
+                _from_node(nodes[0], store, **options | heights)
             else:
-                _from_files(sources, store, format_)
+                _from_files(sources, store, format)
         except KeyboardInterrupt:
-            again = _again(sources, output, format_, options)
+            again = _again(sources, output, format, options)
             click.echo(f"to go on where it stopped: {again}", err=True)
             raise
+
+
+def _height(name: str, given: str | None) -> int | None:
+    """Read --from or --to of a node."""
+    from coinhaze.errors import UsageError
+
+    if given is None:
+        return None
+    if not (given.isascii() and given.isdigit()):
+        raise UsageError(f"{known(name).spelling} of a node is a block height, not {given!r}")
+    return int(given)
 
 
 def _again(
@@ -70,7 +77,7 @@ def _again(
     more = ["--format", format_] if format_ else []
     for name, value in (("--from", "first"), ("--to", "last"), ("--token", "token")):
         more += [name, str(options[value])] if options[value] is not None else []
-    more += ["--follow"] if options["keep_up"] else []
+    more += ["--follow"] if options["follow"] else []
     command = shlex.join(["coinhaze", "ingest", *shown, "-o", str(output), *more])
     if shown == list(sources):
         return command
@@ -98,7 +105,7 @@ def _from_node(
     first: int | None,
     last: int | None,
     token: str | None,
-    keep_up: bool,
+    follow: bool,
 ) -> None:
     from coinhaze.errors import NotAnswering
     from coinhaze.store.sync import PATIENCE, Followed, catch_up, open_node
@@ -114,7 +121,7 @@ def _from_node(
             try:
                 done = wait_counting("reading blocks", "blocks", look)
             except NotAnswering as error:
-                if not keep_up:
+                if not follow:
                     raise
                 if not outage:
                     click.echo(f"{error}; waiting until it answers again", err=True)
@@ -124,13 +131,13 @@ def _from_node(
             if outage:
                 click.echo(f"{name}: answers again", err=True)
                 outage = 0
-            if done.rows or done.left_behind or not keep_up:
+            if done.rows or done.left_behind or not follow:
                 left = f"; {done.left_behind} blocks the chain has left" if done.left_behind else ""
                 click.echo(
                     f"wrote {store.path}: {done.rows:,} new rows, up to block {done.last}{left}",
                     err=True,
                 )
-            if not keep_up:
+            if not follow:
                 return
             time.sleep(PATIENCE)
 

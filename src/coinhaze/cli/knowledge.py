@@ -11,31 +11,19 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from coinhaze.cli.options import FormatOption
+from coinhaze.cli.options import Command, takes
 from coinhaze.cli.waiting import wait_for
 from coinhaze.errors import UsageError
+from coinhaze.options import KnowledgeOptions, known
 
 if TYPE_CHECKING:
     from coinhaze.ledger import Ledger
 
 
-@click.command("knowledge")
+@click.command("knowledge", cls=Command)
 @click.argument("sources", nargs=-1, metavar="[SOURCE...]")
-@click.option("--by", "name", help="The heuristic to use; all are listed without a SOURCE.")
-@click.option("--format", "format_", cls=FormatOption)
-@click.option("--from", "first", help="Where a window of a store begins: a height, or a time.")
-@click.option("--to", "last", help="Where it ends, that block or second included.")
-@click.option("--token", help="Which token of a store.")
-@click.option("--services", help="A FILE with the services, or pools, one a line.")
-@click.option("--gas-prices", help="A FILE payment,gas_price.")
-@click.option("--latest", type=click.IntRange(1), default=5, help="Pay-ins to look back at.")
-@click.option("--fee", type=click.FloatRange(0, 1, max_open=True), default=0.02,
-              help="The largest fee of a pay-out.")  # fmt: skip
-@click.option("--confidence", type=click.FloatRange(0, 1), help="How sure links are.")
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="Write to a .csv file.")
-def command(
-    sources: tuple[str, ...], name: str | None, output: Path | None, **options: Any
-) -> None:
+@takes(KnowledgeOptions, "format", "first", "last", "token", known("output", metavar="FILE.csv"))
+def command(sources: tuple[str, ...], by: str | None, output: Path | None, **options: Any) -> None:
     """List our heuristics; count what those find that are on; or write what one of them finds.
 
     Clusters go into --clusters of other commands, links into --links.
@@ -43,16 +31,16 @@ def command(
     Example: coinhaze knowledge transfers.csv --by pay-outs --services hubs.txt -o links.csv
     """
     if not sources:
-        if name is not None:
+        if by is not None:
             raise UsageError("--by needs a SOURCE to look at")
         _list()
         return
-    if name is None:
+    if by is None:
         if output is not None:
             raise UsageError("-o writes what one heuristic finds: name it with --by")
         _count(list(sources), options)
         return
-    rows = wait_for("looking", lambda _: _found(_read(sources, options), name, options))
+    rows = wait_for("looking", lambda _: _found(_read(sources, options), by, options))
     text = io.StringIO()
     csv.writer(text, lineterminator="\n").writerows(rows)
     if output is None:
@@ -69,7 +57,7 @@ def _read(sources: Sequence[str], options: dict[str, Any]) -> Ledger:
     from coinhaze.readers import read
 
     window = {k: v for k, v in options.items() if k in ("first", "last", "token") and v is not None}
-    return read(list(sources), format=options["format_"], **window)
+    return read(list(sources), format=options["format"], **window)
 
 
 def _found(ledger: Ledger, name: str, options: dict[str, Any]) -> list[tuple[object, ...]]:

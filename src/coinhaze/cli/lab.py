@@ -8,38 +8,20 @@ from typing import Any
 
 import click
 
+from coinhaze.cli.options import Command, takes
 from coinhaze.cli.waiting import wait_for
+from coinhaze.options import LabOptions, known
 
 ALL = "all"
 
 
-@click.command("lab")
+@click.command("lab", cls=Command)
 @click.argument("scenario", required=False)
-@click.option("--list", "tell", is_flag=True, help="Say what there is to try, and stop.")
-@click.option("--all", "every", is_flag=True, help="Every technology at its usual value.")
-@click.option("--values", help="Values of the parameter, such as 0,0.1,0.5.")
-@click.option("--observer", help="Against whom. [default: the first in --list]")
-@click.option("--seeds", type=click.IntRange(1), default=20, show_default=True, help="Economies.")
-@click.option("--seed", type=click.IntRange(0), default=1, show_default=True, help="The first.")
-@click.option("--people", type=click.IntRange(2), default=200, show_default=True, help="In each.")
-@click.option(
-    "--payments", type=click.IntRange(0), default=2000, show_default=True,
-    help="In a week, at most.",
-)  # fmt: skip
-@click.option(
-    "--level", type=click.FloatRange(0, 1, min_open=True, max_open=True), default=0.95,
-    show_default=True, help="Of confidence bands.",
-)  # fmt: skip
-@click.option("--threads", type=click.IntRange(1), help="How many threads to use.")
-@click.option(
-    "-o", "--output", type=click.Path(path_type=Path),
-    help="A folder for tables, figures and a page.",
-)  # fmt: skip
-@click.option("--json", "as_json", is_flag=True, help="Print JSON on stdout.")
+@takes(LabOptions, "seeds", "seed", "threads", known("output", metavar="FOLDER"), "as_json")
 def command(
     scenario: str | None,
-    tell: bool,
-    every: bool,
+    list_: bool,
+    all_: bool,
     values: str | None,
     observer: str | None,
     output: Path | None,
@@ -52,14 +34,14 @@ def command(
 
     Example: coinhaze lab deposit-pool --values 0,0.1,0.25,0.5 --seeds 20 -o pool
     """
-    if tell:
+    if list_:
         _tell_all()
         return
     from coinhaze.errors import UsageError
 
-    if scenario is None and not every:
+    if scenario is None and not all_:
         raise UsageError("name a technology, or all; coinhaze lab --list tells which there are")
-    together = every or scenario == ALL
+    together = all_ or scenario == ALL
     if together and (values or observer or scenario not in (None, ALL)):
         raise UsageError(
             "all technologies take their usual values and observers: name one for more"

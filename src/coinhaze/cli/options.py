@@ -1,30 +1,78 @@
-"""Options that several commands share, and what they turn into."""
+"""Options of commands, made from `coinhaze.options`, and what they turn into."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import click
 
-from coinhaze.observer.policies import POLICIES, Policy, score_policies
+from coinhaze.observer.policies import POLICIES, Policy
+from coinhaze.options import FORMER, MODEL, Option, known, options_of
 
 if TYPE_CHECKING:
     Choice = click.Choice[str]
+    ParamType = click.ParamType[str | float]
 else:
     Choice = click.Choice
+    ParamType = click.ParamType
 
 F = TypeVar("F", bound=Callable[..., Any])
-Choices = tuple[str, ...] | Choice | None
 FIGURES = (".png", ".svg", ".pdf")  # what --figure may end in
+
+
+class Command(click.Command):
+    """A command that understands former spellings of its options, and says what replaced them."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Replace former spellings before anything else is done."""
+        return super().parse_args(ctx, self._replaced(args))
+
+    def _replaced(self, args: list[str]) -> list[str]:
+        former = FORMER.get(self.name or "", {})
+        with_value = {
+            spelling
+            for p in self.params
+            if isinstance(p, click.Option) and not p.is_flag
+            for spelling in p.opts
+        }
+        left, made = list(args), list[str]()
+        while left:
+            word = left.pop(0)
+            if word == "--":
+                return [*made, word, *left]
+            name, equals, value = word.partition("=")
+            followed = value if equals else (left[0] if left else "")
+            if f"{name} {followed}" in former:
+                left = left if equals else left[1:]
+                new, word, equals = former[f"{name} {followed}"], f"{name} {followed}", ""
+            elif name in former:
+                new, word = former[name], name
+            else:
+                made.append(word)
+                if word in with_value and left:
+                    made.append(left.pop(0))
+                continue
+            say_replaced(word, new or "the default")
+            words = new.split()
+            made += [*words[:-1], f"{words[-1]}={value}"] if equals else words
+            if not equals and words and words[-1] in with_value and left:
+                made.append(left.pop(0))
+        return made
+
+
+def say_replaced(former: str, new: str) -> None:
+    """Say on stderr what replaced a former spelling."""
+    click.echo(f"note: {former} is now {new}", err=True)
 
 
 class PolicyChoice(Choice):
     """A choice of registered policies, as they are when the command runs."""
 
-    def __init__(self, policies: Callable[[], Iterable[Policy]] = score_policies) -> None:
+    def __init__(self, policies: Callable[[], Iterable[Policy]], *, several: bool = False) -> None:
         self.policies = policies
+        self.several = several
         super().__init__([])
 
     @property
@@ -37,129 +85,106 @@ class PolicyChoice(Choice):
         """Keep nothing: the registry has them."""
 
     def convert(self, value: Any, param: Any, ctx: Any) -> str:
-        """Take a name, or the other spelling of one."""
-        found = POLICIES.get(value)
-        return super().convert(value if found is None else found.name, param, ctx)
+        """Take a name, or the other spelling of one; where there can be several, with commas."""
+        names = [part.strip() for part in value.split(",")] if self.several else [value]
+        for k, name in enumerate(names):
+            found = POLICIES.get(name)
+            if found is not None and name != found.name:
+                say_replaced(name, found.name)
+                names[k] = found.name
+        if self.several:
+            return ",".join(names)  # the library says which it does not know
+        return super().convert(names[0], param, ctx)
 
 
-class LateHelp(click.Option):
-    """An option whose help is made when it is shown: it lists what is registered by then."""
+class NumberOrWord(ParamType):
+    """A number, or one of some words."""
 
-    def __init__(self, names: Sequence[str], *, words: Callable[[], str], **settings: Any) -> None:
-        super().__init__(names, **settings)
-        self.words = words
+    name = "number"
+
+    def __init__(self, option: Option) -> None:
+        self.option = option
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> Any:
+        """Read it."""
+        from coinhaze.errors import UsageError
+
+        if value in self.option.choices or isinstance(value, float):
+            return value
+        try:
+            return float(value)
+        except ValueError:
+            words = ", ".join((*self.option.choices, "a number of bits"))
+            text = " or ".join(words.rsplit(", ", 1))
+            raise UsageError(f"{self.option.spelling} is {text}, not {value!r}") from None
+
+
+class CommandOption(click.Option):
+    """An option of `coinhaze.options` as a command offers it."""
+
+    def __init__(self, option: Option) -> None:
+        self.option = option
+        spelling = option.spelling
+        if option.kind is bool and option.default is True:
+            spelling += f"/--no-{spelling.removeprefix('--')}"
+        flag = option.kind is bool
+        super().__init__(
+            [*([option.short] if option.short else []), spelling, option.name],
+            type=None if flag else _type_of(option),
+            is_flag=flag,
+            default=None if option.passed_on or option.several else option.default,
+            multiple=option.several,
+            required=option.required,
+            hidden=option.hidden,
+            metavar=None if flag else option.shown_metavar() or None,
+            help=option.help,
+        )
 
     def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
-        """Give the option and its help."""
-        self.help = self.words()
+        """Give its line of the help, with what is registered at this moment."""
+        self.help = self.option.help_text()
         return super().get_help_record(ctx)
 
 
-def comparator_words() -> str:
-    """Say which measures can be put beside the bits."""
-    from coinhaze.measures.comparators.registry import COMPARATORS
-
-    return f"Measures beside the bits, with commas between them: {', '.join(COMPARATORS.names())}."
-
-
-# Options are listed once: name, type, help. Each becomes the setting of the same name.
-_GRAPH = (
-    ("--format", None, ""),  # its help names the formats that are registered
-    ("--from", None, "Where a window of a store begins: a height, or a time."),
-    ("--to", None, "Where it ends, that block or second included."),
-    ("--token", None, "Which token of a store, by its address."),
-    (
-        "--unknown",
-        ("error", "leave-out"),
-        "Coins spent whose value nobody tells: refuse, or leave out what hangs on them.",
-    ),
-    ("--view", ("coin", "address", "account"), "What nodes stand for."),
-    ("--time", ("stationary", "temporal"), "Whether the order of payments counts."),
-    ("--opening", None, "surplus, observed, or a FILE account,amount. [default: surplus]"),
-    ("--mint", ("each", "one"), "Each mint a source, or the zero address one. [default: each]"),
-    ("--pools", ("each", "merged"), "Shielded pools one by one or as one. [default: each]"),
-    (
-        "--clusters",
-        None,
-        "A FILE address,cluster, or common-input, change (see coinhaze knowledge).",
-    ),
-)
-_CHAIN = (
-    ("--policy", PolicyChoice(score_policies), "How money is split over its origins."),
-    ("--listed", None, "A FILE with one name a line: score against these only."),
-    ("--links", None, "A FILE payment,node,probability, and confidence if you like."),
-    ("--history", None, "A FILE pool,value: what entered pools before."),
-)
+def _type_of(option: Option) -> Any:
+    if option.registry and option.only_choices:
+        return PolicyChoice(option.registered(), several=option.several)
+    if option.only_choices:
+        return Choice(option.choices)
+    if option.kind is float and (option.choices or option.metavar):
+        return NumberOrWord(option)
+    if option.minimum is option.maximum is None and option.kind in (int, float):
+        return option.kind
+    if option.kind in (int, float):
+        kind = click.IntRange if option.kind is int else click.FloatRange
+        ends = {"min_open": option.above_minimum, "max_open": option.below_maximum}
+        return kind(option.minimum, option.maximum, **ends)  # type: ignore[arg-type]
+    return click.Path(path_type=Path) if option.kind is Path else str
 
 
-def model_options(command: F) -> F:
-    """Add every option that shapes graph and chain."""
-    return _with(command, _GRAPH + _CHAIN)
+def takes(*wanted: type | str | Option) -> Callable[[F], F]:
+    """Add options to a command: all of a subject, one by its name, or one that differs here."""
+    found: dict[str, Option] = {}
+    for one in wanted:
+        if isinstance(one, Option):
+            found[one.name] = one  # where its subject has it already, in its place
+        elif isinstance(one, str):
+            found[one] = known(one)
+        else:
+            found |= {option.name: option for option in options_of(one) if option.command_line}
+
+    def add(command: F) -> F:
+        params = command.__dict__.setdefault("__click_params__", [])
+        params += [CommandOption(option) for option in reversed(found.values())]
+        return command
+
+    return add
 
 
-def graph_options(command: F) -> F:
-    """Add every option that shapes the graph."""
-    return _with(command, _GRAPH)
-
-
-_FLAGS = (
-    ("--top-up", "Raise an incomplete opening table to what was spent."),
-    ("--complete", "The ledger begins with its chain: an unknown coin is an error."),
-)
-
-
-def _with(command: F, options: Sequence[tuple[str, Choices, str]]) -> F:
-    for name, text in _FLAGS:
-        command = click.option(name, is_flag=True, help=text)(command)
-    return _added(command, options)
-
-
-def flag_options(command: F) -> F:
-    """Add the options that shape the graph and are given or not."""
-    return _with(command, ())
-
-
-def option_kinds() -> dict[str, tuple[str, ...] | type[bool] | None]:
-    """Give the name of every option that shapes graph and chain: choices, a flag, or any text."""
-    kinds: dict[str, tuple[str, ...] | type[bool] | None] = {
-        name.removeprefix("--"): choices.choices if isinstance(choices, click.Choice) else choices
-        for name, choices, _ in _GRAPH + _CHAIN
-    }
-    return {**kinds, **{name.removeprefix("--"): bool for name, _ in _FLAGS}}
-
-
-def some_options(*names: str) -> Callable[[F], F]:
-    """Add some of the options that shape graph and chain, by name."""
-    known = {option[0]: option for option in _GRAPH + _CHAIN}
-    return lambda command: _added(command, [known[name] for name in names])
-
-
-def _added(command: F, options: Sequence[tuple[str, Choices, str]]) -> F:
-    for name, choices, text in reversed(options):
-        kind = choices if isinstance(choices, click.Choice) else Choice(choices) if choices else str
-        cls = FormatOption if name == "--format" else click.Option
-        command = click.option(name, type=kind, help=text, cls=cls)(command)
-    return command
-
-
-class FormatOption(click.Option):
-    """--format, whose help names every format that is registered when it is shown."""
-
-    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
-        """Give the option and its help."""
-        from coinhaze.formats.registry import format_help
-
-        self.help = format_help()
-        return super().get_help_record(ctx)
-
-
-def strict_option(command: F) -> F:
-    """Add --strict."""
-    return click.option(
-        "--strict",
-        is_flag=True,
-        help="A failed completeness check or an unreached accuracy is an error: write nothing.",
-    )(command)
+def ledger_settings() -> dict[str, Option]:
+    """Give the options that shape graph and chain by what they are called in a settings file."""
+    every = [option for subject in MODEL for option in options_of(subject)]
+    return {o.spelling.removeprefix("--"): o for o in every if o.command_line}
 
 
 def warn(text: str) -> None:
@@ -174,20 +199,32 @@ def settings_of(given: dict[str, Any]) -> dict[str, Any]:
     return read_options(given)
 
 
-def accuracy_of(text: str, *words: str) -> Any:
-    """Read --accuracy: one of the words a command knows, or a number of bits."""
+def nodes_of(given: tuple[str, ...]) -> Literal["sinks", "all"] | list[str]:
+    """Read --nodes: a word, or names and files of names."""
     from coinhaze.errors import UsageError
+    from coinhaze.formats.lists.knowledge import read_listed
 
-    try:
-        return text if text in words else float(text)
-    except ValueError:
-        known = f"{', '.join(words)} or a number of bits"
-        raise UsageError(f"--accuracy is {known}, not {text!r}") from None
+    words = [name for name in given if name in known("nodes").choices]
+    if len(given) > 1 and words:
+        raise UsageError(f"--nodes is {words[0]}, or names: not both")
+    if not given or words:
+        return "all" if words == ["all"] else "sinks"
+    names: list[str] = []
+    for name in given:
+        names += read_listed(name) if Path(name).is_file() else [name]
+    return names
 
 
-def named_files(given: dict[str, Any]) -> list[Path]:
+def labels_of(files: tuple[str, ...]) -> dict[str, str]:
+    """Read --labels: names of addresses, those of the last file first."""
+    from coinhaze.formats.lists.labels import read_labels
+
+    return {address: label for file in files for address, label in read_labels(file).names.items()}
+
+
+def named_files(given: Mapping[str, Any]) -> list[Path]:
     """List the files that options name, for provenance."""
-    names = ("opening", "listed", "links", "history", "clusters")
+    names = [o.name for o in ledger_settings().values() if o.is_file]
     paths = [Path(given[n]) for n in names if given.get(n)]
     return [p for p in paths if p.is_file()]
 

@@ -9,38 +9,34 @@ from typing import Any
 import click
 
 from coinhaze.cli.options import (
-    accuracy_of,
-    model_options,
+    Command,
+    labels_of,
     named_files,
+    say_replaced,
     settings_of,
-    strict_option,
+    takes,
     tell_notes,
 )
 from coinhaze.cli.waiting import wait_for
+from coinhaze.options import GraphOptions, ObserverOptions, ReadOptions, known
 
-FORMS = ("text", "json", "dot", "html")
+SUFFIXES = {".json": "json", ".dot": "dot", ".html": "html", ".htm": "html"}  # others: text
 
 
-@click.command("origins")
+@click.command("origins", cls=Command)
 @click.argument("sources", nargs=-1, metavar="SOURCE...")
 @click.argument("node")
-@model_options
-@click.option("--accuracy", default="exact", help="exact, or the widest interval in bits.")
-@strict_option
-@click.option("--top", type=click.IntRange(1), default=10, help="How many sources to show.")
-@click.option("--hops", type=click.IntRange(1), default=6, help="Steps back to show. [default: 6]")
-@click.option("--labels", help="A FILE of addresses and what you call them: CSV, JSON, TagPack.")
-@click.option("--as", "form", type=click.Choice(FORMS), help="How to tell it. [default: text]")
-@click.option("--json", "as_json", is_flag=True, help="The same as --as json.")
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="Write to a file.")
+@takes(ReadOptions, GraphOptions, ObserverOptions, known("accuracy", choices=("exact",)), "strict")
+@takes(
+    "top", "hops", "labels", "form", "as_json", known("output", metavar="FILE.txt|.json|.html|.dot")
+)
 def command(
     sources: tuple[str, ...],
     node: str,
-    accuracy: str,
     strict: bool,
     top: int,
     hops: int,
-    labels: str | None,
+    labels: tuple[str, ...],
     form: str | None,
     as_json: bool,
     output: Path | None,
@@ -54,7 +50,6 @@ def command(
 
     from coinhaze.errors import UsageError
     from coinhaze.explore.explain import explain
-    from coinhaze.formats.lists.labels import read_labels
     from coinhaze.graph.holes import incomplete_notes
     from coinhaze.report.files import check_place
     from coinhaze.report.provenance import made_by
@@ -64,22 +59,24 @@ def command(
         raise UsageError("name a file and a node: coinhaze origins SOURCE... NODE, the node last")
     if as_json and form not in (None, "json"):
         raise UsageError(f"--json and --as {form} ask for two things")
-    width = accuracy_of(accuracy, "exact")
-    inputs: list[str | Path] = [*sources, *named_files(options), *([labels] if labels else [])]
+    if form is not None:
+        say_replaced(f"--as {form}", "-o FILE, whose name says what is written")
+    inputs: list[str | Path] = [*sources, *named_files(options), *labels]
     if output is not None:
         check_place(output, inputs)
-    known = {} if labels is None else read_labels(labels).names
-    settings = settings_of(options) | {"accuracy": width}
+    names = labels_of(labels)
+    settings = settings_of(options)
     told = wait_for(
         "tracing",
-        lambda _: explain(list(sources), node, labels=known, hops=hops, most=top, **settings),
+        lambda _: explain(list(sources), node, labels=names, hops=hops, most=top, **settings),
     )
     chain = told.origins.chain
     if strict:
         refuse_incomplete(chain.graph)
     missing = incomplete_notes(chain.graph, np.array([told.origins.node]))
     tell_notes((*chain.notes, *missing))
-    form = "json" if as_json else form or "text"
+    suffix = "" if output is None else output.suffix.lower()
+    form = "json" if as_json else form or SUFFIXES.get(suffix, "text")
     about = made_by(inputs=inputs, command=" ".join(["coinhaze", *sys.argv[1:]]))
     _tell(told, form, about, output)
 

@@ -7,25 +7,19 @@ from typing import Any
 
 import click
 
-from coinhaze.cli.options import model_options, settings_of
+from coinhaze.cli.options import Command, nodes_of, settings_of, takes
 from coinhaze.cli.waiting import wait_for
+from coinhaze.options import GraphOptions, ObserverOptions, ReadOptions, RobustnessOptions, known
 
 
-@click.command("robustness")
+@click.command("robustness", cls=Command)
 @click.argument("sources", nargs=-1, required=True, metavar="SOURCE...")
-@model_options
-@click.option("--learn", type=click.IntRange(1), default=10, help="Links to learn. [default: 10]")
-@click.option("--coin", help="The bits of this coin or account, not the mean of all sinks.")
-@click.option("--world", help="A FILE payment,node,probability with the truth; else one is drawn.")
-@click.option("--seeds", type=click.IntRange(1), default=5, help="Random orders. [default: 5]")
-@click.option("--seed", type=int, default=1, help="Another seed, another world. [default: 1]")
-@click.option("--tries", type=click.IntRange(1), default=200, help="Links to choose from, at most.")
-@click.option("--figure", type=click.Path(path_type=Path), help="Draw it: a .png, .svg or .pdf.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON on stdout.")
+@takes(ReadOptions, GraphOptions, ObserverOptions, "nodes", RobustnessOptions)
+@takes(known("seeds", default=5), "seed", "figure", "as_json")
 def command(
     sources: tuple[str, ...],
     learn: int,
-    coin: str | None,
+    nodes: tuple[str, ...],
     world: str | None,
     seeds: int,
     seed: int,
@@ -38,10 +32,15 @@ def command(
 
     Example: coinhaze robustness transfers.csv --time temporal --learn 5
     """
+    from coinhaze.errors import UsageError
     from coinhaze.formats.lists.knowledge import read_links
     from coinhaze.robustness.robustness import robustness
 
     settings = settings_of(options)
+    named = nodes_of(nodes)
+    if named == "all" or (len(named) != 1 and named != "sinks"):
+        raise UsageError("--nodes: robustness is about the mean of all sinks, or about one node")
+    coin = None if named == "sinks" else named[0]
     truth = None if world is None else read_links(world)
     found = wait_for(
         "learning",

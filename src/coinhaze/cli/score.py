@@ -10,45 +10,36 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from coinhaze.cli.options import (
-    LateHelp,
-    accuracy_of,
-    comparator_words,
-    model_options,
+    Command,
     named_files,
+    nodes_of,
     settings_of,
-    strict_option,
+    takes,
     tell_notes,
     warn,
 )
 from coinhaze.cli.waiting import wait_for
+from coinhaze.options import (
+    GraphOptions,
+    MeasureOptions,
+    ObserverOptions,
+    ReadOptions,
+    SolveOptions,
+    known,
+)
 
 if TYPE_CHECKING:
     from coinhaze.measures import Scores
     from coinhaze.solve.progress import Progress
 
 
-@click.command("score")
+@click.command("score", cls=Command)
 @click.argument("sources", nargs=-1, required=True, metavar="SOURCE...")
-@model_options
-@click.option("--all", "every", is_flag=True, help="Score every node, not sinks alone.")
-@click.option("--accuracy", default="exact", help="exact, preview, or the widest interval in bits.")
-@click.option("--over", type=click.Choice(["worst", "mean"]), help="Which interval counts.")
-@click.option("--draws", type=click.IntRange(64), help="Draws of a preview. [default: 256]")
-@click.option("--preset", type=click.Choice(["paper"]), help="The published conventions.")
-@click.option("--threads", type=click.IntRange(1), help="How many threads to use.")
-@click.option("--memory", help="The most the process may take, such as 4GB.")
-@click.option("--seconds", type=click.FloatRange(0, min_open=True), help="Refuse longer solves.")
-@click.option("--dry-run", is_flag=True, help="Say what it would take, and stop.")
-@click.option("--with", "with_", cls=LateHelp, words=comparator_words)
-@click.option("--owners", help="A FILE address,cluster: whose coins are whose, for --with wasabi.")
-@click.option("--keep", is_flag=True, help="Keep graph and scores, so that serve opens at once.")
-@strict_option
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="A .csv, .json or .parquet.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON on stdout.")
+@takes(ReadOptions, GraphOptions, ObserverOptions, SolveOptions, MeasureOptions)
+@takes("dry_run", "keep", known("output", metavar="FILE.csv|.json|.parquet"), "as_json")
 def command(
     sources: tuple[str, ...],
-    every: bool,
-    accuracy: str,
+    nodes: tuple[str, ...],
     dry_run: bool,
     keep: bool,
     output: Path | None,
@@ -68,8 +59,8 @@ def command(
     from coinhaze.report.provenance import provenance
     from coinhaze.solve import plan, score
 
-    width = accuracy_of(accuracy, "exact", "preview")
     inputs: list[str | Path] = [*sources, *named_files(options), *([owners] if owners else [])]
+    inputs += [name for name in nodes if Path(name).is_file()]
     if output is not None:
         check_output(output, inputs)
     measures = [] if with_ is None else [name.strip() for name in with_.split(",")]
@@ -77,7 +68,7 @@ def command(
         from coinhaze.measures.comparators.registry import check_measures
 
         check_measures(measures, owners=owners is not None)
-    settings = settings_of(options) | {"nodes": "all" if every else "sinks", "accuracy": width}
+    settings = settings_of(options) | {"nodes": nodes_of(nodes)}
     if dry_run:
         for line in wait_for("planning", lambda _: plan(list(sources), **settings)).lines():
             click.echo(line)

@@ -8,34 +8,29 @@ from typing import Any
 
 import click
 
-from coinhaze.cli.options import LateHelp, graph_options, named_files, settings_of, strict_option
+from coinhaze.cli.options import Command, named_files, nodes_of, settings_of, takes
 from coinhaze.cli.waiting import wait_for
-from coinhaze.observer.policies import taint_policies
+from coinhaze.options import GraphOptions, ReadOptions, known
 
+# Several, with commas between or one after another: they are shown side by side.
+_POLICY = known(
+    "policy",
+    registry="coinhaze.observer.policies:taint_policies",
+    several=True,
+    default_words="all",
+)
 SUFFIXES = (".html", ".csv", ".json", ".parquet")
 
 
-def _policy_words() -> str:
-    return f"Some of {','.join(policy.column for policy in taint_policies())}. [default: all]"
-
-
-@click.command("screen")
+@click.command("screen", cls=Command)
 @click.argument("sources", nargs=-1, required=True, metavar="SOURCE...")
-@click.option("--listed", required=True, help="A FILE with the names to look for; see the docs.")
-@click.option("--policy", cls=LateHelp, words=_policy_words)
-@click.option("--nodes", multiple=True, help="A node, address or FILE of them. [default: sinks]")
-@click.option("--top", type=click.IntRange(1), default=10, help="How many nodes to show.")
-@click.option("--paths", type=click.IntRange(0), default=3, help="Paths for each of the largest.")
-@graph_options
-@strict_option
-@click.option("--json", "as_json", is_flag=True, help="Print JSON on stdout.")
-@click.option(
-    "-o", "--output", type=click.Path(path_type=Path), help="A .html, .csv, .json or .parquet."
-)
+@takes(known("listed", required=True), _POLICY, "nodes", "top", "paths")
+@takes(ReadOptions, GraphOptions, known("time", default_words="temporal"))
+@takes("strict", "as_json", known("output", metavar="FILE.html|.csv|.json|.parquet"))
 def command(
     sources: tuple[str, ...],
     listed: str,
-    policy: str | None,
+    policy: tuple[str, ...],
     nodes: tuple[str, ...],
     top: int,
     paths: int,
@@ -48,7 +43,7 @@ def command(
 
     Example: coinhaze screen transfers.csv --listed list.txt -o statement.html
     """
-    from coinhaze.errors import InputError
+    from coinhaze.errors import InputError, UsageError
     from coinhaze.formats.lists.knowledge import read_listed
     from coinhaze.formats.registry import digest_of
     from coinhaze.report.files import check_output
@@ -63,11 +58,15 @@ def command(
     names = read_listed(listed)
     if not names:
         raise InputError(f"{listed}: the list names nothing")
-    asked = None if policy is None else [word.strip() for word in policy.split(",")]
+    asked = [name for names in policy for name in names.split(",")] or None
+    named = nodes_of(nodes)
+    if named == "all":
+        raise UsageError("--nodes all: sinks are screened, or nodes that are named")
+    chosen = None if named == "sinks" else named
     found = wait_for(
         "screening",
         lambda _: screen(
-            list(sources), names, policies=asked, nodes=_nodes(nodes), paths=paths,
+            list(sources), names, policies=asked, nodes=chosen, paths=paths,
             **settings_of(options),
         ),
     )  # fmt: skip
@@ -84,15 +83,6 @@ def command(
         click.echo(screening_json(found, listing, about), nl=False)
     elif output is None:
         _show(found, listing, about, top)
-
-
-def _nodes(given: tuple[str, ...]) -> list[str] | None:
-    from coinhaze.formats.lists.knowledge import read_listed
-
-    names: list[str] = []
-    for name in given:
-        names += read_listed(name) if Path(name).is_file() else [name]
-    return names if given else None
 
 
 def _show(found: Any, listing: Any, about: dict[str, object], top: int) -> None:

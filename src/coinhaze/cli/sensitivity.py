@@ -8,20 +8,15 @@ from typing import Any
 
 import click
 
-from coinhaze.cli.options import FIGURES, model_options, named_files, settings_of
+from coinhaze.cli.options import FIGURES, Command, named_files, settings_of, takes
 from coinhaze.cli.waiting import wait_for
+from coinhaze.options import GraphOptions, ObserverOptions, ReadOptions, known
 
 
-@click.command("sensitivity")
+@click.command("sensitivity", cls=Command)
 @click.argument("sources", nargs=-1, required=True, metavar="SOURCE...")
-@model_options
-@click.option(
-    "--seconds", type=click.FloatRange(0, min_open=True), default=120.0, show_default=True,
-    help="Stop a solve that takes longer.",
-)  # fmt: skip
-@click.option("--figure", type=click.Path(path_type=Path), help="Draw it: a .png, .svg or .pdf.")
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="A .csv or .parquet.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON on stdout.")
+@takes(ReadOptions, GraphOptions, ObserverOptions, known("seconds", default=120.0))
+@takes("figure", known("output", metavar="FILE.csv|.parquet"), "as_json")
 def command(
     sources: tuple[str, ...],
     seconds: float,

@@ -11,24 +11,19 @@ from typing import Any
 
 import click
 
+from coinhaze.cli.options import Command, takes
 from coinhaze.errors import UsageError
+from coinhaze.options import ServeOptions, known
 
 
-@click.command("serve")
+@click.command("serve", cls=Command)
 @click.argument("ledgers", nargs=-1, required=True, metavar="LEDGER...")
-@click.option("--open", "open_", is_flag=True, help="Open the page in the browser.")
-@click.option("--port", type=click.IntRange(0, 65535), help="0 takes any that is free.")
-@click.option("--list", "lists", multiple=True, metavar="NAME=FILE", help="Names to look for.")
-@click.option("--labels", multiple=True, help="A FILE address,label: what people call them.")
-@click.option("--score", "score", is_flag=True, help="Score at once what is not scored yet.")
-@click.option("--host", default="127.0.0.1", help="The address to listen at.", show_default=True)
-@click.option("--allow-remote", is_flag=True, help="Let other machines reach it.")
-@click.option("--token-file", type=click.Path(path_type=Path), help="A FILE that holds the token.")
+@takes(ServeOptions, known("listed", several=True, metavar="NAME=FILE"), "labels")
 def command(
     ledgers: tuple[str, ...],
     open_: bool,
     port: int | None,
-    lists: tuple[str, ...],
+    listed: tuple[str, ...],
     labels: tuple[str, ...],
     score: bool,
     host: str,
@@ -37,7 +32,7 @@ def command(
 ) -> None:
     """Show ledgers as pages in the browser, and to programs as an API. Nothing leaves the machine.
 
-    Example: coinhaze serve week.duckdb --list sanctions=list.txt --open
+    Example: coinhaze serve week.duckdb --listed sanctions=list.txt --open
     """
     _need_extra()
     from coinhaze.web import server
@@ -45,7 +40,7 @@ def command(
     server.share_memory()
     server.check_place(host, allow_remote=allow_remote, token_file=token_file)
     token = server.new_token() if token_file is None else server.read_token(token_file)
-    registry = _registry(ledgers, lists, labels)
+    registry = _registry(ledgers, listed, labels)
     app = _app(registry, token, host, score)
     with server.listen(host, port) as sock:
         address = server.address_of(sock, host)

@@ -6,19 +6,14 @@ from pathlib import Path
 
 import click
 
+from coinhaze.cli.options import Command, takes
 from coinhaze.cli.waiting import wait_for
+from coinhaze.options import known
 
 
-@click.command("simulate")
+@click.command("simulate", cls=Command)
 @click.argument("name")
-@click.option(
-    "-o", "--output", type=click.Path(path_type=Path), required=True,
-    help="The folder to write the ledger to.",
-)  # fmt: skip
-@click.option(
-    "--size", type=float, default=1.0, show_default=True, help="What part of a whole week."
-)
-@click.option("--seed", type=int, default=1, show_default=True, help="Another seed, another week.")
+@takes(known("output", required=True, metavar="FOLDER"), "size", "seed")
 def command(name: str, output: Path, size: float, seed: int) -> None:
     """Make up a week of a ledger: bitcoin-, dai-, ethereum-, usdc- or zcash-week.
 
@@ -39,7 +34,7 @@ def command(name: str, output: Path, size: float, seed: int) -> None:
     click.echo(f"wrote {output}: {len(ledger):,} {_rows(ledger)}", err=True)
     if name == "zcash-week":
         history = _write_history(output, size=size, seed=seed)
-        click.echo(f"wrote {history}: what entered its pools before, for --history", err=True)
+        click.echo(f"wrote {history}: what entered its pools before, for --pool-history", err=True)
 
 
 def _write_history(output: Path, *, size: float, seed: int) -> Path:

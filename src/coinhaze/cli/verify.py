@@ -6,20 +6,14 @@ from pathlib import Path
 
 import click
 
+from coinhaze.cli.options import Command, takes
 from coinhaze.cli.waiting import wait_for
 
 
-@click.command("verify")
+@click.command("verify", cls=Command)
 @click.argument("store", type=click.Path(path_type=Path))
-@click.option(
-    "--complete", is_flag=True, default=None,
-    help="The ledger begins with its chain: nobody may spend what is not in it.",
-)  # fmt: skip
-@click.option(
-    "--pool", "pools", multiple=True, metavar="NAME=VALUE",
-    help="What a shielded pool held before the store begins; may be given again.",
-)  # fmt: skip
-def command(store: Path, complete: bool | None, pools: tuple[str, ...]) -> None:
+@takes("complete", "pool")
+def command(store: Path, complete: bool | None, pool: tuple[str, ...]) -> None:
     """Check every rule of a store again, add its money up, and give the digest of what it holds.
 
     Example: coinhaze verify bitcoin.duckdb
@@ -29,7 +23,7 @@ def command(store: Path, complete: bool | None, pools: tuple[str, ...]) -> None:
     from coinhaze.store.store import Store
     from coinhaze.store.verify import verify
 
-    values = dict(_pool_value(given) for given in pools)
+    values = dict(_pool_value(given) for given in pool)
     with Store(store, read_only=True) as opened:
         found = wait_for(
             "verifying", lambda _: verify(opened, complete=complete, pool_values=values)

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from coinhaze.cli.options import PolicyChoice, settings_of, some_options, strict_option, tell_notes
+from coinhaze.cli.options import Command, labels_of, say_replaced, settings_of, takes, tell_notes
 from coinhaze.cli.waiting import wait_for
-from coinhaze.observer.policies import weighing_policies
+from coinhaze.options import WalletOptions, known
 
 if TYPE_CHECKING:
     from coinhaze.formats.lists.coins import Listed
@@ -20,46 +20,22 @@ if TYPE_CHECKING:
     from coinhaze.wallet.report import WalletReport
     from coinhaze.wallet.wallet import Wallet
 
-FORMS = ("text", "json", "html")
 SUFFIXES = {".html": "html", ".htm": "html", ".json": "json", ".txt": "text"}
 NODE_OPTIONS = ("accuracy", "max_transactions", "cache")
+_POLICY = known("policy", registry="coinhaze.observer.policies:weighing_policies")
 WIDTH = 120  # letters a line, in a file of text
 
 
-@click.command("wallet")
+@click.command("wallet", cls=Command)
 @click.argument("sources", nargs=-1, required=True, metavar="LEDGER...")
-@click.option("--coins", required=True, help="A FILE of coins txid:vout or addresses, one a line.")
-@click.option("--exposed", help="A FILE of addresses that are known to be yours, or tainted.")
-@click.option(
-    "--limit",
-    type=click.FloatRange(0, 1, max_open=True),
-    default=0.0,
-    help="Exposure up to which a coin counts as not exposed. [default: 0]",
-)
-@click.option("--labels", help="A FILE address,label: names for where money came from.")
-@click.option("--spend", help="COIN,COIN,...: what if these were spent together?")
-@click.option("--psbt", help="A FILE: what if this transaction were sent?")
-@click.option("--amount", type=click.IntRange(1), help="Suggest coins for so many smallest units.")
-@click.option("--policy", type=PolicyChoice(weighing_policies), help="How money is split.")
-@some_options("--links", "--history", "--pools", "--format", "--from", "--to", "--unknown")
-@click.option("--complete", is_flag=True, help="The ledger begins with its chain.")
-@strict_option
-@click.option(
-    "--width", "accuracy", type=click.FloatRange(0), help="From a node: bits an interval may have."
-)
-@click.option(
-    "--most",
-    "max_transactions",
-    type=click.IntRange(1),
-    help="From a node: transactions to fetch at most.",
-)
-@click.option("--cache", help="From a node: a FILE to keep transactions in.")
-@click.option("--top", type=click.IntRange(1), default=3, help="Origins of a coin to name.")
-@click.option("--as", "form", type=click.Choice(FORMS), help="What to print. [default: text]")
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="A .html, .json or .txt.")
+@takes(known("nodes", choices=(), default=None, required=True), "listed", "labels", WalletOptions)
+@takes(_POLICY, "links", "history", "pools", "format", "first", "last", "unknown", "complete")
+@takes("strict", known("accuracy", choices=(), default_words="0.1"), known("top", default=3))
+@takes("form", "as_json", known("output", metavar="FILE.html|.json|.txt"))
 def command(
     sources: tuple[str, ...],
     form: str | None,
+    as_json: bool,
     output: Path | None,
     spend: str | None,
     psbt: str | None,
@@ -68,17 +44,23 @@ def command(
     """Tell of a wallet's coins: bits, origins, exposure, what goes together, which to spend.
 
     LEDGER is a file or several, or a node: bitcoin+http://127.0.0.1:8332, whose chain is then
-    walked back from the coins only as far as --width needs.
+    walked back from the coins only as far as --accuracy needs.
 
-    Example: coinhaze wallet ledger --coins mine.txt --exposed known.txt --amount 50000
+    Example: coinhaze wallet ledger --nodes mine.txt --listed known.txt --amount 50000
     """
     from coinhaze.errors import UsageError
 
     if spend is not None and psbt is not None:
         raise UsageError("--spend and --psbt are two proposals: ask one at a time")
-    files = [options[n] for n in ("coins", "exposed", "labels", "links", "history") if options[n]]
+    if form is not None:
+        say_replaced(f"--as {form}", "-o FILE, whose name says what is written")
+    if as_json and form not in (None, "json"):
+        raise UsageError(f"--json and --as {form} ask for two things")
+    files = [name for name in options["nodes"] if _is_path(name)]
+    files += [options["listed"]] if options["listed"] else []
+    files += [*options["labels"], *(options[n] for n in ("links", "history") if options[n])]
     inputs = [*(s for s in sources if not _is_node(s)), *files, *([psbt] if psbt else [])]
-    form = _form(form, output, inputs)
+    form = _form("json" if as_json else form, output, inputs)
     report = wait_for("weighing", lambda _: _report(sources, inputs, spend, psbt, options))
     if output is None:
         _print(report, form)
@@ -97,7 +79,7 @@ def _form(form: str | None, output: Path | None, inputs: Sequence[str]) -> str:
     if output is None:
         return form or "text"
     if form is None and output.suffix not in SUFFIXES:
-        raise UsageError(f"{output}: end it in {', '.join(SUFFIXES)}, or say --as what")
+        raise UsageError(f"{output}: end it in {', '.join(SUFFIXES)}, or take --json")
     if any(output.exists() and Path(i).exists() and output.samefile(i) for i in inputs):
         raise UsageError(f"{output}: is one of the inputs; write somewhere else")
     return form or SUFFIXES[output.suffix]
@@ -157,19 +139,32 @@ def _is_node(source: str) -> bool:
     return is_node(source)
 
 
+def _is_path(name: str) -> bool:
+    """Tell a file of coins from a coin or an address: those have no suffix."""
+    return bool(Path(name).suffix) or Path(name).exists()
+
+
+def _coins(given: Sequence[str]) -> list[Listed]:
+    """Read --nodes: coins and addresses, and files of them."""
+    from coinhaze.formats.lists.coins import parse_entry, read_coin_list
+
+    found: list[Listed] = []
+    for name in given:
+        found += read_coin_list(name) if _is_path(name) else [parse_entry(name, "--nodes")]
+    return found
+
+
 def _wallet(sources: Sequence[str], options: dict[str, Any]) -> Wallet:
-    from coinhaze.formats.lists.coins import read_coin_list
     from coinhaze.formats.lists.knowledge import read_listed
-    from coinhaze.formats.lists.labels import read_labels
     from coinhaze.solve.source import chain_of
     from coinhaze.wallet.exposed import exposed_chain
     from coinhaze.wallet.holdings import find_coins
     from coinhaze.wallet.wallet import weigh_wallet
 
-    listed = read_coin_list(options["coins"])
-    names = None if options["exposed"] is None else read_listed(options["exposed"])
-    labels = {} if options["labels"] is None else read_labels(options["labels"]).names
-    ours = ("coins", "exposed", "labels", "limit", "amount", "top", "strict", *NODE_OPTIONS)
+    listed = _coins(options["nodes"])
+    names = None if options["listed"] is None else read_listed(options["listed"])
+    labels = labels_of(options["labels"])
+    ours = ("nodes", "listed", "labels", "limit", "amount", "top", "strict", *NODE_OPTIONS)
     settings = settings_of({n: v for n, v in options.items() if n not in ours})
     thing, most_origins = _opened(sources, listed, settings, options)
     chain = chain_of(thing, **settings)
@@ -191,7 +186,9 @@ def _opened(
     asked = {n: options[n] for n in NODE_OPTIONS if options[n] is not None}
     if not any(map(_is_node, sources)):
         if asked:
-            raise UsageError(f"--{next(iter(asked))} is for nodes: bitcoin+http://host:port")
+            raise UsageError(
+                f"{known(next(iter(asked))).spelling} is for nodes: bitcoin+http://host:port"
+            )
         return list(sources), None
     if len(sources) > 1 or settings.keys() - {"policy"}:
         more = sorted(settings.keys() - {"policy"})

@@ -71,12 +71,12 @@ def command_of(one: ComparedLedger, asking: ScoringSettings) -> str:
     for name, value in (given | dict(one.settings)).items():
         words += [f"--{name.replace('_', '-')}", *([] if value is True else [str(value)])]
     if one.history is not None:
-        words += ["--history", f"{one.name}={one.history}"]
+        words += ["--pool-history", f"{one.name}={one.history}"]
     plain = ScoringSettings()
-    for name in ("mean_error", "seconds", "walks"):
+    for name, spelling in (("mean_error", "accuracy"), ("seconds", "seconds"), ("walks", "walks")):
         if getattr(asking, name) != getattr(plain, name):
-            words += [f"--{name.replace('_', '-')}", f"{getattr(asking, name):g}"]
-    words += ["--conventions", "paper"] if asking.settings == CONVENTIONS["paper"] else []
+            words += [f"--{spelling}", f"{getattr(asking, name):g}"]
+    words += ["--preset", "paper"] if asking.settings == CONVENTIONS["paper"] else []
     return shlex.join(["coinhaze", "compare", *words])
 
 

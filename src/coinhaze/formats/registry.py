@@ -109,9 +109,9 @@ def lists_whole_blocks(name: str) -> bool:
     return name == "node" or (name in _formats and _formats[name].whole_blocks)
 
 
-def format_help() -> str:
-    """Say in the help of an option which formats can be forced."""
-    return f"Force the format of all files: {', '.join([*_formats, FOLDER])}."
+def format_names() -> tuple[str, ...]:
+    """Name the formats that can be chosen."""
+    return (*_formats, FOLDER)
 
 
 for _entry in (

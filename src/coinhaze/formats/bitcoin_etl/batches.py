@@ -11,7 +11,6 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import pyarrow as pa
@@ -24,7 +23,8 @@ from coinhaze.formats.tabular.coin_rows import ROWS, Place, rows_of, texts, whol
 from coinhaze.ledger.batches import FLAG, NUMBER, Batch
 from coinhaze.ledger.block_checks import stated_number
 from coinhaze.ledger.coins import CoinLedger
-from coinhaze.ledger.window import ALL
+from coinhaze.ledger.window import ALL, Window
+from coinhaze.options import Unknown
 
 Number = int | str
 
@@ -87,15 +87,22 @@ def recognises_columns(names: Collection[str]) -> bool:
     return {"hash", "block_number", "inputs", "outputs"} <= set(names)
 
 
-def ledger(paths: Sequence[Path], *, complete: bool = False, **cut: Any) -> CoinLedger | None:
+def ledger(
+    paths: Sequence[Path],
+    *,
+    complete: bool = False,
+    token: str | None = None,
+    window: Window = ALL,
+    unknown: Unknown = "error",
+) -> CoinLedger | None:
     """Read files of JSON lines without a store, so that errors name the line of a transaction."""
     from coinhaze.formats.bitcoin_etl import lines
 
     if any(is_parquet(path) for path in paths):
         return None
-    if cut.pop("unknown", "error") != "error":
+    if unknown != "error":
         raise UsageError("`unknown` is for stores and raw blocks: here every coin has its value")
-    if any(value not in (None, ALL) for value in cut.values()):
+    if token is not None or window != ALL:
         raise UsageError("windows and tokens are cut out of a store: `coinhaze ingest` makes one")
     return lines.read(list(paths), complete=complete)
 
