@@ -14,12 +14,25 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from coinhaze.coinjoin.link_matrix import link_matrix
-    from coinhaze.errors import CoinhazeError
+    from coinhaze.errors import (
+        AccuracyError,
+        CoinhazeError,
+        InputError,
+        LedgerError,
+        NotAnswering,
+        OpeningError,
+        PolicyError,
+        ResourceError,
+        SourceUnreachable,
+        UnknownName,
+        UsageError,
+    )
     from coinhaze.graph import TransactionGraph, transaction_graph
     from coinhaze.ledger import AccountLedger, CoinLedger
-    from coinhaze.measures import Origins, Scores, Taint
+    from coinhaze.measures import Origins, Scores, Summary, Taint
     from coinhaze.measures.comparators.registry import register_comparator
     from coinhaze.measures.comparators.side_by_side import ComparedScores, compare_measures
+    from coinhaze.measures.scores import NodeScore
     from coinhaze.observer import AbsorbingChain, absorbing_chain
     from coinhaze.observer.coinjoin_links import coinjoin_links
     from coinhaze.observer.policies import register_policy
@@ -43,20 +56,36 @@ __version__ = "0.1.0"
 __all__ = [
     "AbsorbingChain",
     "AccountLedger",
+    "AccuracyError",
     "CoinLedger",
     "CoinhazeError",
     "ComparedScores",
+    "InputError",
+    "LedgerError",
+    "NodeScore",
+    "NotAnswering",
+    "OpeningError",
     "Origins",
     "Parcels",
     "Plan",
+    "PolicyError",
+    "ResourceError",
     "Scores",
     "Session",
+    "SourceUnreachable",
+    "Summary",
     "Taint",
     "TransactionGraph",
+    "UnknownName",
+    "UsageError",
     "absorbing_chain",
     "coinjoin_links",
+    "compare",
     "compare_measures",
     "eliminate",
+    "explore",
+    "growth",
+    "lab",
     "link_matrix",
     "origins",
     "parcels",
@@ -64,27 +93,42 @@ __all__ = [
     "read",
     "register_comparator",
     "register_policy",
+    "robustness",
     "score",
+    "screening",
     "series",
     "sweep",
     "taint",
     "transaction_graph",
+    "wallet",
 ]
 
 # Names are imported when first used, so that light commands start without numpy and numba.
 _HOME = {
     "AbsorbingChain": "observer",
     "AccountLedger": "ledger",
+    "AccuracyError": "errors",
     "CoinLedger": "ledger",
     "CoinhazeError": "errors",
     "ComparedScores": "measures.comparators.side_by_side",
+    "InputError": "errors",
+    "LedgerError": "errors",
+    "NodeScore": "measures.scores",
+    "NotAnswering": "errors",
+    "OpeningError": "errors",
     "Origins": "measures",
     "Parcels": "solve",
     "Plan": "solve",
+    "PolicyError": "errors",
+    "ResourceError": "errors",
     "Scores": "measures",
     "Session": "session",
+    "SourceUnreachable": "errors",
+    "Summary": "measures",
     "Taint": "measures",
     "TransactionGraph": "graph",
+    "UnknownName": "errors",
+    "UsageError": "errors",
     "absorbing_chain": "observer",
     "coinjoin_links": "observer.coinjoin_links",
     "compare_measures": "measures.comparators.side_by_side",
@@ -102,9 +146,13 @@ _HOME = {
     "taint": "solve",
     "transaction_graph": "graph",
 }
+# The applications: packages with functions and results of their own.
+_PACKAGES = ("compare", "explore", "growth", "lab", "robustness", "screening", "wallet")
 
 
 def __getattr__(name: str) -> object:
+    if name in _PACKAGES:
+        return import_module(f"coinhaze.{name}")
     if name not in _HOME:
         raise AttributeError(f"module 'coinhaze' has no attribute {name!r}")
     return getattr(import_module(f"coinhaze.{_HOME[name]}"), name)

@@ -62,7 +62,7 @@ def test_scores_short_of_the_accuracy_are_kept_and_stay_short(run: Run, transfer
         assert (code, err.count("warning:")) == (5, 1)
     kept = LedgerCache(transfers).open()
     assert kept is not None
-    assert kept.scores.shortfall in kept.scores.notes()
+    assert kept.scores.shortfall in kept.scores.notes
     code, _, _ = run("score", transfers, "--accuracy", TOO_NARROW, "--keep", "--strict")
     assert code == 5
 
@@ -75,7 +75,7 @@ def test_the_error_carries_the_scores() -> None:
             coinhaze.score(ledger, accuracy=1e-17, method=method)
         scores = found.value.scores
         assert scores is not None
-        assert scores.notes()[-1] == str(found.value)
+        assert scores.notes[-1] == str(found.value)
         assert scores.bits_low[0] < 0.9544340029249649 < scores.bits_high[0]
         same = score_or_reached(ledger, accuracy=1e-17, method=method)
         assert same.bits.tolist() == scores.bits.tolist()

@@ -82,7 +82,7 @@ def test_coins_of_unknown_value_and_accounts_share_one_table(
 def test_every_note_reaches_every_output(blind: Path, transfers: Path, tmp_path: Path) -> None:
     report = tmp_path / "r"
     (file, *_) = scored(lumped(blind), ComparedLedger("shop", (transfers,)), to=report)
-    (note,) = coinhaze.score(blind, unknown="leave-out").notes()
+    (note,) = coinhaze.score(blind, unknown="leave-out").notes
     assert "2 of 5 transactions spend only coins of unknown value" in note
     assert file.notes == (note,)
     made = write_report(report)

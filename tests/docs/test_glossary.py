@@ -18,7 +18,8 @@ NAMES = {name for _, names in ENTRIES for name in re.findall(r"\w+", names)}
 
 def exported() -> set[str]:
     """Return the names of the library, and the classes that its packages export."""
-    names = set(coinhaze.__all__)
+    public = {name: getattr(coinhaze, name) for name in coinhaze.__all__}
+    names = {name for name, value in public.items() if not inspect.ismodule(value)}
     for module in pkgutil.walk_packages(coinhaze.__path__, "coinhaze."):
         if module.ispkg:
             package = import_module(module.name)

@@ -140,7 +140,7 @@ def made(ledger: CoinLedger) -> list[str]:
 
 def sinks(ledger: CoinLedger, view: str = "coin") -> set[str]:
     graph = transaction_graph(ledger, view="address" if view == "address" else "coin")
-    return {n["node"] for n in graph.to_arrow()["nodes"].to_pylist() if n["sink"]}
+    return {n["node"] for n in graph.tables()["nodes"].to_pylist() if n["sink"]}
 
 
 def refused(
@@ -286,7 +286,7 @@ def test_spending_a_data_output_is_refused(path: Path) -> None:
 def test_zero_value_coins_are_kept_in_the_ledger_and_are_no_nodes(path: Path) -> None:
     ledger = load(path, tx("t", outputs=[pay(0, "a"), pay(5, "b", index=1)]))
     assert values(ledger) == {"t:0": 0, "t:1": 5}
-    nodes = transaction_graph(ledger).to_arrow()["nodes"]["node"].to_pylist()
+    nodes = transaction_graph(ledger).tables()["nodes"]["node"].to_pylist()
     assert set(nodes) == {"tx:t", "t:1"}
 
 
@@ -326,14 +326,14 @@ def test_shielded_inputs_and_outputs_of_one_transaction_are_netted(path: Path) -
 def test_a_fully_shielded_transfer_shows_only_its_fee(path: Path) -> None:
     ledger = load(path, tx("f", inputs=[pool(1)]))
     assert flows(ledger) == [("f", "shielded", -1)]
-    edges = transaction_graph(ledger).to_arrow()["edges"].to_pylist()
+    edges = transaction_graph(ledger).tables()["edges"].to_pylist()
     assert [(e["to"], e["amount"]) for e in edges] == [("tx:f", "1")]
 
 
 def test_a_coinbase_may_shield(path: Path) -> None:
     ledger = load(path, tx("c", outputs=[pay(10, "miner"), pool(40, 1)]))
     assert ledger.coinbase.tolist() == [True]
-    nodes = {n["node"]: n for n in transaction_graph(ledger).to_arrow()["nodes"].to_pylist()}
+    nodes = {n["node"]: n for n in transaction_graph(ledger).tables()["nodes"].to_pylist()}
     assert nodes["tx:c"]["opening"] == "50"
 
 

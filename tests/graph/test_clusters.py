@@ -12,7 +12,7 @@ Transfers = list[tuple[str, str, int | str]]
 
 
 def names(graph: TransactionGraph) -> set[str]:
-    return set(graph.to_arrow()["nodes"]["node"].to_pylist())
+    return set(graph.tables()["nodes"]["node"].to_pylist())
 
 
 def accounts(transfers: Transfers, **settings: Any) -> TransactionGraph:

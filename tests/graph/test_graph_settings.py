@@ -25,7 +25,7 @@ HIDDEN = CoinLedger.from_transactions(
 
 
 def column(graph: TransactionGraph, name: str) -> set[str]:
-    return {n["node"] for n in graph.to_arrow()["nodes"].to_pylist() if n[name]}
+    return {n["node"] for n in graph.tables()["nodes"].to_pylist() if n[name]}
 
 
 @pytest.mark.parametrize(
@@ -90,7 +90,7 @@ def test_hidden_amounts_are_null_and_not_zero() -> None:
     assert graph.amounts is None
     assert graph.opening is None
     assert graph.closing is None
-    tables = graph.to_arrow()
+    tables = graph.tables()
     assert set(tables["edges"]["amount"].to_pylist()) == {None}
     assert set(tables["nodes"]["balance"].to_pylist()) == {None}
     assert column(graph, "source") == {"tx:m"}
@@ -99,10 +99,10 @@ def test_hidden_amounts_are_null_and_not_zero() -> None:
 def test_building_a_graph_leaves_ledger_and_table_as_they_were() -> None:
     table = {"a": 9}
     before = ACCOUNTS.tables()
-    first = transaction_graph(ACCOUNTS, opening=table, time="temporal").to_arrow()
+    first = transaction_graph(ACCOUNTS, opening=table, time="temporal").tables()
     assert table == {"a": 9}
     assert ACCOUNTS.tables() == before
-    assert transaction_graph(ACCOUNTS, opening=table, time="temporal").to_arrow() == first
+    assert transaction_graph(ACCOUNTS, opening=table, time="temporal").tables() == first
 
 
 @pytest.mark.parametrize(

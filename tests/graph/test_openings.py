@@ -136,7 +136,7 @@ def test_an_account_seen_only_in_dropped_transfers_is_no_node_whatever_the_table
     time: Time, dropped: tuple[str, str, int | str]
 ) -> None:
     graph = accounts([*CHAIN, dropped], time=time, opening={"a": 5, "d": 9})
-    names = graph.to_arrow()["nodes"]["node"].to_pylist()
+    names = graph.tables()["nodes"]["node"].to_pylist()
     assert set(names) == {"a", "b", "c"}
     assert column(graph, "opening") == {"a": 5}
 
@@ -145,7 +145,7 @@ def test_an_account_seen_only_in_dropped_transfers_is_no_node_whatever_the_table
 def test_the_zero_address_is_no_node_whatever_the_table_says(time: Time) -> None:
     graph = accounts([(ZERO, "a", 5)], time=time, opening={ZERO: 100})
     assert column(graph, "opening") == {"mint:0": 5}
-    assert set(graph.to_arrow()["nodes"]["node"].to_pylist()) == {"mint:0", "a"}
+    assert set(graph.tables()["nodes"]["node"].to_pylist()) == {"mint:0", "a"}
 
 
 @both_times
@@ -256,7 +256,7 @@ def test_a_pool_value_below_what_came_out_is_refused_with_pool_and_shortfall() -
 
 def test_the_value_of_a_pool_that_does_not_move_is_no_account_in_want() -> None:
     graph = window(UNSHIELD, opening="observed", pool_values={"sapling": 9, "sprout": 5})
-    assert "pool:sprout" not in graph.to_arrow()["nodes"]["node"].to_pylist()
+    assert "pool:sprout" not in graph.tables()["nodes"]["node"].to_pylist()
 
 
 def test_a_table_covers_addresses_and_pools() -> None:

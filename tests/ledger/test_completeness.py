@@ -129,7 +129,7 @@ def test_one_block_of_five_removed_is_found_and_counted(tmp_path: Path, format: 
     assert scores.bits[names.index(coin)] == 0
     touched = from_holes(scores.chain.graph)[scores.nodes]
     assert [n for n, hit in zip(names, touched, strict=True) if hit] == [coin]
-    (note,) = scores.notes()
+    (note,) = scores.notes
     assert "first at height 3; 1 of 5 nodes have a share" in note
     with pytest.raises(LedgerError, match="heights contiguous failed"):
         coinhaze.score(path, strict=True)
@@ -303,7 +303,7 @@ def test_heights_of_accounts_are_checked_where_all_blocks_are_listed() -> None:
         assert ledger.completeness.holes == ((7, 7),)
         assert statuses(ledger.completeness)[LINKS] == "passed"
     # What an account had at first it may have got in the block that is not there.
-    (note,) = coinhaze.score(ledger).notes()
+    (note,) = coinhaze.score(ledger).notes
     assert "1 of 1 nodes have a share" in note
 
 
@@ -313,7 +313,7 @@ def test_transfers_alone_show_nothing(tmp_path: Path) -> None:
     record = read(path).completeness
     assert set(statuses(record).values()) == {"not checkable"}
     assert record.line() == "completeness: not checkable in this format"
-    assert coinhaze.score(path).notes() == ()
+    assert coinhaze.score(path).notes == ()
 
 
 def test_a_hole_touches_what_was_spent_after_it_and_no_coinbase() -> None:

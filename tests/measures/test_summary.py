@@ -57,5 +57,5 @@ def test_rows_are_ordered_from_most_bits_and_without_nulls() -> None:
 @pytest.mark.parametrize(("lost", "noted"), [(0.25, True), (1e-5, True), (1e-7, False)])
 def test_probability_that_a_series_lost_is_noted(lost: float, noted: bool) -> None:
     scores = coinhaze.score(AccountLedger.from_transfers([("a", "c", 1)]), method="published")
-    notes = replace(scores, mass=scores.mass - lost).notes()
+    notes = replace(scores, mass=scores.mass - lost).notes
     assert any("lost up to" in note for note in notes) is noted

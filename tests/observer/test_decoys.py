@@ -121,7 +121,7 @@ def test_the_right_distribution_says_as_often_as_it_is_right() -> None:
     assert right == pytest.approx(members.max(axis=1).mean(), abs=4 * math.sqrt(0.25 / len(starts)))
     assert right > 0.5  # where a guess is right in one ring of eight
     scores = coinhaze.score(posterior.ledger)
-    assert scores.notes() == ("rings weighed by age, with the ages of real spends given",)
+    assert scores.notes == ("rings weighed by age, with the ages of real spends given",)
 
 
 def test_a_measured_histogram_stands_for_the_distribution() -> None:

@@ -59,7 +59,7 @@ def test_raw_blocks_of_zcash_and_a_token_share_one_report(data: Path, tmp_path: 
     zcash, dai = (row_of(read_score_file(path)) for path in paths)
     assert (zcash.sinks, zcash.lower_bounds, zcash.known) == (982, 780, "lower bound")
     assert (dai.lower_bounds, dai.known) == (0, "exact")
-    (note,) = coinhaze.score(blocks, unknown="leave-out").notes()
+    (note,) = coinhaze.score(blocks, unknown="leave-out").notes
     assert zcash.notes == (note,)
     assert "87 of 303 transactions" in note
     assert "21 are left out" in note

@@ -168,7 +168,7 @@ def test_a_tornado_pool_is_scored_with_and_without_knowledge(data: Path, pool: s
     known = coinhaze.score(ledger, time="temporal", accuracy=1e-7, links=links)
     means = (plain.summary().bits_mean, known.summary().bits_mean)
     assert means == pytest.approx(POOLS[pool], abs=1e-4)
-    short = [n for n in plain.notes() if "deposits are missing" in n]
+    short = [n for n in plain.notes if "deposits are missing" in n]
     assert bool(short) == (pool == "dai_10000")
 
 

@@ -71,7 +71,7 @@ def test_raw_blocks_are_ingested_verified_and_scored_as_far_as_they_tell(
     with pytest.raises(InputError, match=r"values of .* coins spent .* are not known"):
         coinhaze.score(path)
     scores = coinhaze.score(path, unknown="leave-out")
-    (note,) = (note for note in scores.notes() if "unknown value" in note)
+    (note,) = (note for note in scores.notes if "unknown value" in note)
     assert f"{alone:,} of {whole:,} transactions spend only coins of unknown value" in note
     assert f"{left:,} are left out: {both:,} that spend" in note
     assert len(scores) == SETS[name][4]

@@ -297,7 +297,7 @@ def test_the_policy_is_a_setting_of_score_and_origins() -> None:
     assert scores.method == "parcels, lifo"
     assert scores.to_arrow()["top_source"].to_pylist() == ["a:0", "b:0"]
     assert scores.to_arrow()["steps"].null_count == 2
-    assert "steps are null" in scores.notes()[-1]
+    assert "steps are null" in scores.notes[-1]
     found = coinhaze.origins(ledger, "d", policy="fifo")
     assert found.sources().to_pylist() == [{"source": "a:0", "probability": 1.0}]
     assert found.way(0) == []

@@ -121,7 +121,7 @@ def test_what_is_kept_is_what_the_whole_would_give_with_sources_lumped(
     whole_store = tmp_path / "whole"
     twin.chains[True].store(whole_store).close()
     told = coinhaze.score(whole_store, unknown="leave-out", nodes=sorted(kept))
-    assert told.notes() == coinhaze.score(whole_store, nodes=sorted(kept)).notes()
+    assert told.notes == coinhaze.score(whole_store, nodes=sorted(kept)).notes
     for coin, bits in zip(sorted(kept), told.bits, strict=True):
         assert bits == pytest.approx(bits_of(twin.full[coin]), abs=1e-9)
 
@@ -163,7 +163,7 @@ def test_what_is_left_out_is_counted_and_said(tmp_path: Path) -> None:
     # a:0 and k:0 were spent by what is left out: they are no sinks.
     assert names(scores) == ["u:1"]
     assert scores.bits.tolist() == [0.0]
-    (note,) = scores.notes()
+    (note,) = scores.notes
     assert "1 of 5 transactions spend only coins of unknown value" in note
     assert "2 are left out: 1 that spend coins of known and of unknown value, 1 that" in note
     nodes = names(coinhaze.score(path, unknown="leave-out", nodes="all"))
@@ -186,7 +186,7 @@ def test_lower_bounds_are_marked_in_every_output_of_scores(tmp_path: Path) -> No
     assert "6 are lower bounds" in summary.line()
     made = provenance(scores)
     assert made["lower_bounds"] == 6
-    assert made["notes"] == list(scores.notes())
+    assert made["notes"] == list(scores.notes)
     text = io.StringIO()
     Console(width=200, file=text).print(scores_report(scores, most=10))
     rows = {line.split()[1]: line for line in text.getvalue().splitlines() if ":" in line}
@@ -233,7 +233,7 @@ def test_a_window_leaves_out_only_what_hangs_on_it_inside(tmp_path: Path) -> Non
     # From block 11 on all coins were made in the store: m lies before the window.
     scores = coinhaze.score(path, unknown="leave-out", first=11)
     assert names(scores) == ["d:0"]
-    assert scores.notes() == ()
+    assert scores.notes == ()
     expected = -sum(p * log2(p) for p in (60 / 89, 29 / 89))
     assert scores.bits[0] == pytest.approx(expected, abs=1e-12)
 

@@ -84,7 +84,7 @@ def command(
         scores = wait_for("scoring", solve if strict else lambda note: reached(lambda: solve(note)))
     if measures:
         scores = wait_for("comparing", lambda _: _compared(scores, measures, owners))
-    tell_notes(replace(scores, shortfall=None).notes())
+    tell_notes(replace(scores, shortfall=None).notes)
     if scores.shortfall is not None:
         warn(scores.shortfall)
     made_by = provenance(

@@ -82,7 +82,7 @@ class ComparedRow:
         rows = np.flatnonzero(graph.sinks)
         scores = self._score(graph, chain, rows, progress)
         exposed, more = self._exposure(graph, rows)
-        notes = [*scores.notes(), *(note for note in more if note not in scores.notes())]
+        notes = [*scores.notes, *(note for note in more if note not in scores.notes)]
         shortfall = scores.shortfall
         if exposed is not None:
             shortfall = shortfall or exposed.shortfall
@@ -161,13 +161,13 @@ class ComparedRow:
         if is_ordered(self.policy):
             held = parcels(graph, order=self.policy, listed=self.listed)  # type: ignore[arg-type]
             found = score_in_order(held, rows)
-            return found, found.notes()
+            return found, found.notes
         chain = absorbing_chain(
             graph, policy=self.policy, links=self.settings.get("links"), listed=self.listed
         )
         budget = self.asking.budget
         found = reached(lambda: score_exactly(chain, rows, width=EXACT_WIDTH, budget=budget))
-        notes = [note for note in found.notes() if note != found.shortfall]
+        notes = [note for note in found.notes if note != found.shortfall]
         if found.shortfall is not None:
             notes.append(f"exposure: {found.shortfall}")
         return found, tuple(notes)

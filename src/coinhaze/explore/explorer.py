@@ -256,7 +256,7 @@ class Explorer:
         quick = len(self.views.chain) <= SMALL
         table = self._table(asked, exposed=quick)
         scores = table.scores
-        notes = list(scores.notes())
+        notes = list(scores.notes)
         if self.views.no_snapshots is not None:
             notes.append(f"{self.views.no_snapshots}.")
         if asked.list is not None and not quick:

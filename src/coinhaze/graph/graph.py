@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +18,7 @@ from coinhaze.graph.names import NO_SNAPSHOT as NO_SNAPSHOT
 from coinhaze.graph.names import NodeNames as NodeNames
 from coinhaze.ledger import Amounts, CoinLedger, Ledger
 from coinhaze.ledger.coins import UNKNOWN
+from coinhaze.ledger.frames import ArrowTable, optional
 from coinhaze.ledger.frozen import freeze
 from coinhaze.ledger.shown import shown
 
@@ -37,7 +39,7 @@ class Kind(IntEnum):
 
 
 @dataclass(frozen=True, eq=False)
-class TransactionGraph:
+class TransactionGraph(ArrowTable):
     """Nodes, weighted edges, opening and closing balances; valid once built.
 
     Edge k moves `amounts[k]` from node `tail[k]` to node `head[k]`; parallel transfers are
@@ -87,8 +89,35 @@ class TransactionGraph:
         found: Ints = sources[lumped.to_numpy(zero_copy_only=False)]
         return found
 
-    def to_arrow(self) -> dict[str, pa.Table]:
-        """Return nodes and edges as Arrow tables."""
+    def to_arrow(self) -> pa.Table:
+        """Give the edges as a table; `tables` also gives the nodes."""
+        return self.tables()["edges"]
+
+    def adjacency(self) -> scipy.sparse.csr_array:
+        """Give the matrix whose entry (i, j) is what node i paid node j, as floats.
+
+        Where amounts are hidden, the entry is the number of edges.
+        """
+        value = np.ones(len(self.tail)) if self.amounts is None else self.amounts.floats()
+        n = len(self)
+        return scipy.sparse.csr_array((value, (self.tail, self.head)), shape=(n, n))
+
+    def to_networkx(self) -> Any:
+        """Give a networkx.DiGraph: nodes by name, with kind, opening and balance; needs networkx.
+
+        Edges have their exact amount in the smallest unit, None where it is hidden.
+        """
+        graph = optional("networkx", "to_networkx").DiGraph()
+        tables = self.tables()
+        for row in tables["nodes"].to_pylist():
+            graph.add_node(row.pop("node"), **row)
+        for row in tables["edges"].to_pylist():
+            amount = None if row["amount"] is None else int(row["amount"])
+            graph.add_edge(row["from"], row["to"], amount=amount)
+        return graph
+
+    def tables(self) -> dict[str, pa.Table]:
+        """Give nodes and edges as Arrow tables."""
         every = np.arange(len(self))
         names = self.names.of(every)
         hidden = pa.nulls(len(self), pa.string())

@@ -221,7 +221,7 @@ def _summed(
         width=float(scores.widths.mean()) if len(scores.widths) else 0.0,
         standard_error=scores.summary().standard_error,
         settings=dict(chain.settings),
-        notes=scores.notes(),
+        notes=scores.notes,
         lower_bounds=scores.summary().lower_bounds,
     )
 

@@ -13,13 +13,15 @@ from coinhaze.amounts import Amounts, Ints
 from coinhaze.errors import LedgerError, UnknownName
 from coinhaze.ledger.checks import Place, check_name, check_names, exact_amounts
 from coinhaze.ledger.completeness import Completeness
+from coinhaze.ledger.frames import ArrowTable
 from coinhaze.ledger.frozen import freeze
+from coinhaze.ledger.shown import shown
 
 ZERO_ADDRESSES = ("0x" + "0" * 40, "0" * 40)
 
 
 @dataclass(frozen=True, eq=False)
-class AccountLedger:
+class AccountLedger(ArrowTable):
     """Transfers between accounts, in the order the ledger has them.
 
     >>> ledger = AccountLedger.from_transfers([("alice", "bob", 5), ("bob", "carol", 3)])
@@ -121,6 +123,16 @@ class AccountLedger:
             times=None if self.times is None else self.times.take(pa.array(keep)),
             fees=None if self.fees is None else self.fees.take(keep),
         )
+
+    def __repr__(self) -> str:
+        return f"AccountLedger({len(self)} transfers between {len(self.accounts)} accounts)"
+
+    def _repr_html_(self) -> str:
+        return shown("ledger", self)
+
+    def to_arrow(self) -> pa.Table:
+        """Give the transfers as a table."""
+        return self.tables()["transfers"]
 
     def __len__(self) -> int:
         return len(self.sender)

@@ -14,7 +14,9 @@ from coinhaze.amounts import Amounts, Bools, Ints
 from coinhaze.errors import LedgerError, UnknownName
 from coinhaze.ledger.columns import TablePlace, default_place
 from coinhaze.ledger.completeness import Completeness
+from coinhaze.ledger.frames import ArrowTable
 from coinhaze.ledger.frozen import freeze
+from coinhaze.ledger.shown import shown
 
 POOLS = ("sprout", "sapling", "orchard", "ironwood", "shielded")
 MOST_OUTPUTS = 2**32 - 1
@@ -102,7 +104,7 @@ def _member(name: str) -> Input:
 
 
 @dataclass(frozen=True, eq=False)
-class CoinLedger:
+class CoinLedger(ArrowTable):
     """Transactions in ledger order, the coins they spend and make, pool flows and rings.
 
     Rows refer to each other by index. Transactions with `inside` false were made before the
@@ -182,6 +184,35 @@ class CoinLedger:
 
     def __post_init__(self) -> None:
         freeze(self)
+
+    def __repr__(self) -> str:
+        return f"CoinLedger({len(self)} transactions, {len(self.output_tx)} coins)"
+
+    def _repr_html_(self) -> str:
+        return shown("ledger", self)
+
+    def to_arrow(self) -> pa.Table:
+        """Give the coins as a table: what made each, its value and address, and what spent it.
+
+        `tables` gives all that the ledger holds, in tables that refer to each other.
+        """
+        made = pa.array(self.output_tx)
+        spender = np.full(len(self.output_tx), -1)
+        if not self.has_rings:  # there nobody knows
+            spender[self.input_output] = self.input_tx
+        owner = pa.array(self.output_owner, mask=self.owner_is_coin[self.output_owner])
+        return pa.table(
+            {
+                "coin": self.output_names(),
+                "txid": self.txids.take(made),
+                "vout": self.output_vout,
+                "value": self.tables()["outputs"]["value"],
+                "address": self.owners.take(owner),
+                "height": self.heights.take(made),
+                "time": self.times.take(made),
+                "spent_by": self.txids.take(pa.array(spender, mask=spender < 0)),
+            }
+        )
 
     def __len__(self) -> int:
         return int(self.inside.sum())

@@ -9,12 +9,13 @@ import numpy as np
 import pyarrow as pa
 
 from coinhaze.amounts import Floats, Ints
+from coinhaze.ledger.frames import ArrowTable
 from coinhaze.ledger.shown import shown
 from coinhaze.observer.belief import Belief, reading_of
 
 
 @dataclass(frozen=True, eq=False)
-class Origins:
+class Origins(ArrowTable):
     """The distribution over sources of one node, largest first, and the flow along the way."""
 
     chain: Belief
@@ -37,6 +38,14 @@ class Origins:
     def name(self) -> str:
         """The node's name."""
         return self._names(np.array([self.node]))[0]
+
+    def __len__(self) -> int:
+        return len(self.outcomes)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader of these origins should know."""
+        return self.chain.notes
 
     @property
     def lower_bound(self) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -11,19 +11,43 @@ import numpy as np
 import pyarrow as pa
 
 from coinhaze.amounts import Bools, Floats, Ints
-from coinhaze.errors import AccuracyError
+from coinhaze.errors import AccuracyError, UnknownName
 from coinhaze.graph.graph import Kind, kind_names
 from coinhaze.graph.holes import incomplete_notes
 from coinhaze.ledger.completeness import Completeness
-from coinhaze.ledger.shown import shown
+from coinhaze.ledger.frames import ArrowTable
+from coinhaze.ledger.shown import called, shown
 from coinhaze.measures import entropy
 from coinhaze.measures.summary import Summary, summarise
 from coinhaze.observer.belief import Belief, reading_of
 
 
+@dataclass(frozen=True)
+class NodeScore:
+    """The score of one node; not a number where there is no answer."""
+
+    node: str
+    bits: float
+    bits_low: float
+    bits_high: float
+    steps: float
+    sources: float
+    top_source: str | None
+    top_probability: float
+    exposure: float | None = None
+
+
 @dataclass(frozen=True, eq=False)
-class Scores:
-    """How uncertain the origin of each node's money is.
+class Scores(ArrowTable):
+    """How uncertain the origin of each node's money is: a table, a row a node.
+
+    `scores["carol"]` is the score of one node, and iterating gives one after the other.
+
+    >>> import coinhaze
+    >>> ledger = coinhaze.AccountLedger.from_transfers([("a", "carol", 1), ("b", "carol", 1)])
+    >>> scores = coinhaze.score(ledger)
+    >>> scores["carol"].bits, [score.node for score in scores]
+    (1.0, ['carol'])
 
     Not a number (null in tables) where there is no answer: absorption is not certain, or poison
     never arrived. Ordered policies make no steps.
@@ -58,6 +82,29 @@ class Scores:
 
     def __repr__(self) -> str:
         return f"Scores({self.summary().line()})"
+
+    def __getitem__(self, node: str) -> NodeScore:
+        number = self.chain.graph.names.node(node)
+        rows = np.flatnonzero(self.nodes == number)
+        if not len(rows):
+            raise UnknownName(f"{node} was not scored: ask for it with nodes=[{node!r}]")
+        return next(iter(self.take(rows[:1])))
+
+    def __iter__(self) -> Iterator[NodeScore]:
+        names = self.chain.graph.names.of(self.nodes).to_pylist()
+        top = self.chain.outcomes.take(pa.array(self.top, mask=self.top < 0)).to_pylist()
+        for row, name in enumerate(names):
+            yield NodeScore(
+                node=name,
+                bits=float(self.bits[row]),
+                bits_low=float(self.bits_low[row]),
+                bits_high=float(self.bits_high[row]),
+                steps=float(self.steps[row]),
+                sources=float(self.sources[row]),
+                top_source=top[row],
+                top_probability=float(self.top_probability[row]),
+                exposure=None if self.exposure is None else float(self.exposure[row]),
+            )
 
     @property
     def min_entropy(self) -> Floats:
@@ -137,12 +184,14 @@ class Scores:
             columns[name.replace("-", "_")] = _nullable(values)
         return pa.table(columns)
 
-    def to_pandas(self) -> object:
-        """Give a pandas frame, where pandas is installed."""
-        return self.to_arrow().to_pandas()
+    def to_latex(self, *, label: str = "tab:scores") -> str:
+        """Give a LaTeX table for the booktabs package, a row a node, most bits first."""
+        text: str = called("coinhaze.report.tables", "scores_latex", self, label)
+        return text
 
-    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        return self.to_arrow().__arrow_c_stream__(requested_schema)
+    def plot(self, *, ax: Any = None) -> Any:
+        """Draw what share of nodes has at most so many bits; needs matplotlib. Gives the axes."""
+        return called("coinhaze.report.plots", "plot_scores", self, ax)
 
     def summary(self) -> Summary:
         """Give the row the paper's tables have: sizes, bits, steps."""
@@ -178,8 +227,9 @@ class Scores:
         moves = None if walk is None or clean is not None else walk.q
         return incomplete_notes(self.chain.graph, self.nodes, moves)
 
+    @property
     def notes(self) -> tuple[str, ...]:
-        """Say what a reader of these scores should know."""
+        """What a reader of these scores should know."""
         notes = [*self.chain.notes, *self._incomplete]
         lost = float(np.nanmax(1 - self.mass, initial=0.0))
         if self.method.startswith("series") and lost >= 1e-6:

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 import numpy as np
 
 from coinhaze.amounts import Bools, Floats
+from coinhaze.ledger.shown import shown
 from coinhaze.observer.belief import reading_words
 
 AT_LEAST = "\u2265"  # before bits that are a lower bound
@@ -43,6 +44,12 @@ class Summary:
     view: str | None = None
     time: str | None = None
     policy: str | None = None
+
+    def __repr__(self) -> str:
+        return f"Summary({self.line()})"
+
+    def _repr_html_(self) -> str:
+        return shown("summary", self)
 
     def line(self) -> str:
         """Say it in one line."""

@@ -12,6 +12,7 @@ from coinhaze.amounts import Floats, Ints
 from coinhaze.graph import TransactionGraph
 from coinhaze.graph.graph import kind_names
 from coinhaze.ledger import Amounts
+from coinhaze.ledger.frames import ArrowTable
 from coinhaze.ledger.frozen import freeze
 from coinhaze.observer.policies import POISON, PROPORTIONAL
 
@@ -41,7 +42,7 @@ class Trail:
 
 
 @dataclass(frozen=True, eq=False)
-class Taint:
+class Taint(ArrowTable):
     """How much of the listed money each node holds at the end, by policy."""
 
     graph: TransactionGraph
@@ -98,9 +99,6 @@ class Taint:
             if policy != PROPORTIONAL.column:
                 columns[policy] = self.amounts(policy).text()
         return pa.table(columns)
-
-    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        return self.to_arrow().__arrow_c_stream__(requested_schema)
 
     def sources(self, policy: str) -> pa.Table:
         """Give the listed money of each node by entry of the list; for ordered policies."""

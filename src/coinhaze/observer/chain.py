@@ -19,6 +19,7 @@ from coinhaze.amounts import Bools, Floats, Ints
 from coinhaze.graph import TransactionGraph
 from coinhaze.graph.graph import downstream
 from coinhaze.ledger.frozen import freeze
+from coinhaze.ledger.shown import shown
 from coinhaze.observer.outcomes import SourceNames
 
 NO_COLUMN = -1
@@ -64,6 +65,9 @@ class AbsorbingChain:
             f"{len(self.outcomes)} outcomes)"
         )
 
+    def _repr_html_(self) -> str:
+        return shown("chain", self)
+
     @cached_property
     def lower_bounds(self) -> Bools | None:
         """Tell which nodes have bits that are lower bounds; None where none has.
@@ -91,3 +95,10 @@ class AbsorbingChain:
             (self.walk.own[rows], (rows, self.column[rows])),
             shape=(len(self), len(self.outcomes)),
         )
+
+    @cached_property
+    def P(self) -> scipy.sparse.csr_array:
+        """The transition matrix in normal form, [[Q, R], [0, I]]: nodes, then outcomes."""
+        outcomes = len(self.outcomes)
+        end = scipy.sparse.eye_array(outcomes, format="csr")
+        return scipy.sparse.csr_array(scipy.sparse.block_array([[self.Q, self.R], [None, end]]))

@@ -10,7 +10,8 @@ import pyarrow as pa
 from coinhaze.amounts import Amounts, Floats
 from coinhaze.graph import TransactionGraph
 from coinhaze.graph.graph import Kind
-from coinhaze.measures import Origins, Scores
+from coinhaze.ledger import Ledger
+from coinhaze.measures import Origins, Scores, Summary
 from coinhaze.observer import AbsorbingChain
 from coinhaze.report.labels import Labelled
 from coinhaze.report.layers import fold_hops, short_name
@@ -80,6 +81,24 @@ def graph(found: TransactionGraph) -> str:
         sparkline(_sizes(found.amounts), "amounts that moved, by number of digits"),
         table(["what", "number"], rows, right=[1]),
     )
+
+
+def ledger(found: Ledger) -> str:
+    """Show a ledger: how many of what it holds."""
+    rows = [[name.replace("_", " "), _cell(value)] for name, value in found.facts().items()]
+    return _shown(paragraph(repr(found)), table(["what", "value"], rows, right=[1]))
+
+
+def chain(found: AbsorbingChain) -> str:
+    """Show a chain: its size, and what the observer believes."""
+    rows = [[name, _cell(value)] for name, value in found.settings.items() if value is not None]
+    return _shown(paragraph(repr(found)), table(["option", "value"], rows))
+
+
+def summary(found: Summary) -> str:
+    """Show a summary: one line, and all its figures."""
+    rows = [[name.replace("_", " "), _cell(v)] for name, v in found.as_dict().items()]
+    return _shown(paragraph(found.line()), table(["what", "value"], rows, right=[1]))
 
 
 def sparkline(values: Floats, title: str, *, bars: int = 32) -> Html:

@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from coinhaze.amounts import Bools, Floats
+from coinhaze.measures import Scores
 from coinhaze.measures.summary import AT_LEAST
 from coinhaze.report.drawing import PAPER, Line, axes_or_new, legend_below, line_of, short_labels
 from coinhaze.report.score_files import ScoreFile
@@ -38,6 +39,16 @@ def plot_bits_shares(
     ax = axes_or_new(ax)
     ax.set_xlabel(BITS)
     _running(ax, files, lambda file: file.bits[file.held], looks, mark=AT_LEAST)
+    ax.set_xlim(left=0)
+    return ax
+
+
+def plot_scores(scores: Scores, ax: Any = None) -> Any:
+    """Draw what share of scored nodes has at most so many bits."""
+    ax = axes_or_new(ax)
+    bits, share = running_share(scores.bits)
+    ax.step([0.0, *bits], [0.0, *share], where="post")
+    ax.set(xlabel=BITS, ylabel="share of nodes", ylim=(0, 1.02))
     ax.set_xlim(left=0)
     return ax
 

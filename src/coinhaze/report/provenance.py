@@ -24,7 +24,7 @@ def provenance(
         "conservation_error": scores.conservation,
         "lower_bounds": scores.summary().lower_bounds,
         "completeness": scores.completeness.record(),
-        "notes": list(scores.notes()),
+        "notes": list(scores.notes),
     }
 
 

@@ -13,6 +13,7 @@ from coinhaze.amounts import Ints
 from coinhaze.measures import Origins, Scores, Summary
 from coinhaze.measures.summary import AT_LEAST
 from coinhaze.observer.belief import reading_words
+from coinhaze.report.grids import Grid
 from coinhaze.report.layers import short_name
 
 
@@ -96,6 +97,31 @@ def scores_report(scores: Scores, *, most: int = 5) -> Group:
         least, same = firsts[-rest:][::-1], alike[-rest:][::-1]
         parts.append(rows_table(scores, least, same, f"Least haze ({rest})"))
     return Group(*parts)
+
+
+def scores_latex(scores: Scores, label: str) -> str:
+    """Give scores as a LaTeX table, most bits first; nodes without an answer come last."""
+    rows = scores.order()
+    others = np.setdiff1d(np.arange(len(scores)), rows)
+    found = [*scores.take(rows), *scores.take(others)]
+    columns = ["node", "bits", "low", "high", "steps", "sources"]
+    cells = [
+        [
+            s.node,
+            *(_figure(v) for v in (s.bits, s.bits_low, s.bits_high, s.steps)),
+            _whole(s.sources),
+        ]
+        for s in found
+    ]
+    return Grid("Scores", columns, cells, notes=[scores.summary().line() + "."]).latex(label)
+
+
+def _figure(value: float) -> str:
+    return "-" if np.isnan(value) else f"{value:.4f}"
+
+
+def _whole(value: float) -> str:
+    return "-" if np.isnan(value) else f"{value:.0f}"
 
 
 def origins_sentence(origins: Origins) -> str:

@@ -62,8 +62,7 @@ def register_comparator(
     >>> import coinhaze
     >>> @coinhaze.register_comparator("name-length", words="letters of the node's name")
     ... def name_length(compared):
-    ...     names = compared.scores.chain.graph.names.of(compared.scores.nodes)
-    ...     return np.array([float(len(name)) for name in names.to_pylist()])
+    ...     return np.array([float(len(score.node)) for score in compared.scores])
     >>> scores = coinhaze.score(coinhaze.AccountLedger.from_transfers([("a", "bob", 1)]))
     >>> coinhaze.compare_measures(scores, ["name-length"]).comparators["name-length"]
     array([3.])
