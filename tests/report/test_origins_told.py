@@ -14,7 +14,7 @@ from coinhaze.errors import UsageError
 from coinhaze.explore.explain import explain
 from coinhaze.report.layers import Layers
 from coinhaze.report.origins import OriginsReport, told_dot, told_json, told_page
-from coinhaze.report.sankey import LINE, lay_out, sankey
+from coinhaze.report.sankey import LINE, place_layers, sankey
 from coinhaze.simulate import simulate_hubs
 
 HOSTILE = '<script>alert("1")</script> \\N "&'
@@ -177,12 +177,13 @@ def test_a_page_of_parcels_has_no_drawing() -> None:
 def test_the_drawing_is_well_formed_and_nothing_overlaps(make: object) -> None:
     assert callable(make)
     layers = layers_of(make())
-    places = lay_out(layers)
-    for column in places:
-        rows = sorted(column, key=lambda place: place.y)
+    places = place_layers(layers).boxes
+    assert len(places) == sum(map(len, layers.boxes))
+    for hop, boxes in enumerate(layers.boxes):
+        rows = sorted((places[f"{hop}.{k}"] for k in range(len(boxes))), key=lambda place: place.at)
+        assert {place.column for place in rows} == {hop}
         for upper, lower in itertools.pairwise(rows):
-            assert lower.y >= upper.y + max(upper.height, LINE)
-    assert len({column[0].x for column in places}) == len(places)
+            assert lower.at >= upper.at + max(upper.width, LINE)
     svg = ET.fromstring(re.search(r"<svg.*</svg>", sankey(layers), re.DOTALL)[0])  # type: ignore[index]
     _, _, width, height = map(float, svg.attrib["viewBox"].split())
     for box in svg.iter(f"{SVG}rect"):

@@ -16,6 +16,7 @@ from coinhaze.explore.models import (
     FlowColumn,
     FlowNode,
 )
+from coinhaze.report.flow_layout import Layout, Room, lay_out
 from coinhaze.web.drawing.flow import (
     Picture,
     draw_flow,
@@ -23,7 +24,6 @@ from coinhaze.web.drawing.flow import (
     draw_wide,
 )
 from coinhaze.web.drawing.flow_fold import fold_flow
-from coinhaze.web.drawing.flow_layout import Layout, Room, lay_out
 from coinhaze.web.drawing.flow_threads import thread_ribbons, thread_shares
 from coinhaze.web.drawing.flow_time import MOST_COLUMNS, order_by_time
 from coinhaze.web.drawing.text_fit import fit_text, text_width

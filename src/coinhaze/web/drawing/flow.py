@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from coinhaze.explore.models import Flow, FlowNode
+from coinhaze.report.flow_layout import Layout, Ribbon, Room, Stop, lay_out
 from coinhaze.report.page import Html, escape
 from coinhaze.web.drawing.flow_fold import fold_flow
-from coinhaze.web.drawing.flow_layout import Layout, Ribbon, Room, Stop, lay_out
 from coinhaze.web.drawing.flow_marks import Marks, kind_of, narrow_node, wide_node
 from coinhaze.web.drawing.flow_threads import thread_ribbons, thread_shares
 from coinhaze.web.drawing.flow_time import order_by_time

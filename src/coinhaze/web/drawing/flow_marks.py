@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from coinhaze.explore.describe import share_words
 from coinhaze.explore.models import FlowNode
+from coinhaze.report.flow_layout import Stop
 from coinhaze.report.page import Html, escape
-from coinhaze.web.drawing.flow_layout import Stop
 from coinhaze.web.drawing.svg import SPAN, percent
 from coinhaze.web.drawing.text_fit import BOLD, fit_text, fits, most_letters, text_width
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from coinhaze.explore.models import Flow
-from coinhaze.web.drawing.flow_layout import Layout, Ribbon, Stop
+from coinhaze.report.flow_layout import Layout, Ribbon, Stop
 
 NOTHING = 5e-4  # of share: less is no line that can be seen
 

@@ -11,12 +11,46 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-
-from coinhaze.explore.models import Flow
+from typing import Protocol
 
 SWEEPS, STARTS = 4, 4  # times the order of columns is improved, and from how many beginnings
 ENOUGH = 400  # ends of bands times beginnings
 LEAST_SCALE = 0.3  # of the room, for all the money, before the drawing grows
+
+
+class _Node(Protocol):
+    """A box of a flow, in a column; `folded` ones stand for others and come last."""
+
+    @property
+    def id(self) -> str: ...
+    @property
+    def column(self) -> int: ...
+    @property
+    def share(self) -> float: ...
+    @property
+    def folded(self) -> bool: ...
+    @property
+    def kind(self) -> str: ...
+
+
+class _Link(Protocol):
+    """Money that moved from an older box to a newer one, by their ids."""
+
+    @property
+    def before(self) -> str: ...
+    @property
+    def after(self) -> str: ...
+    @property
+    def share(self) -> float: ...
+
+
+class _Flow(Protocol):
+    """What is laid out: the flow of the page, or the one of a report."""
+
+    @property
+    def nodes(self) -> Sequence[_Node]: ...
+    @property
+    def bands(self) -> Sequence[_Link]: ...
 
 
 @dataclass(frozen=True)
@@ -75,14 +109,13 @@ class _Item:
         self.middle = at + self.slot / 2
 
 
-def lay_out(flow: Flow, room: Room) -> Layout:
+def lay_out(flow: _Flow, room: Room) -> Layout:
     """Place the boxes of a flow in their columns and lead its bands between them.
 
-    >>> from coinhaze.explore.models import Flow, FlowBand, FlowNode
-    >>> two = [FlowNode(id=i, column=c, kind="coin", name=i, words=i, share=1.0)
+    >>> from types import SimpleNamespace as Some
+    >>> two = [Some(id=i, column=c, kind="coin", share=1.0, folded=False)
     ...        for i, c in (("a", 1), ("b", 0))]
-    >>> band = FlowBand(before="a", after="b", share=1.0)
-    >>> flow = Flow(by="hop", columns=(), nodes=two, bands=[band], text="")
+    >>> flow = Some(nodes=two, bands=[Some(before="a", after="b", share=1.0)])
     >>> placed = lay_out(flow, Room(100, 4, 10))
     >>> placed.boxes["a"].width == placed.ribbons[0].width == placed.scale
     True
@@ -100,7 +133,7 @@ def lay_out(flow: Flow, room: Room) -> Layout:
     return Layout(boxes, _ribbons(flow, items, ways, scale), scale, across)
 
 
-def _items(flow: Flow) -> tuple[list[_Item], dict[str, int], list[list[int]]]:
+def _items(flow: _Flow) -> tuple[list[_Item], dict[str, int], list[list[int]]]:
     """Make an item of every box and of every lane; a way is the items a band leads through."""
     items: list[_Item] = []
     box_of: dict[str, int] = {}
@@ -296,7 +329,7 @@ def _stop(item: _Item, scale: float) -> Stop:
 
 
 def _ribbons(
-    flow: Flow, items: Sequence[_Item], ways: Sequence[Sequence[int]], scale: float
+    flow: _Flow, items: Sequence[_Item], ways: Sequence[Sequence[int]], scale: float
 ) -> tuple[Ribbon, ...]:
     """Stack bands on both sides of their boxes, in the order of where they lead."""
     starts: dict[tuple[int, int], float] = {}
