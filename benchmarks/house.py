@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import asyncio
+import inspect
 import sys
 import tempfile
 from collections import Counter
@@ -61,7 +62,9 @@ def functions_run(work: Callable[[], object]) -> set[tuple[str, str, int]]:
 
     def note(frame: Any, event: str, _: object) -> None:
         code = frame.f_code
-        if event == "call" and code.co_filename.startswith(inside):
+        # The body of a class runs when its module is imported, and is no function.
+        is_function = code.co_flags & inspect.CO_OPTIMIZED
+        if event == "call" and is_function and code.co_filename.startswith(inside):
             seen.add((code.co_filename, code.co_qualname, code.co_firstlineno))
 
     import threading
