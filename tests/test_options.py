@@ -203,3 +203,14 @@ def _names(function: Callable[..., Any]) -> list[str]:
 def test_the_page_of_options_is_what_the_module_gives() -> None:
     page = (SRC.parent.parent / "docs" / "options.md").read_text(encoding="utf-8")
     assert page == options.options_page(), "python -m coinhaze.options > docs/options.md"
+
+
+def test_settings_of_the_page_have_the_types_and_defaults_of_the_options() -> None:
+    pytest.importorskip("pydantic")
+    from coinhaze.explore.query import Settings
+
+    hints = get_type_hints(GraphOptions)
+    for name in ("view", "time"):
+        found = Settings.model_fields[name]
+        assert found.annotation == hints[name]
+        assert found.default == getattr(GraphOptions, name)

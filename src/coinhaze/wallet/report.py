@@ -202,7 +202,7 @@ def _groups(wallet: Wallet) -> list[Section]:
             if p.coins not in told
         ]
     if len(pairs) > MOST_ROWS:
-        lines.append(f"{len(pairs) - MOST_ROWS:,} more pairs are in the JSON (--as json).")
+        lines.append(f"{len(pairs) - MOST_ROWS:,} more pairs are in the JSON (--json).")
     if wallet.pairs is None:
         lines.append(f"Pairs are shown up to {MOST_PAIRED} coins: ask with --spend for others.")
     columns = [("together", LEFT), ("bits before", RIGHT), ("after", RIGHT)]

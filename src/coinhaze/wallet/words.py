@@ -52,8 +52,8 @@ def _beyond_words(wallet: Wallet, widest: float) -> list[str]:
     return [
         f"Not all of the past was fetched: up to {wallet.open:.2%} of a coin's money comes from "
         "further back. Its bits over the whole chain are proven to lie in the interval told, which "
-        f"is up to {widest:.4f} bits wide; --width asks for a narrower one, --most lets it fetch "
-        "more.",
+        f"is up to {widest:.4f} bits wide; --accuracy asks for a narrower one, and "
+        "--max-transactions lets it fetch more.",
         "Bits in the tables, and what is suggested by them, take each coin further back for one "
         "origin: where intervals overlap, the order of two coins is not proven.",
     ]

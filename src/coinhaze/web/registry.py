@@ -120,7 +120,7 @@ class LedgerRegistry:
             if listing.id == name and listing.digest.startswith(digest):
                 return listing.names
         known = ", ".join(card.id for card in self.lists()) or "none was loaded"
-        raise UnknownName(f"no list {listed!r}: {known}; load one with --list NAME=FILE")
+        raise UnknownName(f"no list {listed!r}: {known}; load one with --listed NAME=FILE")
 
     def labels(self) -> Mapping[str, str]:
         """Give the loaded labels, by address."""

@@ -108,7 +108,7 @@ def _likeliest(answer: CoinAnswer, poison: bool) -> Fact:
 def _exposed(exposure: Exposure | None, lists: Sequence[ListCard], answer: CoinAnswer) -> Fact:
     title = "Exposure to loaded lists"
     if exposure is None:
-        words = "choose a list below" if lists else "no list loaded; start with --list NAME=FILE"
+        words = "choose a list below" if lists else "no list loaded; start with --listed NAME=FILE"
         return Fact(title, DASH, words, id="fact-exposure")
     one = "listed account" if answer.kind == "account" else "listed address"
     many = "listed accounts" if answer.kind == "account" else "listed addresses"
