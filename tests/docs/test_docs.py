@@ -7,15 +7,28 @@ import io
 import re
 import shlex
 import sys
+from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
 
 import pytest
 
 from coinhaze import cli
+from coinhaze.measures.comparators.registry import COMPARATORS
+from coinhaze.observer.policies import POLICIES
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+
+
+@pytest.fixture(autouse=True)
+def _unregister() -> Iterator[None]:
+    """Forget measures and policies that a page registers."""
+    before = {entry.name for registry in (COMPARATORS, POLICIES) for entry in registry}
+    yield
+    for registry in (COMPARATORS, POLICIES):
+        for name in set(registry.names()) - before:
+            registry.remove(name)
 
 
 def blocks(page: Path, language: str) -> list[str]:

@@ -8,10 +8,23 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from coinhaze.observer.build import absorbing_chain
     from coinhaze.observer.chain import AbsorbingChain
+    from coinhaze.observer.round_trips import crossings_of, find_round_trips, round_trip_links
 
-__all__ = ["AbsorbingChain", "absorbing_chain"]
+__all__ = [
+    "AbsorbingChain",
+    "absorbing_chain",
+    "crossings_of",
+    "find_round_trips",
+    "round_trip_links",
+]
 
-_HOME = {"AbsorbingChain": "chain", "absorbing_chain": "build"}
+_HOME = {
+    "AbsorbingChain": "chain",
+    "absorbing_chain": "build",
+    "crossings_of": "round_trips",
+    "find_round_trips": "round_trips",
+    "round_trip_links": "round_trips",
+}
 
 
 def __getattr__(name: str) -> object:
