@@ -28,7 +28,7 @@ from coinhaze import AbsorbingChain, absorbing_chain, transaction_graph
 from coinhaze.amounts import Floats, Ints
 from coinhaze.simulate import simulate_week
 from coinhaze.solve.planner.cost import sweep_cost
-from coinhaze.solve.query import Asked
+from coinhaze.solve.query import Query
 from coinhaze.solve.structure.lump import LumpedChain, lump
 from coinhaze.solve.truncated.truncate import Over, Truncation, Try, narrowing, truncated
 
@@ -113,11 +113,11 @@ def run(chain: AbsorbingChain, *, width: float, over: Over, sinks: int, seed: in
     before = memory()
     begun = clock()
     lumped = all_sinks(chain)
-    asked, question = lumped.asked, Truncation.of(lumped, over=over)
+    query, question = lumped.query, Truncation.of(lumped, over=over)
     ready = clock()
     print(
-        f"{len(asked.reduced)} states, {len(asked.reduced.indices)} moves, "
-        f"{len(question.columns)} columns, {len(rows)} sinks on {len(asked.scored)} states"
+        f"{len(query.reduced)} states, {len(query.reduced.indices)} moves, "
+        f"{len(question.columns)} columns, {len(rows)} sinks on {len(query.scored)} states"
     )
     print(f"prepared in {ready[0] - begun[0]:.1f} s wall, {ready[1] - begun[1]:.1f} s CPU")
     tries = []
@@ -145,7 +145,7 @@ def run(chain: AbsorbingChain, *, width: float, over: Over, sinks: int, seed: in
         f"error: mean over {len(some)} random sinks (seed {seed}), whose mean is "
         f"{truth.mean():.3f} bits; their exact rows took {pushed:.0f} s CPU"
     )
-    cost = sweep_cost(asked, question.columns)
+    cost = sweep_cost(query, question.columns)
     print(
         f"exact (extrapolated from a sample of columns): {cost.entries:.1e} entries, "
         f"{cost.entries * NS_AN_ENTRY * 1e-9:.0f} s CPU, {cost.blocks()} blocks in 3 GB"
@@ -168,7 +168,7 @@ def main(
 
 def all_sinks(chain: AbsorbingChain) -> LumpedChain:
     """Ask about all sinks."""
-    return lump(Asked.of(chain, np.flatnonzero(chain.graph.sinks)), np.zeros(0))
+    return lump(Query.of(chain, np.flatnonzero(chain.graph.sinks)), np.zeros(0))
 
 
 if __name__ == "__main__":

@@ -27,7 +27,7 @@ from coinhaze import AbsorbingChain, Scores, absorbing_chain, transaction_graph
 from coinhaze.amounts import Floats, Ints
 from coinhaze.simulate import simulate_week
 from coinhaze.simulate.weeks.zcash import zcash_history
-from coinhaze.solve.query import Asked
+from coinhaze.solve.query import Query
 
 SAMPLE = 200
 
@@ -183,7 +183,7 @@ class Comparison:
 
 def exact_rows(chain: AbsorbingChain, rows: Ints) -> Floats:
     """Give the bits of a few rows by the transposed solve: expected visits to every state."""
-    asked = Asked.of(chain, rows)
+    asked = Query.of(chain, rows)
     ends = np.flatnonzero(asked.reduced.column >= 0)
     bits = np.empty(len(rows))
     for k, state in enumerate(asked.reduced.state[rows].tolist()):

@@ -16,12 +16,14 @@ PURE = {
     "coinjoin/perfect.py",
     "simulate/technologies/wabisabi.py",
     "options.py",
+    "web/pages/render.py",
 }
 # Empty at first and filled by registering, once for a name.
 REGISTRIES = {
     "solve/pool/backend.py:_BACKENDS",
     "formats/registry.py:_formats",
     "errors.py:_secrets",
+    "registry.py:_loaded",
 }
 # Explorers of the page: caches of tables and distributions by scores.
 EXPLORERS = {"explore/distribution.py", "explore/table.py"}

@@ -11,7 +11,7 @@ import pytest
 import coinhaze
 from coinhaze.simulate import simulate_week
 from coinhaze.solve.exact.engines import foreseen
-from coinhaze.solve.query import Asked
+from coinhaze.solve.query import Query
 from coinhaze.solve.structure.lump import lump
 
 DATA = os.environ.get("COINHAZE_DATA")
@@ -21,7 +21,7 @@ def bound_of(ledger: coinhaze.AccountLedger | coinhaze.CoinLedger) -> float:
     """Bound the widest interval of default scores in the order of time, without a solve."""
     graph = coinhaze.transaction_graph(ledger, time="temporal")
     chain = coinhaze.absorbing_chain(graph)
-    return foreseen(lump(Asked.of(chain, np.flatnonzero(graph.sinks)), np.zeros(0)))
+    return foreseen(lump(Query.of(chain, np.flatnonzero(graph.sinks)), np.zeros(0)))
 
 
 @pytest.mark.skipif(DATA is None, reason="COINHAZE_DATA is not set")

@@ -19,7 +19,7 @@ from coinhaze.solve.exact.stream import stream_sums
 from coinhaze.solve.planner import thresholds
 from coinhaze.solve.pool.limits import UNLIMITED
 from coinhaze.solve.progress import silent
-from coinhaze.solve.query import Asked
+from coinhaze.solve.query import Query
 from coinhaze.solve.structure.lump import LumpedChain, lump
 from coinhaze.solve.sums import Sums
 from coinhaze.solve.truncated.truncate import Truncation
@@ -29,7 +29,7 @@ from solve.economies import random_transfers
 def question(**settings: Any) -> LumpedChain:
     graph = coinhaze.transaction_graph(random_transfers(30, 200, 1), **settings)
     chain = coinhaze.absorbing_chain(graph)
-    return lump(Asked.of(chain, np.flatnonzero(graph.sinks)), np.zeros(0))
+    return lump(Query.of(chain, np.flatnonzero(graph.sinks)), np.zeros(0))
 
 
 @pytest.mark.parametrize("time", ["stationary", "temporal"])
@@ -37,13 +37,13 @@ def question(**settings: Any) -> LumpedChain:
 @pytest.mark.parametrize("off", [1e-8, -1e-8])
 def test_a_broken_law_is_refused_without_scores(time: str, law: str, off: float) -> None:
     lumped = question(time=time)
-    asked, columns = lumped.asked, lumped.columns
+    query, columns = lumped.query, lumped.columns
     counts, _ = lumped.sources
-    sums, weights = stream_sums(asked, columns, np.zeros(0), budget=UNLIMITED, progress=silent)
+    sums, weights = stream_sums(query, columns, np.zeros(0), budget=UNLIMITED, progress=silent)
 
     def certify() -> coinhaze.Scores:
         return certified(
-            asked, columns, sums, counts, by_fours=True, method="", width=np.inf, renyi=(),
+            query, columns, sums, counts, by_fours=True, method="", width=np.inf, renyi=(),
             weights=weights,
         )  # fmt: skip
 
@@ -133,7 +133,7 @@ def test_truncated_intervals_hold_on_coins_and_addresses(settings: dict[str, Any
     chain = coinhaze.absorbing_chain(graph)
     rows = np.flatnonzero(graph.sinks)
     truth = coinhaze.score(chain)
-    lumped = lump(Asked.of(chain, rows), np.zeros(0))
+    lumped = lump(Query.of(chain, rows), np.zeros(0))
     for level in (0.1, 1e-2, 1e-3):
         found = Truncation.of(lumped, over="worst").attempt(level)
         assert np.count_nonzero(found.swept.sums.missing > level / 10) > 10  # it was dropped
@@ -153,15 +153,15 @@ def test_intervals_hold_where_sweeps_over_a_core_miss_something(
     monkeypatch.setattr(thresholds, "MAX_DENSE_CORE", 3)
     monkeypatch.setattr(thresholds, "MIN_CORE", 2)
     monkeypatch.setattr(thresholds, "MAX_ELIMINATION_WORK", 10)
-    lumped = lump(Asked.of(chain, rows, missing=missing), np.zeros(0))
-    assert lumped.asked.factor.sweeps
-    assert lumped.asked.factor.missing().max() > missing / 1000  # the core was iterated, not solved
-    asked, columns = lumped.asked, lumped.columns
+    lumped = lump(Query.of(chain, rows, missing=missing), np.zeros(0))
+    assert lumped.query.factor.sweeps
+    assert lumped.query.factor.missing().max() > missing / 1000  # the core was iterated, not solved
+    query, columns = lumped.query, lumped.columns
     counts, _ = lumped.sources
-    sums, _ = stream_sums(asked, columns, np.zeros(0), budget=UNLIMITED, progress=silent)
-    add_missing(asked, sums, counts)
+    sums, _ = stream_sums(query, columns, np.zeros(0), budget=UNLIMITED, progress=silent)
+    add_missing(query, sums, counts)
     found = certified(
-        asked, columns, sums, counts, by_fours=True, method="", width=np.inf, renyi=(), weights=None
+        query, columns, sums, counts, by_fours=True, method="", width=np.inf, renyi=(), weights=None
     )
     assert found.width > missing / 1000
     assert np.all(found.bits_low <= truth.bits_high)

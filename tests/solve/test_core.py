@@ -17,7 +17,7 @@ from coinhaze.solve.exact.core import multiplied_back
 from coinhaze.solve.exact.core_kernels import heavy_components, invert
 from coinhaze.solve.exact.factor import factorise
 from coinhaze.solve.planner import thresholds
-from coinhaze.solve.query import Asked
+from coinhaze.solve.query import Query
 from coinhaze.solve.sketch.sketch import sketch
 from solve.economies import random_transfers
 
@@ -53,7 +53,7 @@ def test_sweeps_give_the_scores_that_elimination_gives(
 ) -> None:
     chain = make(seed)
     rows = np.flatnonzero(chain.graph.sinks)
-    assert Asked.of(chain, rows).factor.sweeps
+    assert Query.of(chain, rows).factor.sweeps
     swept = coinhaze.score(chain)
     monkeypatch.setattr(thresholds, "MAX_DENSE_CORE", 4000)
     whole = coinhaze.score(chain)
@@ -67,10 +67,10 @@ def test_sweeps_give_the_scores_that_elimination_gives(
 @pytest.mark.parametrize("make", [chain_of, lingering])
 def test_what_sweeps_miss_is_known(make: Any) -> None:
     chain = make(7)
-    asked = Asked.of(chain, np.flatnonzero(chain.graph.sinks))
+    query = Query.of(chain, np.flatnonzero(chain.graph.sinks))
     for tolerance in (0.1, 1e-3, 1e-9):
-        part = factorise(asked.reduced, missing=tolerance)
-        found = part.solve(asked.reduced.own)
+        part = factorise(query.reduced, missing=tolerance)
+        found = part.solve(query.reduced.own)
         np.testing.assert_allclose(found + part.missing(), 1, rtol=1e-12)
         assert part.missing().max() <= tolerance * (1 + 1e-9)
         assert part.missing().max() > 0
@@ -79,10 +79,10 @@ def test_what_sweeps_miss_is_known(make: Any) -> None:
 @pytest.mark.usefixtures("sparse_cores")
 def test_clusters_spare_most_sweeps(monkeypatch: pytest.MonkeyPatch) -> None:
     chain = lingering(1)
-    asked = Asked.of(chain, np.flatnonzero(chain.graph.sinks))
+    query = Query.of(chain, np.flatnonzero(chain.graph.sinks))
 
     def sweeps() -> int:
-        cores = factorise(asked.reduced).cores.values()
+        cores = factorise(query.reduced).cores.values()
         return max(c.sweeps for c in cores if isinstance(c, core.SparseCore))
 
     with_clusters = sweeps()

@@ -11,7 +11,7 @@ import coinhaze
 from coinhaze import AbsorbingChain, absorbing_chain, transaction_graph
 from coinhaze.simulate import simulate_town, simulate_week
 from coinhaze.solve.pool.limits import Budget
-from coinhaze.solve.query import Asked
+from coinhaze.solve.query import Query
 from coinhaze.solve.structure.lump import lump
 from coinhaze.solve.truncated.truncate import Over, Truncation
 from solve.economies import random_transfers
@@ -44,8 +44,8 @@ def test_intervals_hold_the_truth_at_every_level(name: str, over: Over) -> None:
     chain = CHAINS[name]()
     rows = np.flatnonzero(chain.graph.sinks)
     exact = coinhaze.score(chain)
-    assert not Asked.of(chain, rows).reduced.acyclic or name == "history"
-    question = Truncation.of(lump(Asked.of(chain, rows), np.zeros(0)), over=over)
+    assert not Query.of(chain, rows).reduced.acyclic or name == "history"
+    question = Truncation.of(lump(Query.of(chain, rows), np.zeros(0)), over=over)
     for level in (0.5, 0.1, 0.01, 1e-3, 1e-5):
         found = question.attempt(level).scores
         assert np.all(found.bits_low <= exact.bits + 1e-9), level
@@ -66,7 +66,7 @@ def test_the_asked_width_is_reached(name: str) -> None:
 def test_threads_change_no_bit() -> None:
     chain = CHAINS["bitcoin"]()
     rows = np.flatnonzero(chain.graph.sinks)
-    question = Truncation.of(lump(Asked.of(chain, rows), np.zeros(0)), over="mean")
+    question = Truncation.of(lump(Query.of(chain, rows), np.zeros(0)), over="mean")
     one, two, four = (question.attempt(0.01, budget=Budget(threads=n)).scores for n in (1, 2, 4))
     for other in (two, four):
         assert np.array_equal(one.bits, other.bits)

@@ -12,7 +12,7 @@ import coinhaze
 from coinhaze.solve.certify import _unmodified, exposure_interval
 from coinhaze.solve.exact.engines import add_missing, width_of
 from coinhaze.solve.exact.rounding import Rounding, terms_of
-from coinhaze.solve.query import Asked
+from coinhaze.solve.query import Query
 from coinhaze.solve.structure.columns import _inner
 from coinhaze.solve.sums import Sums
 from coinhaze.solve.truncated.topological import may_drop
@@ -29,18 +29,18 @@ def test_renyi_entropies_and_exposure_are_never_truncated() -> None:
         for names in (None, ["a"])
     )
     rows = np.flatnonzero(chain.graph.sinks)
-    assert may_drop(Asked.of(chain, rows), 0.1, ())
-    assert not may_drop(Asked.of(chain, rows), 0.1, (2.0,))
-    assert not may_drop(Asked.of(listed, rows), 0.1, ())
-    assert not may_drop(Asked.of(chain, rows), 1e-9, ())
+    assert may_drop(Query.of(chain, rows), 0.1, ())
+    assert not may_drop(Query.of(chain, rows), 0.1, (2.0,))
+    assert not may_drop(Query.of(listed, rows), 0.1, ())
+    assert not may_drop(Query.of(chain, rows), 1e-9, ())
 
 
 def test_what_sweeps_over_cores_miss_is_spread_over_all_sources_at_most() -> None:
     missing = np.array([0.0, 0.25])
     factor = SimpleNamespace(sweeps=3, missing=lambda: missing)
     sums, counts = Sums.zeros(2, 0), np.array([4.0, 16.0])
-    asked: Any = SimpleNamespace(factor=factor, scored=np.arange(2))
-    add_missing(asked, sums, counts)
+    query: Any = SimpleNamespace(factor=factor, scored=np.arange(2))
+    add_missing(query, sums, counts)
     assert sums.missing.tolist() == [0, 0.25]
     assert sums.above.tolist() == [0, 0.25 * 2 + 0.25 * 4]
 

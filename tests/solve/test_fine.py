@@ -29,7 +29,7 @@ from coinhaze.solve.exact.moves import as_pairs, exact_moves
 from coinhaze.solve.exact.pairs_kernels import add_pairs, divide_pairs, multiply_pairs
 from coinhaze.solve.exact.stream_kernels import add_tile
 from coinhaze.solve.planner import thresholds
-from coinhaze.solve.query import Asked
+from coinhaze.solve.query import Query
 from coinhaze.solve.structure.lump import lump
 from coinhaze.solve.sums import Sums
 
@@ -77,12 +77,12 @@ def check(
     chain = coinhaze.absorbing_chain(coinhaze.transaction_graph(ledger, time="temporal"))
     rows = np.flatnonzero(chain.graph.sinks)
     if careful:
-        lumped = lump(Asked.of(chain, rows), np.zeros(0))
+        lumped = lump(Query.of(chain, rows), np.zeros(0))
         counts, _ = lumped.sources
         scaled = rounding_of(lumped, counts)[1]
         assert scaled is not None
         assert np.any(scaled.unit != 1.0) or len(rows) < 5
-        assert np.any(scaled.asked.factor.before >= 0) == carried
+        assert np.any(scaled.query.factor.before >= 0) == carried
     scores = score_exactly(chain, rows, width=1e-9, renyi=(2.0,))
     held = replayed(transfers)
     names = chain.graph.names.of(scores.nodes).to_pylist()
@@ -244,7 +244,7 @@ def test_moves_are_known_exactly_where_amounts_are() -> None:
     ledger = coinhaze.AccountLedger.from_transfers(transfers)
     graph = coinhaze.transaction_graph(ledger)
     chain = coinhaze.absorbing_chain(graph)
-    reduced = Asked.of(chain, np.flatnonzero(graph.sinks)).reduced
+    reduced = Query.of(chain, np.flatnonzero(graph.sinks)).reduced
     moves = exact_moves(chain, reduced)
     assert moves is not None
     hub = int(reduced.state[graph.names.node("hub")])

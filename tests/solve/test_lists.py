@@ -13,7 +13,7 @@ from coinhaze.solve.certify import certified
 from coinhaze.solve.exact.stream import stream_sums
 from coinhaze.solve.pool.limits import UNLIMITED, Budget
 from coinhaze.solve.progress import silent
-from coinhaze.solve.query import Asked
+from coinhaze.solve.query import Query
 from coinhaze.solve.structure.columns import Columns, columns_of
 from coinhaze.solve.structure.lump import lump
 from coinhaze.solve.structure.sources import possible_sources
@@ -30,40 +30,40 @@ def temporal(seed: int, accounts: int = 60, transfers: int = 400) -> AbsorbingCh
     return absorbing_chain(transaction_graph(ledger, time="temporal"))
 
 
-def plain(asked: Asked, orders: Any = ()) -> Columns:
-    return columns_of(asked, np.array(orders, dtype=float))
+def plain(query: Query, orders: Any = ()) -> Columns:
+    return columns_of(query, np.array(orders, dtype=float))
 
 
-def bounds(asked: Asked, least: float, width: float = np.inf) -> Scores:
-    columns = plain(asked)
-    sums, _ = list_sums(asked, columns, np.zeros(0), least=least, **QUIET)
-    counts = possible_sources(asked, plain(asked))[0]
-    return certified(asked, columns, sums, counts, method="", width=width, renyi=(), weights=None)
+def bounds(query: Query, least: float, width: float = np.inf) -> Scores:
+    columns = plain(query)
+    sums, _ = list_sums(query, columns, np.zeros(0), least=least, **QUIET)
+    counts = possible_sources(query, plain(query))[0]
+    return certified(query, columns, sums, counts, method="", width=width, renyi=(), weights=None)
 
 
-def asked_of(chain: AbsorbingChain) -> Asked:
-    return Asked.of(chain, np.flatnonzero(chain.graph.sinks))
+def asked_of(chain: AbsorbingChain) -> Query:
+    return Query.of(chain, np.flatnonzero(chain.graph.sinks))
 
 
 @pytest.mark.parametrize("seed", range(5))
 def test_lists_and_tiles_give_the_same_sums(seed: int) -> None:
-    asked = asked_of(temporal(seed))
+    query = asked_of(temporal(seed))
     orders = np.array([0.5, 2.0])
     tiles, tile_weights = stream_sums(
-        asked, plain(asked, orders), orders, budget=UNLIMITED, progress=silent
+        query, plain(query, orders), orders, budget=UNLIMITED, progress=silent
     )
     for blocks in (1, 2, 7):
-        lists, weights = list_sums(asked, plain(asked, orders), orders, blocks=blocks, **QUIET)
+        lists, weights = list_sums(query, plain(query, orders), orders, blocks=blocks, **QUIET)
         for a, b in zip(tiles.arrays(), lists.arrays(), strict=True):
             np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-13)
         np.testing.assert_allclose(tile_weights, weights, rtol=1e-12)
 
 
 def test_blocks_and_threads_change_no_bit_beyond_rounding() -> None:
-    asked = asked_of(absorbing_chain(transaction_graph(simulate_town(transactions=400))))
+    query = asked_of(absorbing_chain(transaction_graph(simulate_town(transactions=400))))
     none = np.zeros(0)
     one, two = (
-        list_sums(asked, plain(asked), none, blocks=4, budget=Budget(threads=n), progress=silent)[0]
+        list_sums(query, plain(query), none, blocks=4, budget=Budget(threads=n), progress=silent)[0]
         for n in (1, 2)
     )
     for a, b in zip(one.arrays(), two.arrays(), strict=True):
@@ -74,12 +74,12 @@ def test_blocks_and_threads_change_no_bit_beyond_rounding() -> None:
 @pytest.mark.parametrize("least", [0.3, 0.05, 1e-2, 1e-3, 1e-5])
 def test_what_is_dropped_is_bounded_from_both_sides(seed: int, least: float) -> None:
     chain = temporal(seed)
-    asked = asked_of(chain)
+    query = asked_of(chain)
     exact = coinhaze.score(chain)
-    sums, _ = list_sums(asked, plain(asked), np.zeros(0), least=least, **QUIET)
-    counts = possible_sources(asked, plain(asked))[0]
+    sums, _ = list_sums(query, plain(query), np.zeros(0), least=least, **QUIET)
+    counts = possible_sources(query, plain(query))[0]
     got = certified(
-        asked, plain(asked), sums, counts, method="", width=np.inf, renyi=(), weights=None
+        query, plain(query), sums, counts, method="", width=np.inf, renyi=(), weights=None
     )
     assert np.all(got.bits_low <= exact.bits_high)
     assert np.all(got.bits_high >= exact.bits_low)
@@ -93,11 +93,11 @@ def test_bounds_hold_with_a_history_too() -> None:
     chain = absorbing_chain(transaction_graph(coins("pools")), history={"sapling": values})
     exact = coinhaze.score(chain)
     for least in (0.5, 0.25, 0.1):
-        asked = asked_of(chain)
-        sums, _ = list_sums(asked, plain(asked), np.zeros(0), least=least, **QUIET)
-        counts = possible_sources(asked, plain(asked))[0]
+        query = asked_of(chain)
+        sums, _ = list_sums(query, plain(query), np.zeros(0), least=least, **QUIET)
+        counts = possible_sources(query, plain(query))[0]
         got = certified(
-            asked, plain(asked), sums, counts, method="", width=np.inf, renyi=(), weights=None
+            query, plain(query), sums, counts, method="", width=np.inf, renyi=(), weights=None
         )
         assert np.all(got.bits_low <= exact.bits_high)
         assert np.all(got.bits_high >= exact.bits_low)
@@ -107,7 +107,7 @@ def test_an_asked_width_is_kept_by_every_row() -> None:
     ledger = simulate_hubs(people=3000, seed=1, transfers=4)
     chain = coinhaze.absorbing_chain(coinhaze.transaction_graph(ledger, time="temporal"))
     exact = coinhaze.score(chain)
-    rough = truncated(lump(Asked.of(chain, exact.nodes), np.zeros(0)), width=0.05)
+    rough = truncated(lump(Query.of(chain, exact.nodes), np.zeros(0)), width=0.05)
     assert rough is not None
     assert rough.width <= 0.05
     assert np.all(rough.bits_low <= exact.bits_high)
@@ -116,9 +116,9 @@ def test_an_asked_width_is_kept_by_every_row() -> None:
 
 
 def test_lists_that_outgrow_their_memory_are_refused() -> None:
-    asked = asked_of(temporal(1))
+    query = asked_of(temporal(1))
     with pytest.raises(ResourceError, match="passed 1000 bytes"):
-        list_sums(asked, plain(asked), np.zeros(0), memory=1000, **QUIET)
+        list_sums(query, plain(query), np.zeros(0), memory=1000, **QUIET)
 
 
 def test_a_probability_too_small_for_floats_is_dropped_once() -> None:
@@ -130,33 +130,33 @@ def test_a_probability_too_small_for_floats_is_dropped_once() -> None:
     chain = absorbing_chain(
         transaction_graph(coinhaze.AccountLedger.from_transfers(transfers), time="temporal")
     )
-    asked = asked_of(chain)
-    lists, _ = list_sums(asked, plain(asked), np.zeros(0), **QUIET)
-    tiles, _ = stream_sums(asked, plain(asked), np.zeros(0), budget=UNLIMITED, progress=silent)
+    query = asked_of(chain)
+    lists, _ = list_sums(query, plain(query), np.zeros(0), **QUIET)
+    tiles, _ = stream_sums(query, plain(query), np.zeros(0), budget=UNLIMITED, progress=silent)
     np.testing.assert_allclose(lists.entropy, tiles.entropy, atol=1e-13)
     np.testing.assert_allclose(lists.mass, 1, atol=1e-12)
 
 
 def test_too_wide_an_interval_is_refused() -> None:
-    asked = asked_of(temporal(2))
+    query = asked_of(temporal(2))
     with pytest.raises(AccuracyError, match="proven interval"):
-        bounds(asked, 0.2, width=1e-3)
+        bounds(query, 0.2, width=1e-3)
 
 
 @pytest.mark.parametrize("time", ["stationary", "temporal"])
 @pytest.mark.parametrize("seed", range(4))
 def test_folding_columns_changes_no_answer(time: Any, seed: int) -> None:
     ledger = simulate_hubs(people=400, seed=seed, transfers=1.6)
-    asked = asked_of(absorbing_chain(transaction_graph(ledger, time=time)))
+    query = asked_of(absorbing_chain(transaction_graph(ledger, time=time)))
     orders = np.array([0.5, 2.0])
-    counts = possible_sources(asked, plain(asked))[0]
+    counts = possible_sources(query, plain(query))[0]
     answers = []
     for folding in (True, False):
-        columns = columns_of(asked, orders, lump=folding)
-        sums, weights = stream_sums(asked, columns, orders, budget=UNLIMITED, progress=silent)
+        columns = columns_of(query, orders, lump=folding)
+        sums, weights = stream_sums(query, columns, orders, budget=UNLIMITED, progress=silent)
         answers.append(
             certified(
-                asked,
+                query,
                 columns,
                 sums,
                 counts,
@@ -171,4 +171,4 @@ def test_folding_columns_changes_no_answer(time: Any, seed: int) -> None:
     np.testing.assert_allclose(lumped.top_probability, plain_answer.top_probability, atol=1e-12)
     for order in (0.5, 2.0, np.inf):
         np.testing.assert_allclose(lumped.renyi[order], plain_answer.renyi[order], atol=1e-10)
-    assert len(columns_of(asked, orders)) < 0.9 * len(columns_of(asked, orders, lump=False))
+    assert len(columns_of(query, orders)) < 0.9 * len(columns_of(query, orders, lump=False))

@@ -20,7 +20,7 @@ from coinhaze import AbsorbingChain, absorbing_chain, transaction_graph
 from coinhaze.errors import AccuracyError, InputError
 from coinhaze.report.tables import origins_report
 from coinhaze.simulate import simulate_hubs, simulate_town
-from coinhaze.solve.local.bounded_kernels import ALIAS, LOST, TOKEN
+from coinhaze.solve.local.bounded_kernels import ALIAS, LOST, TREE_STATE
 from coinhaze.solve.local.origins import local_row
 from coinhaze.solve.local.past import trace
 from coinhaze.solve.structure.structure import Structure
@@ -92,7 +92,7 @@ def test_bounds_known_beforehand_hold_the_truth(name: str) -> None:
     assert np.array_equal(bounded.kind == LOST, ~sure)
     assert np.all(bounded.node_low[sure] <= exact.bits_high[sure])
     assert np.all(bounded.node_high[sure] >= exact.bits_low[sure])
-    token = bounded.kind == TOKEN
+    token = bounded.kind == TREE_STATE
     assert np.all((bounded.node_high - bounded.node_low)[token] < 1e-12)
     if bounded.ordered:
         np.testing.assert_allclose(bounded.steps[sure], exact.steps[sure], rtol=1e-12)
@@ -118,7 +118,7 @@ def test_every_way_to_what_lies_behind_a_token_passes_it(name: str) -> None:
     for start in rng.permutation(len(chain))[:30].tolist():
         whole = past(chain, start)
         tokens = [
-            j for j in whole if kind[j] == TOKEN and chain.Q.indptr[j] < chain.Q.indptr[j + 1]
+            j for j in whole if kind[j] == TREE_STATE and chain.Q.indptr[j] < chain.Q.indptr[j + 1]
         ]
         for j in tokens[:20]:
             behind = past(chain, j) - {j}

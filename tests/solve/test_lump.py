@@ -11,7 +11,7 @@ from coinhaze import AbsorbingChain, AccountLedger, absorbing_chain, transaction
 from coinhaze.simulate import simulate_hubs, simulate_town, simulate_week
 from coinhaze.simulate.weeks.zcash import zcash_history
 from coinhaze.solve.exact.engines import score_exactly
-from coinhaze.solve.query import Asked
+from coinhaze.solve.query import Query
 from coinhaze.solve.structure.lump import LumpedChain, lump
 from solve.dense import absorption
 from solve.economies import random_transfers
@@ -20,7 +20,7 @@ NONE = np.zeros(0)
 
 
 def folded_of(chain: AbsorbingChain, **settings: Any) -> LumpedChain:
-    return lump(Asked.of(chain, np.flatnonzero(chain.graph.sinks)), NONE, **settings)
+    return lump(Query.of(chain, np.flatnonzero(chain.graph.sinks)), NONE, **settings)
 
 
 def zcash(**settings: Any) -> AbsorbingChain:
@@ -47,10 +47,10 @@ def test_coins_spent_together_are_one_state() -> None:
     rows += [("x", "y", 3), ("d", "y", 1), ("x", "z", 1), ("e", "z", 1)]
     chain = absorbing_chain(transaction_graph(AccountLedger.from_transfers(rows)))
     nodes = np.array([chain.graph.names.node(n) for n in "yz"])
-    asked = Asked.of(chain, nodes)
-    lumped = lump(asked, NONE)
-    assert len(asked.reduced) == 8
-    assert len(lumped.asked.reduced) == 5  # what x gathers, d, y, e and z
+    query = Query.of(chain, nodes)
+    lumped = lump(query, NONE)
+    assert len(query.reduced) == 8
+    assert len(lumped.query.reduced) == 5  # what x gathers, d, y, e and z
     assert len(lumped.columns) == 3
     scores = score_exactly(chain, nodes, lumped=lumped)
     np.testing.assert_allclose(scores.bits, [0.811278 + 0.75 * 1.5, 1 + 0.5 * 1.5], atol=1e-6)
@@ -61,8 +61,8 @@ def test_coins_spent_together_are_one_state() -> None:
 def test_folding_changes_no_answer(name: str) -> None:
     chain = CHAINS[name]
     small, whole = folded_of(chain), folded_of(chain, merge=False)
-    assert len(small.asked.reduced) < len(whole.asked.reduced)
-    one, other = (score_exactly(chain, f.asked.rows, lumped=f) for f in (small, whole))
+    assert len(small.query.reduced) < len(whole.query.reduced)
+    one, other = (score_exactly(chain, f.query.rows, lumped=f) for f in (small, whole))
     for field in ("bits", "steps", "mass", "sources", "top_probability"):
         np.testing.assert_allclose(getattr(one, field), getattr(other, field), atol=1e-11)
     answered = ~np.isnan(one.bits)
@@ -74,8 +74,8 @@ def test_folding_changes_no_answer(name: str) -> None:
 def test_rows_over_columns_are_those_of_a_dense_solve(name: str) -> None:
     chain = CHAINS[name]
     lumped = folded_of(chain)
-    reduced, columns = lumped.asked.reduced, lumped.columns
-    answered = lumped.asked.rows[lumped.asked.answered]
+    reduced, columns = lumped.query.reduced, lumped.columns
+    answered = lumped.query.rows[lumped.query.answered]
     dense, _ = absorption(chain, reduced.kept)
     dense = dense[(np.cumsum(reduced.kept) - 1)[answered]]
     # What the columns of outcomes add up to, against the chain that was cut down.

@@ -10,7 +10,7 @@ from coinhaze import AbsorbingChain, absorbing_chain, transaction_graph
 from coinhaze.simulate import simulate_week
 from coinhaze.solve.planner.cost import ExactCost
 from coinhaze.solve.planner.mean import score_for_mean
-from coinhaze.solve.query import Asked
+from coinhaze.solve.query import Query
 from coinhaze.solve.structure.lump import lump
 
 
@@ -86,7 +86,7 @@ def test_a_list_is_scored_exactly_whatever_time_there_is() -> None:
 )
 def test_time_is_counted_until_it_is_too_long(week: str, settings: dict[str, str]) -> None:
     chain = chain_of(week, 0.05 if week == "dai-week" else 0.03, **settings)
-    cost = lump(Asked.of(chain, sinks(chain)), np.zeros(0)).cost
+    cost = lump(Query.of(chain, sinks(chain)), np.zeros(0)).cost
     assert cost.within(1.01 * cost.seconds)
     assert not cost.within(0.0)
-    assert not ExactCost(cost.asked, cost.columns).within(0.5 * cost.seconds)
+    assert not ExactCost(cost.query, cost.columns).within(0.5 * cost.seconds)

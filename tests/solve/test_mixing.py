@@ -64,8 +64,8 @@ COINS: Ledger = [
 
 def test_weights_are_those_of_the_policy() -> None:
     assert mix(chain_of(COINS), ["a:0", "b:0"]).probability.tolist() == [0.75, 0.25]
-    alike = mix(chain_of(COINS, policy="uniform"), ["a:0", "b:0"])
-    assert alike.probability.tolist() == [0.5, 0.5]
+    identical = mix(chain_of(COINS, policy="uniform"), ["a:0", "b:0"])
+    assert identical.probability.tolist() == [0.5, 0.5]
     poison = chain_of(COINS, policy="poison", listed=["p", "q"])
     assert mix(poison, ["a:0", "c:0"]).sources().to_pylist() == [
         {"source": "p", "probability": 1.0}

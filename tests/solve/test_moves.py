@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from coinhaze import absorbing_chain, transaction_graph
-from coinhaze.solve.query import Asked
+from coinhaze.solve.query import Query
 from solve.dense import absorption
 from solve.economies import random_transfers
 
@@ -16,9 +16,9 @@ from solve.economies import random_transfers
 def test_moves_give_the_rows_of_b(time: str, seed: int) -> None:
     graph = transaction_graph(random_transfers(40, 120, seed), time=time)  # type: ignore[arg-type]
     chain = absorbing_chain(graph)
-    asked = Asked.of(chain, np.flatnonzero(graph.sinks))
-    moves = asked.moves
-    columns = moves.columns(asked.reduced.column)
+    query = Query.of(chain, np.flatnonzero(graph.sinks))
+    moves = query.moves
+    columns = moves.columns(query.reduced.column)
     b = np.zeros((len(moves), len(chain.outcomes)))
     for i in range(len(moves)):
         if columns[i] >= 0:
@@ -27,5 +27,5 @@ def test_moves_give_the_rows_of_b(time: str, seed: int) -> None:
             assert moves.indices[e] < i
             b[i] += moves.data[e] * b[moves.indices[e]]
     exact, _ = absorption(chain, np.ones(len(chain), dtype=np.bool_))
-    got = b[moves.node[asked.scored]][asked.row_of]
-    np.testing.assert_allclose(got, exact[asked.rows], rtol=1e-9, atol=1e-15)
+    got = b[moves.node[query.scored]][query.row_of]
+    np.testing.assert_allclose(got, exact[query.rows], rtol=1e-9, atol=1e-15)

@@ -10,7 +10,7 @@ from coinhaze import AbsorbingChain, AccountLedger, absorbing_chain, transaction
 from coinhaze.errors import AccuracyError
 from coinhaze.solve.exact.factor import factorise
 from coinhaze.solve.planner import thresholds
-from coinhaze.solve.query import Asked
+from coinhaze.solve.query import Query
 from coinhaze.solve.sketch.sketch import sketch
 
 
@@ -61,9 +61,9 @@ def test_what_cores_in_series_miss_adds_up(monkeypatch: pytest.MonkeyPatch) -> N
             rows += [(f"p{part - 1}n{k}", mine[k], 400) for k in range(60)]
     chain = absorbing_chain(transaction_graph(AccountLedger.from_transfers(rows)))
     monkeypatch.setattr(thresholds, "MAX_DENSE_CORE", 3)
-    asked = Asked.of(chain, np.flatnonzero(chain.graph.sinks))
+    query = Query.of(chain, np.flatnonzero(chain.graph.sinks))
     for tolerance in (0.1, 1e-3, 1e-6):
-        part_solved = factorise(asked.reduced, missing=tolerance)
+        part_solved = factorise(query.reduced, missing=tolerance)
         assert part_solved.sweeps
-        found = part_solved.solve(asked.reduced.own)
+        found = part_solved.solve(query.reduced.own)
         np.testing.assert_allclose(found + part_solved.missing(), 1, rtol=1e-11)

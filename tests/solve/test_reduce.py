@@ -10,7 +10,7 @@ import pytest
 import coinhaze
 from coinhaze import AccountLedger, absorbing_chain, transaction_graph
 from coinhaze.solve.exact.engines import score_exactly
-from coinhaze.solve.query import Asked
+from coinhaze.solve.query import Query
 from coinhaze.solve.structure.lump import lump
 from coinhaze.solve.structure.reduce_kernels import find_equal, is_in_order, turn
 from solve.economies import random_transfers
@@ -28,10 +28,10 @@ def test_nodes_with_the_same_moves_are_one_state() -> None:
     graph = transaction_graph(AccountLedger.from_transfers(rows))
     chain = absorbing_chain(graph)
     nodes = np.array([graph.names.node(n) for n in "xyz"])
-    asked = Asked.of(chain, nodes)
-    x, y, z = asked.reduced.state[nodes]
+    query = Query.of(chain, nodes)
+    x, y, z = query.reduced.state[nodes]
     assert x == y != z
-    assert len(asked.reduced) == 4
+    assert len(query.reduced) == 4
     scores = coinhaze.score(chain, nodes=["x", "y", "z"])
     assert scores.bits[0] == scores.bits[1] == pytest.approx(0.811278, abs=1e-6)
     assert scores.bits[2] == 1.0
@@ -69,14 +69,14 @@ def test_merging_changes_no_answer(time: str, seed: int) -> None:
             chain,
             nodes,
             method="",
-            lumped=lump(Asked.of(chain, nodes, merge=merge), np.zeros(0), merge=merge),
+            lumped=lump(Query.of(chain, nodes, merge=merge), np.zeros(0), merge=merge),
         )
         for merge in (True, False)
     )
     np.testing.assert_allclose(merged.bits, apart.bits, atol=1e-12)
     np.testing.assert_allclose(merged.steps, apart.steps, rtol=1e-12)
     assert np.array_equal(merged.sources, apart.sources)
-    assert len(np.unique(Asked.of(chain, nodes).row_of)) < len(nodes)
+    assert len(np.unique(Query.of(chain, nodes).row_of)) < len(nodes)
 
 
 def test_equal_rows_are_found_as_a_dictionary_finds_them() -> None:

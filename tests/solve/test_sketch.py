@@ -13,7 +13,7 @@ from coinhaze.errors import UsageError
 from coinhaze.ledger.text import text_hashes
 from coinhaze.simulate import simulate_hubs, simulate_week
 from coinhaze.solve.pool.limits import Budget
-from coinhaze.solve.query import Asked
+from coinhaze.solve.query import Query
 from coinhaze.solve.sketch.kernels import fill_draws
 from coinhaze.solve.sketch.sketch import SPREAD, sketch
 from coinhaze.solve.structure.lump import lump
@@ -78,7 +78,7 @@ def test_propagated_draws_are_b_times_draws() -> None:
     source = text_hashes(chain.outcomes.cast(pa.string()))
     x = np.array([[draw(int(s), 9, k) for k in range(64)] for s in source])
     expected = -np.log(np.exp(b @ x).mean(axis=1)) - 1.5 / 64
-    plain = lump(Asked.of(chain, rows), np.zeros(0), merge=False)
+    plain = lump(Query.of(chain, rows), np.zeros(0), merge=False)
     got = sketch(chain, rows, draws=64, seed=9, lumped=plain)
     most = math.log2(len(chain.outcomes))
     # Tiles of draws are kept in single precision, far below the standard error.
@@ -188,7 +188,7 @@ def stated_and_true(size: float, seeds: int) -> tuple[npt.NDArray[np.float64], .
     """Give stated errors of the mean of a dai-week, and true ones, over seeds."""
     chain = absorbing_chain(transaction_graph(simulate_week("dai-week", size=size)))
     rows = np.flatnonzero(chain.graph.sinks)
-    lumped = lump(Asked.of(chain, rows), np.zeros(0))
+    lumped = lump(Query.of(chain, rows), np.zeros(0))
     truth = coinhaze.score(chain).summary().bits_mean
     stated, true = [], []
     for seed in range(seeds):

@@ -18,7 +18,7 @@ from coinhaze.solve.planner import thresholds
 from coinhaze.solve.planner.cost import ExactCost, SweepCost, sweep_cost
 from coinhaze.solve.pool.limits import Budget
 from coinhaze.solve.progress import silent
-from coinhaze.solve.query import Asked
+from coinhaze.solve.query import Query
 from coinhaze.solve.structure.columns import columns_of
 from coinhaze.solve.structure.lump import LumpedChain, lump
 from coinhaze.solve.sums import Sums
@@ -43,8 +43,8 @@ def folded_of(chain: AbsorbingChain) -> LumpedChain:
     return lump(asked_of(chain), NONE)
 
 
-def asked_of(chain: AbsorbingChain, rows: Ints | None = None) -> Asked:
-    return Asked.of(chain, np.flatnonzero(chain.graph.sinks) if rows is None else rows)
+def asked_of(chain: AbsorbingChain, rows: Ints | None = None) -> Query:
+    return Query.of(chain, np.flatnonzero(chain.graph.sinks) if rows is None else rows)
 
 
 def random_acyclic(seed: int, n: int = 120) -> AbsorbingChain:
@@ -76,10 +76,10 @@ def random_acyclic(seed: int, n: int = 120) -> AbsorbingChain:
     return absorbing_chain(graph, policy=matrix)
 
 
-def swept(asked: Asked, orders: Floats = NONE, *, least: float = 0.0, **settings: Any) -> Swept:
+def swept(query: Query, orders: Floats = NONE, *, least: float = 0.0, **settings: Any) -> Swept:
     chosen: dict[str, Any] = {"budget": Budget(threads=2), "progress": silent} | settings
-    thresholds = np.full(len(asked.reduced), least)
-    return sweep_blocks(asked, columns_of(asked, orders), orders, least=thresholds, **chosen)
+    thresholds = np.full(len(query.reduced), least)
+    return sweep_blocks(query, columns_of(query, orders), orders, least=thresholds, **chosen)
 
 
 def chains() -> dict[str, AbsorbingChain]:
@@ -104,9 +104,9 @@ each_chain = pytest.mark.parametrize("name", CHAINS)
 def test_collapsing_changes_no_sum(name: str, blocks: int) -> None:
     chain = CHAINS[name]
     for rows in (np.flatnonzero(chain.graph.sinks), np.arange(len(chain))):
-        asked = asked_of(chain, rows)
+        query = asked_of(chain, rows)
         orders = np.array([0.5, 2.0])
-        on, off = (swept(asked, orders, blocks=blocks, collapse=c) for c in (True, False))
+        on, off = (swept(query, orders, blocks=blocks, collapse=c) for c in (True, False))
         assert on.entries <= off.entries
         for field in ("entropy", "mass", "prior", "top", "powers", "elsewhere"):
             np.testing.assert_allclose(
@@ -117,8 +117,8 @@ def test_collapsing_changes_no_sum(name: str, blocks: int) -> None:
 
 
 def test_collapsing_saves_work_and_memory() -> None:
-    asked = asked_of(CHAINS["town"])
-    on, off = (swept(asked, collapse=c) for c in (True, False))
+    query = asked_of(CHAINS["town"])
+    on, off = (swept(query, collapse=c) for c in (True, False))
     assert on.entries < 0.8 * off.entries
     assert on.peak < off.peak
 
@@ -139,9 +139,9 @@ def test_a_history_is_told_apart_from_what_collapsed() -> None:
 
 @each_chain
 def test_threads_change_no_bit(name: str) -> None:
-    asked = asked_of(CHAINS[name])
+    query = asked_of(CHAINS[name])
     one, two = (
-        swept(asked, least=1e-3, blocks=4, draws=8, budget=Budget(threads=n)).sums.arrays()
+        swept(query, least=1e-3, blocks=4, draws=8, budget=Budget(threads=n)).sums.arrays()
         for n in (1, 2)
     )
     for a, b in zip(one, two, strict=True):
@@ -154,12 +154,12 @@ def test_intervals_hold_the_dense_truth(seed: int, blocks: int) -> None:
     chain = random_acyclic(seed)
     rows = np.arange(len(chain))
     truth = entropy(absorption(chain, np.ones(len(chain), dtype=np.bool_))[0])
-    asked = asked_of(chain, rows)
+    query = asked_of(chain, rows)
     for least in (0.4, 0.1, 0.02, 1e-3):
         for collapse in (True, False):
-            low, high, missing = bounds(swept(asked, least=least, blocks=blocks, collapse=collapse))
-            assert np.all(asked.spread(low) <= truth + 1e-12)
-            assert np.all(asked.spread(high) >= truth - 1e-12)
+            low, high, missing = bounds(swept(query, least=least, blocks=blocks, collapse=collapse))
+            assert np.all(query.spread(low) <= truth + 1e-12)
+            assert np.all(query.spread(high) >= truth - 1e-12)
             assert least < 0.1 or missing.max() > 0.01
 
 
@@ -199,15 +199,15 @@ def test_a_mean_may_be_had_with_less_work_than_the_worst() -> None:
 
 
 def test_lists_that_many_rows_lead_to_keep_more() -> None:
-    asked = asked_of(CHAINS["hubs"])
-    worth = list_worth(asked)
+    query = asked_of(CHAINS["hubs"])
+    worth = list_worth(query)
     least, most = np.quantile(worth, [0.05, 0.95])
     assert 0 < least < 1 < most
 
 
 def test_more_work_than_exact_scores_take_is_not_done() -> None:
     lumped = folded_of(CHAINS["hubs"])
-    cheap = ExactCost(lumped.asked, lumped.columns)
+    cheap = ExactCost(lumped.query, lumped.columns)
     assert cheap.seconds < 0.1
     assert truncated(lumped, width=1e-3, over="mean", exact=cheap) is None
     assert truncated(lumped, width=1e-3, over="mean") is not None
@@ -221,7 +221,7 @@ def test_too_little_memory_is_refused_with_what_was_reached(
     monkeypatch.setattr(truncate, "BLOCKS", 1)  # so that lists pass what they begin with
     first = Truncation.of(lumped, over="mean").attempt(first_level(1e-4, "mean"))
     # Enough for the first try (its lists while they grow), too little for the next.
-    sums = 2 * Sums.size(len(lumped.asked.scored))
+    sums = 2 * Sums.size(len(lumped.query.scored))
     monkeypatch.setattr(thresholds, "LIST_MEMORY", int(1.3 * first.swept.memory) + sums)
     with pytest.raises(
         AccuracyError, match=r"on average, .* for 99 % of the rows, .* at worst; .* more memory"
@@ -241,9 +241,9 @@ def test_over_is_worst_or_mean() -> None:
 def test_the_tail_sketch_errs_by_its_law(name: str) -> None:
     # Estimates of sum phi(r) have a standard error of 2.50 m / sqrt(k); tails that meet heads
     # again are taken for apart, so the truth is the mean over seeds, not the exact score.
-    asked = asked_of(CHAINS[name])
+    query = asked_of(CHAINS[name])
     draws, seeds = 16, 200
-    runs = [swept(asked, least=0.02, draws=draws, seed=s) for s in range(seeds)]
+    runs = [swept(query, least=0.02, draws=draws, seed=s) for s in range(seeds)]
     tails = np.array([r.sums.tail for r in runs])
     missing, above = runs[0].sums.missing, runs[0].sums.above
     some = missing > 0.01
@@ -282,9 +282,9 @@ def test_the_same_seed_gives_the_same_bits() -> None:
 
 @pytest.mark.parametrize("name", ["town", "hubs", "transfers"])
 def test_the_cost_of_an_exact_sweep_is_known_beforehand(name: str) -> None:
-    asked = asked_of(CHAINS[name])
-    columns = columns_of(asked, NONE)
-    cost, found = sweep_cost(asked, columns), swept(asked)
+    query = asked_of(CHAINS[name])
+    columns = columns_of(query, NONE)
+    cost, found = sweep_cost(query, columns), swept(query)
     assert 0.5 < cost.entries / found.entries < 2
     assert 0.5 < cost.alive / found.peak < 2
 

@@ -15,7 +15,7 @@ from coinhaze.measures.scores import not_reached
 from coinhaze.observer.chain import NO_COLUMN
 from coinhaze.solve.exact.factor import ROUNDING
 from coinhaze.solve.exact.rounding import Rounding, summing, terms_of
-from coinhaze.solve.query import Asked
+from coinhaze.solve.query import Query
 from coinhaze.solve.structure.columns import Columns
 from coinhaze.solve.sums import Sums
 
@@ -25,7 +25,7 @@ NOTHING = 1e-9
 
 
 def certified(
-    asked: Asked,
+    query: Query,
     columns: Columns,
     sums: Sums,
     counts: Floats,
@@ -46,20 +46,20 @@ def certified(
     `by_fours` tells that rows were added up four at a time, in tiles; `rounding` how far the
     solve can have rounded, if that is not what a factor's solve does.
     """
-    chain = asked.chain
+    chain = query.chain
     found = sums.mass + sums.elsewhere
     check_mass(found + sums.missing)
-    conservation = None if weights is None else check_conservation(asked, columns, weights)
+    conservation = None if weights is None else check_conservation(query, columns, weights)
     bits = sums.entropy + surprise(sums.elsewhere) + sums.prior
     if rounding is None:
-        rounding = Rounding.of_factor(asked, by_fours=by_fours)
+        rounding = Rounding.of_factor(query, by_fours=by_fours)
     terms = terms_of(columns, counts, by_fours=by_fours)
     low, high = intervals(sums, bits, counts, rounding, terms)
-    spread = asked.spread
+    spread = query.spread
     exposure = low_exposure = high_exposure = None
     if chain.listed:
         bounds = exposure_interval(sums, rounding, terms)
-        clean = False if chain.clean is None else chain.clean[asked.rows]
+        clean = False if chain.clean is None else chain.clean[query.rows]
         exposure, low_exposure, high_exposure = (
             np.where(clean, 0.0, spread(v)) for v in (np.minimum(sums.mass, 1.0), *bounds)
         )
@@ -67,11 +67,11 @@ def certified(
     middle = bits + sums.above if np.any(sums.missing) else bits
     scores = Scores(
         chain=chain,
-        nodes=asked.rows,
+        nodes=query.rows,
         bits=spread(np.clip(middle, low, high)),
         bits_low=spread(low),
         bits_high=spread(high),
-        steps=asked.steps(),
+        steps=query.steps(),
         mass=spread(found),
         sources=spread(counts if counted else np.full(len(counts), np.nan)),
         top=spread(_outcomes(columns, sums.top_column), NO_COLUMN).astype(np.int64),
@@ -140,9 +140,9 @@ def check_mass(mass: Floats) -> None:
         raise AccuracyError(f"a row of B sums to 1 {worst:+.2e}: mass was lost; no score is given")
 
 
-def check_conservation(asked: Asked, columns: Columns, weights: Floats) -> float:
+def check_conservation(query: Query, columns: Columns, weights: Floats) -> float:
     """Give the largest relative error of x^T B = b over the columns; refuse a large one."""
-    chain, reduced = asked.chain, asked.reduced
+    chain, reduced = query.chain, query.reduced
     assert chain.graph.opening is not None
     source = reduced.kept & (chain.column != NO_COLUMN)
     column = columns.of_state[reduced.state[source]]

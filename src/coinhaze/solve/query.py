@@ -18,7 +18,7 @@ from coinhaze.solve.structure.reduce import NO_STATE, Reduced, kept_excess, redu
 
 
 @dataclass(frozen=True, eq=False)
-class Asked:
+class Query:
     """Rows, the reduced chain that answers them, and the states scored."""
 
     chain: AbsorbingChain
@@ -37,12 +37,12 @@ class Asked:
         *,
         merge: bool = True,
         missing: float = thresholds.EXACT_MISSING,
-    ) -> Asked:
+    ) -> Query:
         """Reduce the chain to what the rows need."""
         return cls.by(chain, rows, reduce_chain(chain, rows, merge=merge), missing=missing)
 
     @classmethod
-    def by(cls, chain: AbsorbingChain, rows: Ints, reduced: Reduced, *, missing: float) -> Asked:
+    def by(cls, chain: AbsorbingChain, rows: Ints, reduced: Reduced, *, missing: float) -> Query:
         """Find the states of a reduced chain that answer the rows."""
         state = reduced.state[rows]
         answered = state != NO_STATE
@@ -64,13 +64,13 @@ class Asked:
         return Moves.unrolled(self.reduced, self.factor)
 
     def spread(self, values: Floats | Ints, missing: float = np.nan) -> Floats:
-        """Spread values of scored states over the asked rows, null where there is no answer."""
+        """Spread values of scored states over the requested rows, null where there is no answer."""
         result = np.full(len(self.rows), missing)
         result[self.answered] = values[self.row_of]
         return result
 
     def steps(self) -> Floats:
-        """Give the expected steps of every asked row."""
+        """Give the expected steps of every requested row."""
         by_state = self.factor.solve(self.reduced.cost)[self.scored]
         if not np.all(np.isfinite(by_state)):
             raise AccuracyError("walks are longer than a float can count: no score is given")

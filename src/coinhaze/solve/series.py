@@ -112,13 +112,13 @@ def _alive(
 
     Steps are null where the published rule, which asks for no tolerance, ends before they settle.
     """
-    asked = rows[certain[rows]]
+    requested = rows[certain[rows]]
     alive = certain.astype(np.float64)
     steps = np.zeros(len(alive))
     for k in range(most_steps):
         steps += alive
         alive = q @ alive
-        worst = float(alive[asked].max(initial=0.0))
+        worst = float(alive[requested].max(initial=0.0))
         if worst <= max(tolerance, 1e-14):
             return steps, k + 1
     if tolerance == 0.0:

@@ -153,12 +153,12 @@ def graph_of(
                 f"not a path, ledger, graph or chain: {type(thing).__name__}; "
                 "rows of your own: coinhaze.AccountLedger.from_transfers(rows)"
             )
-        asked = opening_before(thing, settings)
-        thing = read(thing, **only(asked, READ_SETTINGS))
+        requested = opening_before(thing, settings)
+        thing = read(thing, **only(requested, READ_SETTINGS))
     else:
         refuse(only(settings, READ_SETTINGS), "a ledger is given")
-        asked = settings
-    shape = only(asked, GRAPH_SETTINGS)
+        requested = settings
+    shape = only(requested, GRAPH_SETTINGS)
     return transaction_graph(thing, **(in_time(thing, shape) if in_order else shape))
 
 

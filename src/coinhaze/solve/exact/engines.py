@@ -20,7 +20,7 @@ from coinhaze.solve.exact.stream import stream_sums
 from coinhaze.solve.planner import thresholds
 from coinhaze.solve.pool.limits import UNLIMITED, Budget
 from coinhaze.solve.progress import Progress, silent
-from coinhaze.solve.query import Asked
+from coinhaze.solve.query import Query
 from coinhaze.solve.structure.lump import LumpedChain
 from coinhaze.solve.structure.structure import Structure
 from coinhaze.solve.sums import Sums
@@ -57,7 +57,7 @@ def score_exactly(
     """
     orders = plain_orders(renyi)
     lumped = lumped or Structure(chain).lump(rows, orders)
-    asked, columns = lumped.asked, lumped.columns
+    query, columns = lumped.query, lumped.columns
     counts, counted = lumped.counted_sources
     lists = lumped.cost.lists
     rounding, scaled = rounding_of(lumped, counts)
@@ -71,7 +71,7 @@ def score_exactly(
     if lists is not None:
         memory = budget.room(thresholds.LIST_MEMORY)
         sums, weights = list_sums(
-            asked,
+            query,
             columns,
             orders,
             blocks=lists.blocks(memory=memory),
@@ -81,22 +81,22 @@ def score_exactly(
         )
     else:
         if scaled is None:
-            sums, weights = stream_sums(asked, columns, orders, budget=budget, progress=progress)
-            add_missing(asked, sums, counts)
+            sums, weights = stream_sums(query, columns, orders, budget=budget, progress=progress)
+            add_missing(query, sums, counts)
         else:
             sums, weights = stream_sums(
-                scaled.asked, columns, orders, budget=budget, progress=progress
+                scaled.query, columns, orders, budget=budget, progress=progress
             )
             scaled.restore(sums, orders)
     return certified(
-        asked,
+        query,
         columns,
         sums,
         counts,
         counted=counted,
         by_fours=lists is None,
         rounding=rounding,
-        method=method or exact_method(asked),
+        method=method or exact_method(query),
         width=width,
         renyi=renyi,
         weights=weights if chain.conserves else None,
@@ -117,11 +117,11 @@ def rounding_of(lumped: LumpedChain, counts: Floats) -> tuple[Rounding, Fine | N
     Each way takes more care than the one before: as it is, scaled, and with long chains that
     carry along what their sums lose.
     """
-    asked, columns = lumped.asked, lumped.columns
+    query, columns = lumped.query, lumped.columns
     by_fours = lumped.cost.lists is None
-    if not (asked.reduced.acyclic and by_fours):
-        return Rounding.of_factor(asked, by_fours=by_fours), None
-    rounding, scaled = Rounding.of_walks(*plain_roundings(asked, columns)), None
+    if not (query.reduced.acyclic and by_fours):
+        return Rounding.of_factor(query, by_fours=by_fours), None
+    rounding, scaled = Rounding.of_walks(*plain_roundings(query, columns)), None
 
     def narrow() -> bool:
         return (
@@ -129,22 +129,22 @@ def rounding_of(lumped: LumpedChain, counts: Floats) -> tuple[Rounding, Fine | N
             <= thresholds.MAX_ROUNDING_WIDTH
         )
 
-    exact = None if narrow() else exact_moves(asked.chain, asked.reduced)
+    exact = None if narrow() else exact_moves(query.chain, query.reduced)
     for carry in CARE:
         if exact is not None and not narrow():
-            scaled = fine(asked, columns, exact, carry=carry)
+            scaled = fine(query, columns, exact, carry=carry)
             rounding = Rounding.of_walks(scaled.expected, scaled.most)
     return rounding, scaled
 
 
-def exact_method(asked: Asked) -> str:
+def exact_method(query: Query) -> str:
     """Say how exact scores are found."""
-    return "sweep" if asked.reduced.acyclic else "eliminate"
+    return "sweep" if query.reduced.acyclic else "eliminate"
 
 
-def add_missing(asked: Asked, sums: Sums, counts: Floats) -> None:
+def add_missing(query: Query, sums: Sums, counts: Floats) -> None:
     """Count what sweeps over cores left out: at most it is spread over all sources."""
-    if asked.factor.sweeps:
-        missing = asked.factor.missing()[asked.scored]
+    if query.factor.sweeps:
+        missing = query.factor.missing()[query.scored]
         sums.missing[:] = missing
         sums.above[:] = surprise(missing) + missing * np.log2(counts)

@@ -82,23 +82,23 @@ class Factor:
     def solve(self, x: Floats) -> Floats:
         """Give N x, or what sweeps over cores reach of it."""
         result = x[self.back]
-        for stretch in self._stretches(len(self.block_start) - 1):
-            solve_vector(*self.arrays(), *stretch.blocks, result)
-            if stretch.core is not None:
-                stretch.core.solve_vector(result[stretch.part])
-                solve_vector_back(*self.arrays(), stretch.blocks[1], result)
+        for part_range in self._ranges(len(self.block_start) - 1):
+            solve_vector(*self.arrays(), *part_range.blocks, result)
+            if part_range.core is not None:
+                part_range.core.solve_vector(result[part_range.part])
+                solve_vector_back(*self.arrays(), part_range.blocks[1], result)
         return result[self.place]
 
     def missing(self) -> Floats:
         """Give what sweeps leave out of each state's row."""
         result = np.zeros(len(self))
-        for stretch in self._stretches(len(self.block_start) - 1):
-            solve_vector(*self.arrays(), *stretch.blocks, result)
-            if stretch.core is not None:
+        for part_range in self._ranges(len(self.block_start) - 1):
+            solve_vector(*self.arrays(), *part_range.blocks, result)
+            if part_range.core is not None:
                 # What earlier components miss goes through the core like any right-hand side.
-                stretch.core.solve_vector(result[stretch.part])
-                result[stretch.part] += stretch.core.missing
-                solve_vector_back(*self.arrays(), stretch.blocks[1], result)
+                part_range.core.solve_vector(result[part_range.part])
+                result[part_range.part] += part_range.core.missing
+                solve_vector_back(*self.arrays(), part_range.blocks[1], result)
         return result[self.place]
 
     def needed(self, wanted: Bools) -> Bools:
@@ -118,15 +118,15 @@ class Factor:
         ]
         lost = np.zeros((int(self.chain.max(initial=-1)) + 1, x.shape[1]), dtype=x.dtype)
         carried = (self.before, self.chain, lost)
-        for stretch in self._stretches(self.inner_blocks):
-            solve_tile(*values, *stretch.blocks, needed, x, live, *carried)
-            core = stretch.core
-            if core is not None and np.any(live[stretch.part]):
-                x[stretch.part][~live[stretch.part]] = 0.0
-                live[stretch.part] = True
-                core.solve(x[stretch.part])
+        for part_range in self._ranges(self.inner_blocks):
+            solve_tile(*values, *part_range.blocks, needed, x, live, *carried)
+            core = part_range.core
+            if core is not None and np.any(live[part_range.part]):
+                x[part_range.part][~live[part_range.part]] = 0.0
+                live[part_range.part] = True
+                core.solve(x[part_range.part])
             if core is not None:
-                solve_tile_back(*values, stretch.blocks[1], needed, x, live)
+                solve_tile_back(*values, part_range.blocks[1], needed, x, live)
 
     def carrying(self, before: Ints, chain: Ints) -> Factor:
         """Give the factors of an acyclic chain with chains of states that carry what sums lose."""
@@ -137,12 +137,12 @@ class Factor:
         """Give the expected visits to every state of a walk from one state."""
         result = np.zeros(len(self))
         result[self.place[start]] = 1.0
-        for stretch in reversed(list(self._stretches(len(self.block_start) - 1))):
-            first, last = stretch.blocks
-            if stretch.core is not None:
+        for part_range in reversed(list(self._ranges(len(self.block_start) - 1))):
+            first, last = part_range.blocks
+            if part_range.core is not None:
                 bounds = self.block_start[last], self.block_start[last + 1]
                 visits_back(self.upper, self.upper_at, self.upper_v, self.pivot, *bounds, result)
-                stretch.core.visits(result[stretch.part])
+                part_range.core.visits(result[part_range.part])
                 visits_forward(self.lower, self.lower_at, self.lower_v, *bounds, result)
             visits_of(*self.arrays(), first, last, result)
         return result[self.place]
@@ -173,18 +173,18 @@ class Factor:
         """Tell whether some core is solved by sweeps, which leave out a little."""
         return any(isinstance(core, SparseCore) for core in self.cores.values())
 
-    def _stretches(self, blocks: int) -> Iterator[_Stretch]:
+    def _ranges(self, blocks: int) -> Iterator[_Range]:
         """Cut the blocks where cores end."""
         first = 0
         for block in sorted(self.cores):
             core = self.cores[block]
             end = int(self.block_start[block + 1])
-            yield _Stretch((first, block), slice(end - len(core), end), core)
+            yield _Range((first, block), slice(end - len(core), end), core)
             first = block + 1
-        yield _Stretch((first, blocks), slice(0, 0), None)
+        yield _Range((first, blocks), slice(0, 0), None)
 
 
-class _Stretch(NamedTuple):
+class _Range(NamedTuple):
     """Blocks to be solved one after the other, the last one (if it has a core) only forward."""
 
     blocks: tuple[int, int]

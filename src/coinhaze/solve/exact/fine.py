@@ -20,7 +20,7 @@ from coinhaze.solve.exact.factor import factorise
 from coinhaze.solve.exact.fine_kernels import count_roundings, long_chains, main_moves, scale_moves
 from coinhaze.solve.exact.moves import ExactMoves
 from coinhaze.solve.planner import thresholds
-from coinhaze.solve.query import Asked
+from coinhaze.solve.query import Query
 from coinhaze.solve.structure.columns import Columns
 from coinhaze.solve.structure.reduce import ENTRY_ERROR, Reduced
 from coinhaze.solve.sums import Sums
@@ -35,7 +35,7 @@ OWN_ERROR = ENTRY_ERROR + 3.0
 class Fine:
     """A question in units of its own, and the roundings of a solve along its walks."""
 
-    asked: Asked
+    query: Query
     unit: Floats  # of the scored states: what their sums must be multiplied by
     expected: Floats  # roundings along walks from the scored states, on average ...
     most: Floats  # ... and along the worst walk
@@ -49,18 +49,18 @@ class Fine:
         sums.powers[:] *= unit[:, None] ** orders
 
 
-def plain_roundings(asked: Asked, columns: Columns) -> tuple[Floats, Floats]:
+def plain_roundings(query: Query, columns: Columns) -> tuple[Floats, Floats]:
     """Bound the roundings of tiles along walks of an acyclic chain: on average, and at worst."""
-    none = np.full(len(asked.reduced), -1)
-    return _roundings(asked, columns, asked.reduced.entry_error, none, (none, none))
+    none = np.full(len(query.reduced), -1)
+    return _roundings(query, columns, query.reduced.entry_error, none, (none, none))
 
 
-def fine(asked: Asked, columns: Columns, exact: ExactMoves, *, carry: bool) -> Fine:
+def fine(query: Query, columns: Columns, exact: ExactMoves, *, carry: bool) -> Fine:
     """Measure an acyclic chain in units of its own, given its exact moves.
 
     `carry`: long chains carry along what their sums lose.
     """
-    reduced = asked.reduced
+    reduced = query.reduced
     value, low, error = exact
     main = main_moves(reduced.indptr, value, error, _moved_by(reduced) > 0)
     data, own, unit = scale_moves(reduced.indptr, reduced.indices, value, low, reduced.own, main)
@@ -70,13 +70,13 @@ def fine(asked: Asked, columns: Columns, exact: ExactMoves, *, carry: bool) -> F
         if carry
         else (none, none)
     )
-    expected, most = _roundings(asked, columns, error + SCALED_ERROR, main, chains)
-    scaled = replace(asked, reduced=replace(reduced, data=data, own=own))
+    expected, most = _roundings(query, columns, error + SCALED_ERROR, main, chains)
+    scaled = replace(query, reduced=replace(reduced, data=data, own=own))
     factor = factorise(scaled.reduced)
     if carry:
         factor = factor.carrying(*chains)
-    vars(scaled).update(factor=factor, excess=asked.excess * unit)
-    return Fine(scaled, unit[asked.scored], expected, most)
+    vars(scaled).update(factor=factor, excess=query.excess * unit)
+    return Fine(scaled, unit[query.scored], expected, most)
 
 
 def _moved_by(reduced: Reduced) -> Ints:
@@ -85,12 +85,12 @@ def _moved_by(reduced: Reduced) -> Ints:
 
 
 def _roundings(
-    asked: Asked, columns: Columns, error: Floats, main: Ints, chains: tuple[Ints, Ints]
+    query: Query, columns: Columns, error: Floats, main: Ints, chains: tuple[Ints, Ints]
 ) -> tuple[Floats, Floats]:
-    reduced, column = asked.reduced, columns.of_state
+    reduced, column = query.reduced, columns.of_state
     states_of = np.bincount(column[column != NO_COLUMN], minlength=len(columns))
     expected, most = count_roundings(
         reduced.indptr, reduced.indices, reduced.data, error, reduced.own, OWN_ERROR, column,
         states_of, _moved_by(reduced), main, *chains,
     )  # fmt: skip
-    return expected[asked.scored], most[asked.scored]
+    return expected[query.scored], most[query.scored]

@@ -47,19 +47,19 @@ def divide_moves(
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def fold_visits(indptr, indices, value, low, begun, gate):
-    """Give the visits to each state for each visit to its gate, as pairs rounded at the end.
+def dominated_visits(indptr, indices, value, low, begun, dominator):
+    """Give the visits to each state for each visit to its dominator, as pairs rounded at the end.
 
     The twin of `fold_states`, which finds the gates.
     """
     n = len(begun)
     visits, rest = np.zeros(n), np.zeros(n)
     for i in range(n - 1, -1, -1):
-        if gate[i] == i:
+        if dominator[i] == i:
             visits[i], rest[i] = 1.0, 0.0
         for e in range(indptr[i], indptr[i + 1]):
             j = indices[e]
-            if begun[j] or gate[j] == j:
+            if begun[j] or dominator[j] == j:
                 continue
             part, part_low = multiply_pairs(visits[i], rest[i], value[e], low[e])
             visits[j], rest[j] = add_pairs(visits[j], rest[j], part, part_low)

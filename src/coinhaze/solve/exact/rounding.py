@@ -10,7 +10,7 @@ from coinhaze.amounts import Floats
 from coinhaze.measures.intervals import slack_from_each, slack_from_total, slack_from_walks
 from coinhaze.solve.exact.factor import ROUNDING
 from coinhaze.solve.exact.stream_kernels import WIDTH
-from coinhaze.solve.query import Asked
+from coinhaze.solve.query import Query
 from coinhaze.solve.structure.columns import Columns
 from coinhaze.solve.structure.reduce import ENTRY_ERROR
 
@@ -23,17 +23,17 @@ class Rounding(NamedTuple):
     along_walks: bool  # whether they bound the error of a walk, on average and at worst
 
     @classmethod
-    def of_factor(cls, asked: Asked, *, by_fours: bool) -> Rounding:
+    def of_factor(cls, query: Query, *, by_fours: bool) -> Rounding:
         """Bound the rounding of any solve with factors.
 
         An error of relative size c in one state's moves changes each probability by at most 2c
         (every spanning forest of the chain uses one move of each state), and changes the row of a
         walk by at most 2c in total for each time it visits that state.
         """
-        factor = asked.factor
+        factor = query.factor
         walks = factor.roundings(by_fours=by_fours, walks=True) * ROUNDING
         each = 1.01 * float((factor.roundings(by_fours=by_fours) * ROUNDING).sum())
-        total = 1.01 * factor.solve(walks)[asked.scored]
+        total = 1.01 * factor.solve(walks)[query.scored]
         return cls(total, np.full(len(total), each), along_walks=False)
 
     @classmethod

@@ -25,13 +25,13 @@ from coinhaze.solve.exact.stream_kernels import (
 from coinhaze.solve.pool import Budget, open_workers
 from coinhaze.solve.priors import Priors
 from coinhaze.solve.progress import Progress
-from coinhaze.solve.query import Asked
+from coinhaze.solve.query import Query
 from coinhaze.solve.structure.columns import Columns
 from coinhaze.solve.sums import Sums
 
 
 def stream_sums(
-    asked: Asked,
+    query: Query,
     columns: Columns,
     orders: Floats,
     *,
@@ -40,9 +40,9 @@ def stream_sums(
 ) -> tuple[Sums, Floats]:
     """Add every scored row up over all columns; also give x^T B for each column."""
     starts = range(0, len(columns), WIDTH)
-    tiles, weights = Tiles.of(asked, columns, orders)
+    tiles, weights = Tiles.of(query, columns, orders)
     total = tiles.total
-    lost = np.zeros((3, len(asked.scored)))
+    lost = np.zeros((3, len(query.scored)))
     with open_workers(tiles, len(starts), budget) as workers:
         for first, (part, weighed) in zip(starts, workers.map(starts), strict=True):
             add_tile(*total.arrays()[:7], *part.arrays()[:7], lost)
@@ -87,11 +87,11 @@ class Tiles:
     waiting: int = 2
 
     @classmethod
-    def of(cls, asked: Asked, columns: Columns, orders: Floats) -> tuple[Tiles, Floats]:
+    def of(cls, query: Query, columns: Columns, orders: Floats) -> tuple[Tiles, Floats]:
         """Prepare to solve tiles; also give what leaves add to x^T B."""
-        factor = asked.factor
-        own, column = asked.reduced.own[factor.back], columns.of_state[factor.back]
-        scored, excess = factor.place[asked.scored], asked.excess[factor.back]
+        factor = query.factor
+        own, column = query.reduced.own[factor.back], columns.of_state[factor.back]
+        scored, excess = factor.place[query.scored], query.excess[factor.back]
         weights = np.zeros(len(columns))
         pass_leaves_on(
             factor.lower,
@@ -110,7 +110,7 @@ class Tiles:
             own=own,
             column=column,
             scored=scored,
-            excess=excess if asked.chain.conserves else np.zeros(0),
+            excess=excess if query.chain.conserves else np.zeros(0),
             needed=factor.needed(wanted),
             priors=columns.priors,
             elsewhere=columns.elsewhere,
@@ -148,11 +148,11 @@ class Tiles:
 
 
 def time_tiles(
-    asked: Asked, columns: Columns, orders: Floats, *, budget: Budget, sample: int = 16
+    query: Query, columns: Columns, orders: Floats, *, budget: Budget, sample: int = 16
 ) -> float:
     """Estimate the seconds all tiles take, from a few of them spread over the columns."""
     starts, some = _sampled_tiles(columns, sample)
-    tiles, _ = Tiles.of(asked, columns, orders)
+    tiles, _ = Tiles.of(query, columns, orders)
     with open_workers(tiles, len(starts), budget) as workers:
         # Memory touched for the first time is slow; later tiles find it there.
         list(workers.map(some[: workers.count].tolist()))
@@ -169,9 +169,9 @@ def _sampled_tiles(columns: Columns, sample: int) -> tuple[Ints, Ints]:
     return starts, starts[((np.arange(count) + 0.5) * len(starts) / max(count, 1)).astype(np.int64)]
 
 
-def live_share(asked: Asked, columns: Columns, *, sample: int = 4) -> float:
+def live_share(query: Query, columns: Columns, *, sample: int = 4) -> float:
     """Estimate how much of all tiles is not zero, from where a few tiles of columns lead."""
-    factor = asked.factor
+    factor = query.factor
     column = columns.of_state[factor.back]
     _, some = _sampled_tiles(columns, sample)
     total = 0.0

@@ -1,6 +1,6 @@
 """A chain made ready for single questions: every node bounded, and what need not be pushed merged.
 
-What the bounds and tokens are, and why they hold, is said at the top of local.py.
+What the bounds and tree states are, and why they hold, is said at the top of row.py.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from coinhaze.observer import AbsorbingChain
 from coinhaze.observer.chain import NO_COLUMN
 from coinhaze.solve.local.bounded_kernels import (
     LOST,
-    TOKEN,
+    TREE_STATE,
     bound_nodes,
     condense,
-    count_roads,
+    count_in_degree,
     follow,
     number_states,
 )
@@ -37,7 +37,7 @@ class BoundedChain:
     """States with moves to other states and to ends, and what is private to each state."""
 
     ordered: bool  # whether moves lead to lower numbers only
-    kind: Kinds  # of every node: PLAIN, ALIAS, TOKEN, LOST
+    kind: Kinds  # of every node: PLAIN, ALIAS, TREE_STATE, LOST
     number: Int32s  # of every node its state or end
     node_low: Floats  # bounds of every node's bits ...
     node_high: Floats
@@ -62,7 +62,7 @@ class BoundedChain:
 
     @classmethod
     def of(cls, chain: AbsorbingChain) -> BoundedChain:
-        """Bound every node and condense the chain, in a few passes over it."""
+        """Bound every node and cut the chain down, in a few passes over it."""
         n, q = len(chain), chain.Q
         moves = (q.indptr, q.indices, q.data, chain.walk.own, chain.column)
         prior = Priors.of(chain, np.zeros(0)).bits
@@ -70,13 +70,15 @@ class BoundedChain:
         single = np.bincount(ended, minlength=len(chain.outcomes)) == 1
         ordered = bool(is_in_order(q.indptr, q.indices))
         order, looped, kind = _order(chain, ordered=ordered)
-        roads = count_roads(q.indptr, q.indices)
+        in_degree = count_in_degree(q.indptr, q.indices)
         low, high, steps = np.zeros(n), np.zeros(n), np.zeros(n)
-        bound_nodes(*moves, single, prior, order, looped, roads, kind, low, high, steps)
+        bound_nodes(*moves, single, prior, order, looped, in_degree, kind, low, high, steps)
         number = np.empty(n, dtype=np.int32)
         states = int(number_states(kind, number))
         plain = np.flatnonzero(number >= 0)
-        most_ends = int(np.count_nonzero((kind == TOKEN) & (roads > 1)) + np.count_nonzero(~single))
+        most_ends = int(
+            np.count_nonzero((kind == TREE_STATE) & (in_degree > 1)) + np.count_nonzero(~single)
+        )
         room = int((q.indptr[plain + 1] - q.indptr[plain] + 1).sum())
         start = np.zeros(states + 1, dtype=np.int64)
         to, share = np.empty(room, dtype=np.int32), np.empty(room)
@@ -84,7 +86,7 @@ class BoundedChain:
         private_low, private_high = np.zeros(states), np.zeros(states)
         ends = np.zeros(most_ends, dtype=np.int64)
         found = condense(
-            *moves, single, prior, kind, roads, low, high, number, states,
+            *moves, single, prior, kind, in_degree, low, high, number, states,
             start, to, share, size, private, private_low, private_high,
             ends, np.full(len(single), -1, dtype=np.int32),
         )  # fmt: skip

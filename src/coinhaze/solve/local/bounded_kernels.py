@@ -1,4 +1,4 @@
-"""Hot loops that make a chain ready for single questions: bounds, tokens, condensed moves.
+"""Hot loops that bound a chain for single questions: bounds, tree states, moves of few states.
 
 Slow twins in the tests: tests/solve/test_local.py, exact scores and ways found by plain search.
 """
@@ -11,13 +11,13 @@ from numba import njit
 from coinhaze.solve.exact.stream_kernels import surprise
 
 # What becomes of mass that arrives at a node: it waits to be pushed, passes on to the only
-# predecessor at once, or rests as a token. A walk from a node that is LOST may never end.
-PLAIN, ALIAS, TOKEN, LOST = 0, 1, 2, 3
+# predecessor at once, or rests in a tree state. A walk from a node that is LOST may never end.
+PLAIN, ALIAS, TREE_STATE, LOST = 0, 1, 2, 3
 _ROUNDING = 2.0**-53
 
 
 @njit(cache=True, nogil=True)
-def count_roads(indptr, indices):
+def count_in_degree(indptr, indices):
     """Count for each node the successors a walk may come from on its way from anywhere.
 
     A node that nothing follows is entered by no walk, only begun at; with one predecessor it
@@ -27,23 +27,23 @@ def count_roads(indptr, indices):
     followed = np.zeros(n, np.bool_)
     for e in range(len(indices)):
         followed[indices[e]] = True
-    roads = np.zeros(n, np.int32)
+    in_degree = np.zeros(n, np.int32)
     for i in range(n):
         if followed[i] or indptr[i + 1] - indptr[i] > 1:
             for e in range(indptr[i], indptr[i + 1]):
-                roads[indices[e]] += 1
-    return roads
+                in_degree[indices[e]] += 1
+    return in_degree
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def bound_nodes(
-    indptr, indices, data, own, column, single, prior, order, looped, roads,
+    indptr, indices, data, own, column, single, prior, order, looped, in_degree,
     kind, low, high, steps,
 ):  # fmt: skip
     """Bound the entropy of every node's row in one pass; also give kinds and expected steps.
 
     `order` takes each node after all it reaches, but for those in loops (`looped`), of which
-    `kind` says beforehand whether they are lost. The proofs are at the top of local.py.
+    `kind` says beforehand whether they are lost. The proofs are at the top of row.py.
     """
     n = len(own)
     met = np.zeros(len(single), np.bool_)
@@ -78,7 +78,7 @@ def bound_nodes(
             lower += p * low[k]
             walk += p * steps[k]
             lost = lost or kind[k] == LOST
-            if kind[k] == TOKEN and roads[k] <= 1:
+            if kind[k] == TREE_STATE and in_degree[k] <= 1:
                 apart += surprise(p)
             else:
                 closed = False
@@ -97,7 +97,7 @@ def bound_nodes(
         if lost:
             kind[i] = LOST
         elif closed:
-            kind[i] = TOKEN
+            kind[i] = TREE_STATE
         else:
             limit = np.log2(most) + 1e-9 if most > 1 else 0.0
             if not looped[i]:
@@ -131,15 +131,15 @@ def follow(k, kind, indptr, indices):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def condense(
-    indptr, indices, data, own, column, single, prior, kind, roads, low, high, number, states,
+    indptr, indices, data, own, column, single, prior, kind, in_degree, low, high, number, states,
     start, to, share, size, private, private_low, private_high, ends, column_end,
 ):  # fmt: skip
     """Write the moves of pushed nodes among each other and to shared ends.
 
-    What is private to a node, tokens that lead to it alone and its own outcome, gets mass from
+    What is private to a node, tree states that lead to it alone and its own outcome, gets mass from
     nowhere else: it stays with the node as one sum. A way straight back to the node itself is
     gone round at once: the other moves grow, scaled by their sum (never by 1 minus the way back).
-    Ends are tokens (their node) and shared outcomes (-1 - column). Gives how many there are.
+    Ends are tree states (their node) and shared outcomes (-1 - column). Gives how many there are.
     """
     n_ends = 0
     place = np.full(states + len(ends), -1, np.int64)  # where this row holds a target
@@ -172,7 +172,7 @@ def condense(
             else:
                 k = indices[e]
                 p = data[e]
-                if kind[k] == TOKEN and roads[k] <= 1:
+                if kind[k] == TREE_STATE and in_degree[k] <= 1:
                     total += p
                     private[s] += p
                     private_low[s] += surprise(p) + p * low[k]
@@ -183,7 +183,7 @@ def condense(
                     back += p
                     continue
                 total += p
-                if kind[k] == TOKEN and number[k] < 0:
+                if kind[k] == TREE_STATE and number[k] < 0:
                     number[k] = states + n_ends
                     ends[n_ends] = k
                     n_ends += 1

@@ -117,8 +117,8 @@ def _exactly(structure: Structure, start: int, width: float) -> Origins:
     rows = np.array([start])
     # Every node of the past is asked about by itself, so none is merged with its predecessor.
     lumped = structure.lump(rows, np.zeros(0), merge=False)
-    asked = lumped.asked
-    kept, state = asked.reduced.kept, asked.reduced.state
+    query = lumped.query
+    kept, state = query.reduced.kept, query.reduced.state
     if state[start] == NO_STATE:
         raise no_answer(chain, start)
     score = score_exactly(chain, rows, method="origins", width=width, lumped=lumped)
@@ -128,7 +128,7 @@ def _exactly(structure: Structure, start: int, width: float) -> Origins:
         start,
         tuple(float(v[0]) for v in (score.bits, score.bits_low, score.bits_high, score.steps)),
         nodes=nodes,
-        visits=asked.factor.visits(int(state[start]))[state[nodes]],
+        visits=query.factor.visits(int(state[start]))[state[nodes]],
         missing=0.0,
     )
 

@@ -9,17 +9,17 @@ touches only what it needs.
 *Bounds of a node* (`bound_nodes`, one pass). phi(x) = -x log2 x.
 - High. The way a walk takes tells where it ends, so U(j) <= H(row j) + sum_k q_jk High(k); and
   U(j) <= log2 of all the origins that come before j.
-- Token. Call j a token if each node behind it has one road on: then every walk to what is behind j
+- Tree state. Call j one if each node behind it has in-degree 1: then every walk to what is behind j
   passes j, and the pasts of j's predecessors share nothing. So U(j) = H(row j) + sum_k q_jk U(k)
   exactly, and mass at j is one outcome with that inner entropy (chain rule): it need not be pushed.
-  A source is the smallest token. A node whose outcome is shared with others is none.
-- Low. Entropy is concave: U(j) >= sum_k q_jk Low(k). Predecessors that are tokens and lead to j
-  alone share nothing with the rest, nor does an own opening: what they are apart adds in full.
+  A source is the smallest tree state. A node whose outcome is shared with others is none.
+- Low. Entropy is concave: U(j) >= sum_k q_jk Low(k). Predecessors that are tree states and lead to
+  j alone share nothing with the rest, nor does an own opening: what they are apart adds in full.
 
-*Few states* (`condense`): only nodes that are no tokens and do more than pass mass on are states.
+*Few states* (`condense`): only nodes that are no tree states and do more than pass mass on count.
 
-*The interval.* Let q be what is sure (ended, or at tokens), M its mass and S the sum of phi(q_s) +
-q_s h_s; r what rests elsewhere, of mass m = 1 - M.
+*The interval.* Let q be what is sure (ended, or at tree states), M its mass and S the sum of
+phi(q_s) + q_s h_s; r what rests elsewhere, of mass m = 1 - M.
 - phi(x + y) <= phi(x) + phi(y), so U <= S + sum_j phi(r_j) + r_j High(j).
 - Entropy is concave, so U >= M H(q/M) + m H(r/m) >= S - phi(M) + sum_j r_j Low(j). Also, S grows
   least if all that rests falls on the largest piece.

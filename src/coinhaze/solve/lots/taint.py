@@ -46,7 +46,7 @@ def taint(
     [{'node': 'shop', 'haircut': 0.5, 'fifo': '0'}, {'node': 'carol', 'haircut': 0.5, 'fifo': '1'}]
     """
     graph = graph_of(source, in_order=True, **settings)
-    asked = _policies(graph, policies)
+    chosen = _policies(graph, policies)
     listed = listed if isinstance(listed, str) else list(listed)
     rows = np.array(list(dict.fromkeys(rows_of(graph, nodes).tolist())), dtype=np.int64)
     poisoned = absorbing_chain(graph, policy=POISON.name, listed=listed)
@@ -54,7 +54,7 @@ def taint(
     assert graph.closing is not None
     balance = graph.closing.take(rows)
     scores = None
-    if PROPORTIONAL in asked:
+    if PROPORTIONAL in chosen:
         chain = absorbing_chain(graph, policy=PROPORTIONAL.name, listed=listed)
         names = "sinks" if nodes == "sinks" else graph.names.of(rows).to_pylist()
         scores = score(chain, nodes=names)
@@ -66,10 +66,10 @@ def taint(
         exposure=None if scores is None else scores.exposure,
         exposure_low=None if scores is None else scores.exposure_low,
         exposure_high=None if scores is None else scores.exposure_high,
-        poison=balance.where(~poisoned.clean[rows]) if POISON in asked else None,
-        trails=_trails(graph, listed, asked, rows, tainted=~poisoned.clean),
+        poison=balance.where(~poisoned.clean[rows]) if POISON in chosen else None,
+        trails=_trails(graph, listed, chosen, rows, tainted=~poisoned.clean),
         settings=graph.settings
-        | {"policies": [policy.column for policy in asked], "listed": len(poisoned.outcomes)},
+        | {"policies": [policy.column for policy in chosen], "listed": len(poisoned.outcomes)},
         notes=poisoned.notes,
     )
 
@@ -77,18 +77,18 @@ def taint(
 def _trails(
     graph: TransactionGraph,
     listed: Sequence[str],
-    asked: Sequence[Policy],
+    chosen: Sequence[Policy],
     rows: Ints,
     *,
     tainted: Bools,
 ) -> dict[str, Trail]:
     """Follow listed money by every policy that moves it in whole units."""
-    if all(policy.kind == "walk" for policy in asked):
+    if all(policy.kind == "walk" for policy in chosen):
         return {}
     payments = payments_of(graph)
     labels = labels_of(graph, payments, listed)
     trails = {}
-    for policy in asked:
+    for policy in chosen:
         if policy.ordered:
             held = follow(graph, payments, labels, cast(Order, policy.name))
             trails[policy.column] = _parcel_trail(held, rows)
@@ -178,11 +178,11 @@ def _trail(graph: TransactionGraph, rows: Ints, held: _Held, **columns: Amounts)
     assert not (columns["listed"] - ends).signs().any(), "listed money was lost or made"
     place = np.full(len(graph), -1)
     place[rows] = np.arange(len(rows))
-    asked = held.take(place[held.node] >= 0)
+    chosen = held.take(place[held.node] >= 0)
     return Trail(
-        row=place[asked.node],
-        entry=asked.entry,
-        amounts=asked.amounts,
+        row=place[chosen.node],
+        entry=chosen.entry,
+        amounts=chosen.amounts,
         sinks=sinks,
         other=other,
         **columns,

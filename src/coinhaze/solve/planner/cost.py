@@ -16,7 +16,7 @@ from coinhaze.solve.exact.core import SparseCore
 from coinhaze.solve.exact.stream import live_share
 from coinhaze.solve.exact.stream_kernels import WIDTH
 from coinhaze.solve.planner import thresholds
-from coinhaze.solve.query import Asked
+from coinhaze.solve.query import Query
 from coinhaze.solve.structure.columns import Columns
 from coinhaze.solve.truncated.lists import Lists, births_of
 
@@ -47,29 +47,29 @@ class SweepCost:
 class ExactCost:
     """What exact scores take, in seconds of one core; counted when asked for."""
 
-    asked: Asked
+    query: Query
     columns: Columns
 
     @cached_property
     def tiles(self) -> float:
         """What dense tiles take."""
-        full = tile_seconds(self.asked, self.columns)
-        if full < thresholds.MIN_SECONDS_FOR_LISTS or not self.asked.reduced.acyclic:
+        full = tile_seconds(self.query, self.columns)
+        if full < thresholds.MIN_SECONDS_FOR_LISTS or not self.query.reduced.acyclic:
             return full
-        return full * live_share(self.asked, self.columns)
+        return full * live_share(self.query, self.columns)
 
     @cached_property
     def lists(self) -> SweepCost | None:
         """What lists take, if that is less."""
         if (
             self.tiles < thresholds.MIN_SECONDS_FOR_LISTS
-            or not self.asked.reduced.acyclic
-            or self.asked.chain.listed
+            or not self.query.reduced.acyclic
+            or self.query.chain.listed
         ):
             return None
         try:
             most = self.tiles / (thresholds.LIST_NS * 1e-9)
-            found = sweep_cost(self.asked, self.columns, most=most)
+            found = sweep_cost(self.query, self.columns, most=most)
         except ResourceError:
             return None
         return found if found.seconds < self.tiles else None
@@ -81,29 +81,29 @@ class ExactCost:
 
     def within(self, seconds: float) -> bool:
         """Tell whether exact scores take at most so long; counting stops there."""
-        full = tile_seconds(self.asked, self.columns)
+        full = tile_seconds(self.query, self.columns)
         if full <= seconds:
             return True
-        if not self.asked.reduced.acyclic or self.asked.chain.listed:
+        if not self.query.reduced.acyclic or self.query.chain.listed:
             return False
-        if full * live_share(self.asked, self.columns) <= seconds:
+        if full * live_share(self.query, self.columns) <= seconds:
             return True
         try:
-            sweep_cost(self.asked, self.columns, most=seconds / (thresholds.LIST_NS * 1e-9))
+            sweep_cost(self.query, self.columns, most=seconds / (thresholds.LIST_NS * 1e-9))
         except ResourceError:
             return False
         return True
 
 
-def tile_seconds(asked: Asked, columns: Columns) -> float:
+def tile_seconds(query: Query, columns: Columns) -> float:
     """Count what tiles take if nothing in them is zero."""
-    factor = asked.factor
+    factor = query.factor
     mix, score = (
         thresholds.TILE_NS_CACHED
         if 8 * WIDTH * factor.inner < thresholds.CACHE_BYTES
         else thresholds.TILE_NS_UNCACHED
     )
-    work = (len(factor.lower_at) + len(factor.upper_at)) * mix + len(asked.scored) * score
+    work = (len(factor.lower_at) + len(factor.upper_at)) * mix + len(query.scored) * score
     for core in factor.cores.values():
         if isinstance(core, SparseCore):
             work += core.sweeps * len(core.indices) * mix
@@ -112,7 +112,7 @@ def tile_seconds(asked: Asked, columns: Columns) -> float:
     return len(columns) * work * 1e-9
 
 
-def sweep_cost(asked: Asked, columns: Columns, *, most: float = np.inf) -> SweepCost:
+def sweep_cost(query: Query, columns: Columns, *, most: float = np.inf) -> SweepCost:
     """Sweep evenly spaced runs of columns and scale up; give up beyond `most` entries in all."""
     skip = max(1, len(columns) // thresholds.SAMPLED_COLUMNS)
     chosen = np.arange(len(columns)) // thresholds.SAMPLED_RUN % skip == skip // 2
@@ -120,5 +120,5 @@ def sweep_cost(asked: Asked, columns: Columns, *, most: float = np.inf) -> Sweep
         chosen[:] = True
     scale = len(columns) / max(int(chosen.sum()), 1)
     births = np.where(chosen, births_of(columns), 0)
-    swept = Lists.of(asked, columns, births=[births], entries=most / scale).solve(0)
+    swept = Lists.of(query, columns, births=[births], entries=most / scale).solve(0)
     return SweepCost(entries=swept.entries * scale, alive=swept.peak * scale)

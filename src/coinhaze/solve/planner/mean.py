@@ -55,7 +55,7 @@ def score_for_mean(
     settings: dict[str, Any] = {"budget": budget, "progress": progress}
     if chain.listed or lumped.cost.within(seconds):
         # Cores that are swept were swept for draws only.
-        exact = None if lumped.asked.factor.sweeps else lumped
+        exact = None if lumped.query.factor.sweeps else lumped
         try:
             found = score_exactly(chain, rows, width=math.inf, lumped=exact, **settings)
         except AccuracyError:
@@ -76,9 +76,9 @@ def _soon_proven(
     lumped: LumpedChain, width: float, seconds: float, budget: Budget, progress: Progress
 ) -> Scores | None:
     """Give intervals of that mean width, if they are had within some seconds of one core."""
-    asked = lumped.asked
+    query = lumped.query
     # With a history the score without it is told too, and dropping does not tell that.
-    if asked.chain.history or not asked.reduced.acyclic or not may_drop(asked, width, ()):
+    if query.chain.history or not query.reduced.acyclic or not may_drop(query, width, ()):
         return None
     most = seconds / (thresholds.DROP_NS * 1e-9)
     try:

@@ -100,7 +100,7 @@ def plan_of(chain: AbsorbingChain, rows: Ints, choice: Choice) -> Plan:
         nodes=len(chain),
         edges=chain.walk.q.nnz,
         rows=len(rows),
-        states=len(chain) if lumped is None else len(lumped.asked.reduced),
+        states=len(chain) if lumped is None else len(lumped.query.reduced),
         columns=len(chain.outcomes) if lumped is None else len(lumped.columns),
         method=estimate.method or choice.method,
         seconds=estimate.seconds,
@@ -161,11 +161,11 @@ def choose(
     if method not in ("auto", "sweep", "eliminate"):
         raise UsageError(f"unknown method {method!r}: auto, sweep, eliminate, series, published")
     lumped = structure.lump(rows, plain_orders(renyi))
-    acyclic = lumped.asked.reduced.acyclic
+    acyclic = lumped.query.reduced.acyclic
     if method == "sweep" and not acyclic:
         raise UsageError("this chain has cycles: use eliminate, or leave the method open")
     settings: dict[str, Any] = {"width": width, "renyi": renyi, "budget": budget, "lumped": lumped}
-    if method != "eliminate" and may_drop(lumped.asked, width, renyi):
+    if method != "eliminate" and may_drop(lumped.query, width, renyi):
         return Choice(
             "sweep, dropping what is small",
             lumped,
@@ -190,7 +190,7 @@ def _sketch(structure: Structure, rows: Ints, draws: int, budget: Budget) -> Cho
         sketch(chain, rows, draws=WIDTH, budget=budget, lumped=lumped)
         tiles = draws // WIDTH
         workers = workers_for(tiles, budget.threads)
-        memory = 4 * WIDTH * lumped.asked.factor.inner * workers
+        memory = 4 * WIDTH * lumped.query.factor.inner * workers
         return Estimate((time.perf_counter() - begin) * math.ceil(tiles / workers), memory)
 
     return Choice(
@@ -220,26 +220,26 @@ def _series(
 def _exact(lumped: LumpedChain, renyi: Sequence[float], budget: Budget) -> Estimate:
     """Count the entries of lists by a sample, or time a few tiles."""
     orders = plain_orders(renyi)
-    asked, columns = lumped.asked, lumped.columns
+    query, columns = lumped.query, lumped.columns
     cost = lumped.cost.lists
     if cost is not None:
         workers = workers_for(2, budget.threads)
         memory = min(cost.alive * thresholds.LIST_ENTRY_BYTES, budget.room(thresholds.LIST_MEMORY))
         return Estimate(cost.seconds / workers, memory, width=foreseen(lumped))
-    seconds = time_tiles(asked, columns, orders, budget=budget)
+    seconds = time_tiles(query, columns, orders, budget=budget)
     workers = workers_for(-(-len(columns) // WIDTH), budget.threads)
     # A tile of every inner state, and the sums of a few tiles that wait to be added up.
-    each = 8.0 * WIDTH * asked.factor.inner + 2 * 96 * len(asked.scored)
+    each = 8.0 * WIDTH * query.factor.inner + 2 * 96 * len(query.scored)
     return Estimate(seconds, workers * each, width=foreseen(lumped))
 
 
 def _dropping(lumped: LumpedChain, width: float, over: Over, budget: Budget) -> Estimate:
     """Foresee what dropping takes; or take exact scores, if cheaper."""
-    asked = lumped.asked
+    query = lumped.query
     most = lumped.cost.seconds / (thresholds.DROP_NS * 1e-9)
     coarse = Truncation.of(lumped, over=over).foresee(width, over=over, most=most, budget=budget)
     if coarse is None:
-        return _exact(lumped, (), budget)._replace(method=exact_method(asked))
+        return _exact(lumped, (), budget)._replace(method=exact_method(query))
     workers = workers_for(AT_ONCE, budget.threads)
     seconds = TRIES * coarse.entries * thresholds.DROP_NS * 1e-9 / workers
     return Estimate(seconds, AT_ONCE * coarse.memory, width=width if over == "worst" else math.nan)

@@ -36,7 +36,7 @@ from coinhaze.solve.exact.stream_kernels import WIDTH
 from coinhaze.solve.planner import thresholds
 from coinhaze.solve.pool import UNLIMITED, Budget, open_workers
 from coinhaze.solve.progress import Progress, silent
-from coinhaze.solve.query import Asked
+from coinhaze.solve.query import Query
 from coinhaze.solve.sketch.kernels import start_draws, sum_draws
 from coinhaze.solve.structure.columns import Columns
 from coinhaze.solve.structure.lump import LumpedChain
@@ -72,26 +72,26 @@ def sketch(
         raise UsageError("a list has few outcomes, which are cheap to score exactly")
     if lumped is None:
         lumped = Structure(chain).lump(rows, np.zeros(0), missing=thresholds.PREVIEW_MISSING)
-    asked, columns = lumped.asked, lumped.columns
-    taken = _Taken.none(asked, columns)
+    query, columns = lumped.query, lumped.columns
+    taken = _Taken.none(query, columns)
     _take(taken, draws if mean_error is None else max(draws, FIRST), seed, budget, progress)
     while mean_error is not None and (more := _more(taken, mean_error)) > taken.draws:
         _take(taken, more, seed, budget, progress)
     most = math.log2(max(1.0, float(columns.priors.count.sum())))
     bits = np.clip(taken.nats() / math.log(2), 0.0, most)
     error = np.where(taken.alone, 0.0, SPREAD / math.sqrt(taken.draws))
-    null = np.where(asked.answered, 0.0, np.nan)
+    null = np.where(query.answered, 0.0, np.nan)
     scores = Scores(
         chain=chain,
         nodes=rows,
-        bits=asked.spread(bits),
-        bits_low=asked.spread(np.where(taken.alone, bits, 0.0)),
-        bits_high=asked.spread(np.where(taken.alone, bits, most)),
-        bits_unmodified=_unmodified(asked, columns, bits) if chain.history else None,
-        bits_error=asked.spread(error),
+        bits=query.spread(bits),
+        bits_low=query.spread(np.where(taken.alone, bits, 0.0)),
+        bits_high=query.spread(np.where(taken.alone, bits, most)),
+        bits_unmodified=_unmodified(query, columns, bits) if chain.history else None,
+        bits_error=query.spread(error),
         mean_error=taken.mean_error,
         draw_means=np.array(taken.means),
-        steps=asked.steps(),
+        steps=query.steps(),
         mass=1.0 + null,
         sources=np.full(len(rows), np.nan),
         top=np.full(len(rows), NO_COLUMN),
@@ -107,14 +107,14 @@ def sketch(
     return scores
 
 
-def _unmodified(asked: Asked, columns: Columns, bits: Floats) -> Floats:
+def _unmodified(query: Query, columns: Columns, bits: Floats) -> Floats:
     """Take what histories add, sum_s B_is H(q_s), off again: one solve."""
-    reduced = asked.reduced
+    reduced = query.reduced
     ends = columns.of_state >= 0
     inner = np.zeros(len(reduced))
     inner[ends] = reduced.own[ends] * columns.priors.bits[columns.of_state[ends]]
-    added = asked.factor.solve(inner)[asked.scored]
-    return asked.spread(np.maximum(bits - added, 0.0))
+    added = query.factor.solve(inner)[query.scored]
+    return query.spread(np.maximum(bits - added, 0.0))
 
 
 @dataclass
@@ -125,7 +125,7 @@ class _Taken:
     how far the mean can be trusted, however much rows have in common.
     """
 
-    asked: Asked
+    query: Query
     columns: Columns
     total: Floats
     alone: Bools  # which scored states have one column only, ...
@@ -135,14 +135,14 @@ class _Taken:
     means: list[float] = field(default_factory=list)
 
     @classmethod
-    def none(cls, asked: Asked, columns: Columns) -> _Taken:
-        alone: Bools = (np.diff(asked.reduced.indptr) == 0)[asked.scored]
-        known = columns.priors.total[columns.of_state[asked.scored]] * math.log(2)
-        held = asked.chain.graph.kinds[asked.rows[asked.answered]] != Kind.burn
-        n = len(asked.scored)
+    def none(cls, query: Query, columns: Columns) -> _Taken:
+        alone: Bools = (np.diff(query.reduced.indptr) == 0)[query.scored]
+        known = columns.priors.total[columns.of_state[query.scored]] * math.log(2)
+        held = query.chain.graph.kinds[query.rows[query.answered]] != Kind.burn
+        n = len(query.scored)
         rows_of: Floats = np.zeros(n)
-        np.add.at(rows_of, asked.row_of, held)
-        return cls(asked, columns, np.zeros(n), alone, known, rows_of)
+        np.add.at(rows_of, query.row_of, held)
+        return cls(query, columns, np.zeros(n), alone, known, rows_of)
 
     @property
     def mean_error(self) -> float | None:
@@ -185,7 +185,7 @@ def _nats(total: Floats, draws: int) -> Floats:
 
 def _take(taken: _Taken, draws: int, seed: int, budget: Budget, progress: Progress) -> None:
     """Take more draws, until there are so many."""
-    work = Draws.of(taken.asked, taken.columns, seed)
+    work = Draws.of(taken.query, taken.columns, seed)
     firsts = range(taken.draws, draws, WIDTH)
     with open_workers(work, len(firsts), budget) as workers:
         for part in workers.map(firsts):
@@ -210,24 +210,24 @@ class Draws:
     waiting: int = 2
 
     @classmethod
-    def of(cls, asked: Asked, columns: Columns, seed: int) -> Draws:
+    def of(cls, query: Query, columns: Columns, seed: int) -> Draws:
         """Prepare to take draws."""
-        factor = asked.factor
-        scored = factor.place[asked.scored]
+        factor = query.factor
+        scored = factor.place[query.scored]
         wanted = np.zeros(len(factor), dtype=np.bool_)
         wanted[scored] = True
         # Rare absorption does not fit single precision.
         single = float(factor.pivot.min(initial=1.0)) > thresholds.MIN_SINGLE_PIVOT
         return cls(
             factor=factor,
-            own=asked.reduced.own[factor.back],
+            own=query.reduced.own[factor.back],
             column=columns.of_state[factor.back],
-            source=text_hashes(asked.chain.outcomes.take(pa.array(columns.likeliest))),
+            source=text_hashes(query.chain.outcomes.take(pa.array(columns.likeliest))),
             nats=columns.priors.total * math.log(2),
             seed=seed,
             scored=scored,
             needed=factor.needed(wanted),
-            mass=1.0 - factor.missing()[asked.scored],
+            mass=1.0 - factor.missing()[query.scored],
             lower_v=factor.lower_v.astype(np.float32 if single else np.float64),
         )
 

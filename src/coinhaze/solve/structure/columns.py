@@ -18,12 +18,12 @@ import numpy as np
 from coinhaze.amounts import Bools, Floats, Ints
 from coinhaze.measures.intervals import surprise
 from coinhaze.observer.chain import NO_COLUMN
-from coinhaze.solve.exact.fine_kernels import fold_visits
+from coinhaze.solve.exact.fine_kernels import dominated_visits
 from coinhaze.solve.exact.moves import exact_moves
 from coinhaze.solve.planner import thresholds
 from coinhaze.solve.priors import Priors
-from coinhaze.solve.query import Asked
-from coinhaze.solve.structure.columns_kernels import exact_sums, fold_states, number_groups
+from coinhaze.solve.query import Query
+from coinhaze.solve.structure.columns_kernels import exact_sums, find_dominators, number_groups
 from coinhaze.solve.structure.reduce import Reduced
 
 # A source visited less often than this for each visit to its dominator stays a column by itself.
@@ -44,24 +44,24 @@ class Columns:
         return len(self.likeliest)
 
 
-def columns_of(asked: Asked, orders: Floats, *, lump: bool = True) -> Columns:
+def columns_of(query: Query, orders: Floats, *, lump: bool = True) -> Columns:
     """Number the columns in the order a sweep meets them; lump them unless told not to."""
-    chain, reduced = asked.chain, asked.reduced
+    chain, reduced = query.chain, query.reduced
     outcome = reduced.column
     source = outcome != NO_COLUMN
     n = len(reduced)
     dominator, visits, error = np.arange(n), np.ones(n), np.zeros(n)
     if lump and not chain.listed:
         begun = cycling(reduced)
-        begun[asked.scored] = True
-        dominator, visits, error = fold_states(
+        begun[query.scored] = True
+        dominator, visits, error = find_dominators(
             reduced.indptr, reduced.indices, reduced.data, reduced.entry_error, begun, FAINT
         )
         if error.max(initial=0.0) > thresholds.MAX_SHARE_ROUNDINGS:
             exact = exact_moves(chain, reduced)
             if exact is not None:
                 moves = reduced.indptr, reduced.indices, exact.value, exact.low
-                visits = fold_visits(*moves, begun, dominator)
+                visits = dominated_visits(*moves, begun, dominator)
                 # Pairs err by nothing; moves of leaves that are none are made at most once.
                 error = np.full(n, float(exact.error.max(initial=0.0)) + 2.0)
         # A source that stands for many origins stays a column by itself.

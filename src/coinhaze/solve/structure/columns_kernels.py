@@ -1,6 +1,6 @@
-"""Hot loops of column folding: who lies behind one state only, and sums that round once.
+"""Hot loops of lumping columns: the dominator of each state, and sums that round once.
 
-Slow twins in the tests: columns that are not folded (tests/solve/test_lists.py), math.fsum.
+Slow twins in the tests: columns that are not lumped (tests/solve/test_lists.py), math.fsum.
 """
 
 from __future__ import annotations
@@ -42,32 +42,32 @@ def number_groups(group, has, most):
 
 
 @njit(cache=True, nogil=True)
-def fold_states(indptr, indices, data, entry_error, begun, faint):
-    """Give each state's gate, the visits to it for each visit to the gate, and their error.
+def find_dominators(indptr, indices, data, entry_error, begun, faint):
+    """Give each state's dominator, the visits to it for each visit to that, and their error.
 
     States stand so that each comes after all it reaches; `begun` are those a walk may begin at
-    and those on cycles, which are gates themselves. A state whose visitors all have one gate has
-    that gate too. Where visits are too rare for a float the state is its own gate.
+    and those on cycles, which dominate themselves. A state whose visitors all have one dominator
+    has that one too. Where visits are too rare for a float the state is its own dominator.
     """
     n = len(begun)
     none, several = -1, -2
-    gate = np.full(n, none, np.int64)
+    dominator = np.full(n, none, np.int64)
     visits = np.zeros(n)
     error = np.zeros(n)
     for i in range(n - 1, -1, -1):
-        if begun[i] or gate[i] == several or gate[i] == none or visits[i] < faint:
-            gate[i] = i
+        if begun[i] or dominator[i] == several or dominator[i] == none or visits[i] < faint:
+            dominator[i] = i
             visits[i] = 1.0
             error[i] = 0.0
         for e in range(indptr[i], indptr[i + 1]):
             j = indices[e]
             if begun[j]:
                 continue
-            if gate[j] == none:
-                gate[j] = gate[i]
-            elif gate[j] != gate[i]:
-                gate[j] = several
+            if dominator[j] == none:
+                dominator[j] = dominator[i]
+            elif dominator[j] != dominator[i]:
+                dominator[j] = several
             visits[j] += visits[i] * data[e]
             # One product and one sum beside the errors that come with the two factors.
             error[j] = max(error[j], error[i] + entry_error[e]) + 2.0
-    return gate, visits, error
+    return dominator, visits, error

@@ -15,9 +15,9 @@ from coinhaze.amounts import Floats
 from coinhaze.ledger.frozen import release_unused
 from coinhaze.solve.planner import thresholds
 from coinhaze.solve.planner.cost import ExactCost
-from coinhaze.solve.query import Asked
+from coinhaze.solve.query import Query
 from coinhaze.solve.structure.columns import Columns, columns_of
-from coinhaze.solve.structure.lump_kernels import find_pure
+from coinhaze.solve.structure.lump_kernels import find_lumps
 from coinhaze.solve.structure.reduce_kernels import add_moves, renumber
 from coinhaze.solve.structure.sources import possible_sources
 
@@ -26,18 +26,18 @@ from coinhaze.solve.structure.sources import possible_sources
 class LumpedChain:
     """Rows with their columns, and the chain lumped by these."""
 
-    asked: Asked
+    query: Query
     columns: Columns
 
     @cached_property
     def cost(self) -> ExactCost:
         """What exact scores take; estimates and solves count it once."""
-        return ExactCost(self.asked, self.columns)
+        return ExactCost(self.query, self.columns)
 
     @cached_property
     def sources(self) -> tuple[Floats, bool]:
         """The sources of each scored state, counted if that is quick: see `possible_sources`."""
-        return possible_sources(self.asked, self.columns)
+        return possible_sources(self.query, self.columns)
 
     @cached_property
     def counted_sources(self) -> tuple[Floats, bool]:
@@ -45,16 +45,16 @@ class LumpedChain:
         if self.sources[1]:
             return self.sources
         words = thresholds.MAX_COUNTED_WORDS
-        return possible_sources(self.asked, self.columns, most_words=words)
+        return possible_sources(self.query, self.columns, most_words=words)
 
 
-def lump(asked: Asked, orders: Floats, *, merge: bool = True) -> LumpedChain:
+def lump(query: Query, orders: Floats, *, merge: bool = True) -> LumpedChain:
     """Find the columns, and lump states of one column unless told not to."""
-    columns = columns_of(asked, orders, lump=merge)
+    columns = columns_of(query, orders, lump=merge)
     if not merge:
-        return LumpedChain(asked, columns)
-    reduced = asked.reduced
-    first, steps = find_pure(
+        return LumpedChain(query, columns)
+    reduced = query.reduced
+    first, steps = find_lumps(
         reduced.block_start,
         reduced.indptr,
         reduced.indices,
@@ -73,7 +73,7 @@ def lump(asked: Asked, orders: Floats, *, merge: bool = True) -> LumpedChain:
         reduced.indptr, reduced.indices, reduced.data, reduced.entry_error, keep, number, extra
     )
     state, extra_steps = reduced.state.copy(), reduced.extra_steps.copy()
-    extra_steps[asked.answered] += extra[state[asked.rows[asked.answered]]]
+    extra_steps[query.answered] += extra[state[query.rows[query.answered]]]
     renumber(state, number)
     # Blocks of states that are merged away are empty.
     starts = before[reduced.block_start]
@@ -90,6 +90,6 @@ def lump(asked: Asked, orders: Floats, *, merge: bool = True) -> LumpedChain:
         cost=cost + reduced.cost[keep] - 1.0,
         block_start=starts[np.diff(starts, prepend=-1) > 0],
     )
-    merged = Asked.by(asked.chain, asked.rows, small, missing=asked.missing)
+    merged = Query.by(query.chain, query.rows, small, missing=query.missing)
     release_unused()
     return LumpedChain(merged, replace(columns, of_state=columns.of_state[keep]))

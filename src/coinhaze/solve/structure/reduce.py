@@ -1,9 +1,9 @@
 """Chain -> the states a solve must visit, in an order where each comes after all it reaches.
 
-Dropped: nodes no asked row leads back to, and nodes whose absorption is not certain (they have no
-answer). Merged: a node with one predecessor and no absorber has its predecessor's distribution,
-one step further (alias); asked nodes that nothing leads back to and whose moves are the same have
-one distribution.
+Dropped: nodes no requested row leads back to, and nodes whose absorption is not certain (they
+have no answer). Merged: a node with one predecessor and no absorber has its predecessor's
+distribution, one step further (alias); requested nodes that nothing leads back to and whose moves
+are the same have one distribution.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ ENTRY_ERROR = 5.0
 
 @dataclass(frozen=True, eq=False)
 class Reduced:
-    """A chain cut down to what the asked rows need.
+    """A chain cut down to what the requested rows need.
 
     States are numbered so that moves between blocks (strong components) lead to lower numbers.
     """
 
-    kept: Bools  # the nodes that any asked row leads back to and that have an answer
+    kept: Bools  # the nodes that any requested row leads back to and that have an answer
     state: Ints  # for each node its state, NO_STATE if it has none
-    extra_steps: Floats  # for each asked row the steps to its state
+    extra_steps: Floats  # for each requested row the steps to its state
     indptr: Ints
     indices: Ints
     data: Floats
@@ -91,12 +91,12 @@ def reduce_chain(
     """
     n = len(chain)
     q = chain.Q
-    asked = np.zeros(n, dtype=np.bool_)
-    asked[rows] = True
+    requested = np.zeros(n, dtype=np.bool_)
+    requested[rows] = True
     ordered = is_in_order(q.indptr, q.indices) if ordered is None else ordered
-    asked &= certain_nodes(chain, ordered=ordered) if certain is None else certain
+    requested &= certain_nodes(chain, ordered=ordered) if certain is None else certain
     reach = reachable_in_order if ordered else reachable
-    kept = np.asarray(reach(q.indptr, q.indices, asked), dtype=np.bool_)
+    kept = np.asarray(reach(q.indptr, q.indices, requested), dtype=np.bool_)
     alias = kept & (np.diff(q.indptr) == 1) & (chain.column == NO_COLUMN) & merge
     target, extra = follow_aliases(q.indptr, q.indices, alias)
     states = np.flatnonzero(kept & ~alias)
@@ -117,7 +117,7 @@ def reduce_chain(
         keep = np.flatnonzero(is_first)
         place = np.cumsum(is_first) - 1
         moves = list(reorder(*moves, keep, place))
-        has_state = asked[rows]
+        has_state = requested[rows]
         steps[has_state] += (cost - cost[first])[number[rows[has_state]]]
         renumber(number, place[first])
         states, cost = states[keep], cost[keep]

@@ -7,7 +7,7 @@ import numpy as np
 from coinhaze.amounts import Floats, Ints
 from coinhaze.observer.chain import NO_COLUMN
 from coinhaze.solve.planner import thresholds
-from coinhaze.solve.query import Asked
+from coinhaze.solve.query import Query
 from coinhaze.solve.structure.columns import Columns
 from coinhaze.solve.structure.components_kernels import count_outcomes
 from coinhaze.solve.structure.reduce import Reduced
@@ -17,23 +17,23 @@ WORD = 64  # bits of a word of the sets that are counted
 
 
 def possible_sources(
-    asked: Asked, columns: Columns, *, most_words: float = thresholds.FEW_COUNTED_WORDS
+    query: Query, columns: Columns, *, most_words: float = thresholds.FEW_COUNTED_WORDS
 ) -> tuple[Floats, bool]:
     """Count the sources each scored state can reach, or bound them if counting takes long.
 
     A row that reaches a column's dominator reaches every source behind it, and none but through
     it: a column counts as many as it stands for. Also tell whether they were counted.
     """
-    reduced, count = asked.reduced, columns.priors.count
+    reduced, count = query.reduced, columns.priors.count
     words = len(_words(count)[1])
     if float(words) * len(reduced.indices) <= most_words:
-        return reached(reduced, columns.of_state, count)[asked.scored], True
+        return reached(reduced, columns.of_state, count)[query.scored], True
     most = float(count.sum())
     if not reduced.acyclic:
-        return np.full(len(asked.scored), most), False
+        return np.full(len(query.scored), most), False
     own = np.where(columns.of_state == NO_COLUMN, 0.0, count[columns.of_state])
     bound = bound_sources(reduced.indptr, reduced.indices, own, most)
-    return np.asarray(bound, dtype=np.float64)[asked.scored], False
+    return np.asarray(bound, dtype=np.float64)[query.scored], False
 
 
 def reached(reduced: Reduced, column: Ints, count: Floats) -> Floats:

@@ -19,7 +19,7 @@ from coinhaze.observer import AbsorbingChain
 from coinhaze.solve.local.bounded import BoundedChain
 from coinhaze.solve.local.row import LocalSolver
 from coinhaze.solve.planner import thresholds
-from coinhaze.solve.query import Asked
+from coinhaze.solve.query import Query
 from coinhaze.solve.structure.lump import LumpedChain, lump
 from coinhaze.solve.structure.reduce import certain_nodes, reduce_chain
 from coinhaze.solve.structure.reduce_kernels import is_in_order
@@ -84,8 +84,8 @@ class Structure:
         reduced = reduce_chain(
             self.chain, rows, merge=merge, ordered=self.is_ordered, certain=self.certain
         )
-        asked = Asked.by(self.chain, rows, reduced, missing=missing)
-        found = lump(asked, orders, merge=merge)
+        query = Query.by(self.chain, rows, reduced, missing=missing)
+        found = lump(query, orders, merge=merge)
         self._latest = key, found
         return found
 

@@ -47,7 +47,7 @@ from coinhaze.solve.pool import UNLIMITED, Budget, open_workers
 from coinhaze.solve.pool.limits import in_words, workers_for
 from coinhaze.solve.priors import Priors
 from coinhaze.solve.progress import Progress
-from coinhaze.solve.query import Asked
+from coinhaze.solve.query import Query
 from coinhaze.solve.structure.columns import Columns
 from coinhaze.solve.structure.moves import Moves
 from coinhaze.solve.sums import Sums
@@ -74,7 +74,7 @@ class TooManyEntries(ResourceError):
 
 
 def list_sums(
-    asked: Asked,
+    query: Query,
     columns: Columns,
     orders: Floats,
     *,
@@ -87,10 +87,10 @@ def list_sums(
 ) -> tuple[Sums, Floats]:
     """Add every scored row up over all columns; also give x^T B."""
     swept = sweep_blocks(
-        asked,
+        query,
         columns,
         orders,
-        least=np.full(len(asked.moves), least),
+        least=np.full(len(query.moves), least),
         blocks=blocks,
         collapse=collapse,
         memory=memory // workers_for(blocks, budget.threads),
@@ -101,7 +101,7 @@ def list_sums(
 
 
 def sweep_blocks(
-    asked: Asked,
+    query: Query,
     columns: Columns,
     orders: Floats,
     *,
@@ -126,7 +126,7 @@ def sweep_blocks(
     if not 0 <= draws <= WIDTH:
         raise UsageError(f"a tail is sketched by up to {WIDTH} draws, not {draws}")
     work = Lists.of(
-        asked,
+        query,
         columns,
         births=block_births(columns, blocks),
         orders=orders,
@@ -138,7 +138,7 @@ def sweep_blocks(
         memory=memory,
         entries=entries / blocks,
     )
-    total = Sums.zeros(len(asked.scored), len(orders))
+    total = Sums.zeros(len(query.scored), len(orders))
     weights = np.zeros(len(columns))
     read = peak = largest = done = 0
     with open_workers(work, blocks, budget) as workers:
@@ -181,7 +181,7 @@ class Lists:
     @classmethod
     def of(
         cls,
-        asked: Asked,
+        query: Query,
         columns: Columns,
         *,
         births: Sequence[Ints],
@@ -195,19 +195,19 @@ class Lists:
         entries: float = math.inf,
     ) -> Lists:
         """Prepare to sweep blocks; `memory` and `entries` are limits of each."""
-        moves = asked.moves
+        moves = query.moves
         n = len(moves)
         scored = np.full(n, -1)
-        scored[moves.node[asked.scored]] = np.arange(len(asked.scored))
-        excess = np.zeros(n if weigh and asked.chain.conserves else 0)
+        scored[moves.node[query.scored]] = np.arange(len(query.scored))
+        excess = np.zeros(n if weigh and query.chain.conserves else 0)
         if len(excess):
-            np.add.at(excess, moves.node, asked.excess)
+            np.add.at(excess, moves.node, query.excess)
         return cls(
             moves=moves,
             column=moves.columns(columns.of_state),
             births=births,
             scored=scored,
-            rows=len(asked.scored),
+            rows=len(query.scored),
             excess=excess,
             priors=columns.priors,
             elsewhere=columns.elsewhere,

@@ -13,7 +13,7 @@ from coinhaze.solve.exact.engines import EXACT_WIDTH, score_exactly
 from coinhaze.solve.planner import thresholds
 from coinhaze.solve.pool.limits import UNLIMITED, Budget
 from coinhaze.solve.progress import Progress, silent
-from coinhaze.solve.query import Asked
+from coinhaze.solve.query import Query
 from coinhaze.solve.structure.lump import LumpedChain
 from coinhaze.solve.structure.structure import Structure
 from coinhaze.solve.truncated.truncate import Over, truncated
@@ -39,7 +39,7 @@ def sweep(
     lumped = lumped or Structure(chain).lump(rows, plain_orders(renyi))
     if over not in ("worst", "mean"):
         raise UsageError(f"over is worst or mean, not {over!r}")
-    if may_drop(lumped.asked, width, renyi):
+    if may_drop(lumped.query, width, renyi):
         scores = truncated(
             lumped, width=width, over=over, exact=lumped.cost, budget=budget, progress=progress
         )
@@ -56,8 +56,8 @@ def sweep(
     )
 
 
-def may_drop(asked: Asked, width: float, renyi: Sequence[float]) -> bool:
+def may_drop(query: Query, width: float, renyi: Sequence[float]) -> bool:
     """Tell whether the question lets small probabilities be dropped."""
-    chain = asked.chain
-    can = asked.reduced.acyclic or not asked.factor.sweeps
+    chain = query.chain
+    can = query.reduced.acyclic or not query.factor.sweeps
     return width > thresholds.MIN_DROPPING_WIDTH and not renyi and not chain.listed and can

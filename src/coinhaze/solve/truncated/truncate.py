@@ -26,7 +26,7 @@ from coinhaze.solve.planner import thresholds
 from coinhaze.solve.planner.cost import ExactCost
 from coinhaze.solve.pool.limits import UNLIMITED, Budget, workers_for
 from coinhaze.solve.progress import Progress, silent
-from coinhaze.solve.query import Asked
+from coinhaze.solve.query import Query
 from coinhaze.solve.structure.columns import Columns
 from coinhaze.solve.structure.lump import LumpedChain
 from coinhaze.solve.sums import Sums
@@ -98,7 +98,7 @@ class Foreseen(NamedTuple):
 class Truncation:
     """All that tries of one question share."""
 
-    asked: Asked
+    query: Query
     columns: Columns
     counts: Floats
     counted: bool
@@ -107,12 +107,12 @@ class Truncation:
     @classmethod
     def of(cls, lumped: LumpedChain, *, over: Over) -> Truncation:
         """Prepare to score rows, narrow on average or at worst."""
-        asked = lumped.asked
+        query = lumped.query
         # What is dropped of "elsewhere" would be taken for another outcome than what is kept.
-        assert not asked.chain.listed
+        assert not query.chain.listed
         counts, counted = lumped.sources
-        worth = list_worth(asked) if over == "mean" else np.ones(len(asked.moves))
-        return cls(asked, lumped.columns, counts, counted, worth)
+        worth = list_worth(query) if over == "mean" else np.ones(len(query.moves))
+        return cls(query, lumped.columns, counts, counted, worth)
 
     def attempt(
         self,
@@ -125,12 +125,12 @@ class Truncation:
         progress: Progress = silent,
     ) -> Try:
         """Sweep once; bits are the tail sketch's estimate, within the proven interval."""
-        asked = self.asked
+        query = self.query
         least = np.minimum(level * self.worth, HIGHEST)
         settings = {"draws": draws, "seed": seed, "entries": entries, "progress": progress}
         swept = self._sweep(least, budget, **settings)
         scores = certified(
-            asked,
+            query,
             self.columns,
             swept.sums,
             self.counts,
@@ -142,7 +142,7 @@ class Truncation:
         )
         # Tails are sketched in single precision: where that ends, the upper bound stands in.
         tail = np.where(np.isfinite(swept.sums.tail), swept.sums.tail, swept.sums.above)
-        found = asked.spread(swept.sums.entropy + swept.sums.prior + tail)
+        found = query.spread(swept.sums.entropy + swept.sums.prior + tail)
         scores = replace(scores, bits=np.clip(found, scores.bits_low, scores.bits_high))
         return Try(level, scores, Widths.of(scores), swept)
 
@@ -169,10 +169,10 @@ class Truncation:
     def _sweep_by(self, at_once: int, least: Floats, budget: Budget, **settings: Any) -> Swept:
         # Sums of all blocks together, and of those that are swept or wait to be added.
         room = budget.room(thresholds.LIST_MEMORY) - (at_once + 1) * Sums.size(
-            len(self.asked.scored)
+            len(self.query.scored)
         )
         return sweep_blocks(
-            self.asked,
+            self.query,
             self.columns,
             np.zeros(0),
             least=least,
@@ -261,12 +261,12 @@ def first_level(width: float, over: Over) -> float:
     return FIRST[over] * min(width, 1.0)
 
 
-def list_worth(asked: Asked) -> Floats:
+def list_worth(query: Query) -> Floats:
     """Give uses / visits of every node's list, 1 being the typical one."""
-    moves = asked.moves
+    moves = query.moves
     visits = np.zeros(len(moves))
-    rows = np.bincount(asked.row_of, minlength=len(asked.scored))
-    visits[moves.node[asked.scored]] = rows / max(len(asked.row_of), 1)
+    rows = np.bincount(query.row_of, minlength=len(query.scored))
+    visits[moves.node[query.scored]] = rows / max(len(query.row_of), 1)
     count_visits(moves.indptr, moves.indices, moves.data, visits)
     uses = moves.uses
     used = (uses > 0) & (visits > 0)
