@@ -9,7 +9,7 @@ from coinhaze.observer import AbsorbingChain
 
 
 @dataclass(frozen=True, eq=False)
-class Hop:
+class WalkHop:
     """Where a walk is after so many hops, how much of it ends there, and how it goes on."""
 
     parties: Ints  # coins, transactions, accounts, by number, in order
@@ -37,11 +37,11 @@ class Hops:
 
     chain: AbsorbingChain
     node: int
-    hops: tuple[Hop, ...]
+    hops: tuple[WalkHop, ...]
     earlier: float  # how much comes from before the last hop
 
     def __len__(self) -> int:
         return len(self.hops)
 
-    def __getitem__(self, hop: int) -> Hop:
+    def __getitem__(self, hop: int) -> WalkHop:
         return self.hops[hop]

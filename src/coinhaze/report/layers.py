@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from coinhaze.amounts import Floats, Ints
-from coinhaze.measures.hops import Hop, Hops
+from coinhaze.measures.hops import Hops, WalkHop
 from coinhaze.report.labels import UNLABELLED, Labelled
 
 LONGEST = 24  # letters of a name that is shown in full
@@ -82,7 +82,7 @@ class _Folded:
     of_node: Ints  # the box of each node of the hop
 
 
-def _folded(hop: Hop, labelled: Labelled, most: int) -> _Folded:
+def _folded(hop: WalkHop, labelled: Labelled, most: int) -> _Folded:
     label = labelled.number[hop.nodes]
     # Nodes with the same label share a key below all others'.
     key = np.where(label == UNLABELLED, hop.parties, UNLABELLED - 1 - label)

@@ -7,7 +7,7 @@ import numpy as np
 from coinhaze.amounts import Floats, Ints
 from coinhaze.errors import UsageError
 from coinhaze.graph.graph import NO_SNAPSHOT
-from coinhaze.measures.hops import Hop, Hops
+from coinhaze.measures.hops import Hops, WalkHop
 from coinhaze.observer import AbsorbingChain
 from coinhaze.solve.local.hops_kernels import carry
 from coinhaze.solve.planner import thresholds
@@ -32,7 +32,7 @@ def hops_of(chain: AbsorbingChain, node: str | int, *, most: int = 6) -> Hops:
         raise UsageError(f"hops are 1 or more, not {most}")
     start = chain.graph.names.node(node) if isinstance(node, str) else int(node)
     nodes, share = np.array([start]), np.ones(1)
-    found: list[Hop] = []
+    found: list[WalkHop] = []
     while True:
         hop, nodes, share = _hop(chain, nodes, share)
         if found:
@@ -42,7 +42,7 @@ def hops_of(chain: AbsorbingChain, node: str | int, *, most: int = 6) -> Hops:
             return Hops(chain, start, (*found[:-1], _last(found[-1])), float(share.sum()))
 
 
-def _hop(chain: AbsorbingChain, nodes: Ints, share: Floats) -> tuple[Hop, Ints, Floats]:
+def _hop(chain: AbsorbingChain, nodes: Ints, share: Floats) -> tuple[WalkHop, Ints, Floats]:
     """Gather what came to some nodes by party; give the nodes it goes on to, and how much."""
     names = chain.graph.names
     parties, first, row = np.unique(names.party[nodes], return_index=True, return_inverse=True)
@@ -55,7 +55,7 @@ def _hop(chain: AbsorbingChain, nodes: Ints, share: Floats) -> tuple[Hop, Ints, 
     leaves &= flow > 0  # what is below the range of floats is nowhere
     at, before, flow = at[leaves], before[leaves], flow[leaves]
     total = _sums(row, share, len(parties))
-    hop = Hop(parties, nodes[first], total, ended, place[at], before, flow)
+    hop = WalkHop(parties, nodes[first], total, ended, place[at], before, flow)
     return hop, *_gathered(before, flow, len(chain))
 
 
@@ -80,18 +80,18 @@ def _carried(chain: AbsorbingChain, nodes: Ints, share: Floats) -> tuple[Ints, F
     return passed, mass[passed]
 
 
-def _joined(hop: Hop, following: Hop, chain: AbsorbingChain) -> Hop:
+def _joined(hop: WalkHop, following: WalkHop, chain: AbsorbingChain) -> WalkHop:
     """Turn the nodes a hop moves on to into rows of the next one, each pair of rows once."""
     to = np.searchsorted(following.parties, chain.graph.names.party[hop.to])
     pair, row = np.unique(hop.at * len(following.parties) + to, return_inverse=True)
     flow = _sums(row, hop.flow, len(pair))
     at, to = np.divmod(pair, len(following.parties))
-    return Hop(hop.parties, hop.nodes, hop.share, hop.ended, at, to, flow)
+    return WalkHop(hop.parties, hop.nodes, hop.share, hop.ended, at, to, flow)
 
 
-def _last(hop: Hop) -> Hop:
+def _last(hop: WalkHop) -> WalkHop:
     nothing = np.zeros(0, dtype=np.int64)
-    return Hop(hop.parties, hop.nodes, hop.share, hop.ended, nothing, nothing, np.zeros(0))
+    return WalkHop(hop.parties, hop.nodes, hop.share, hop.ended, nothing, nothing, np.zeros(0))
 
 
 def _sums(group: Ints, values: Floats, n: int) -> Floats:
