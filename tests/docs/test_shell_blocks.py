@@ -20,6 +20,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import NoReturn
 
+import click
 import duckdb
 import httpx2
 import pytest
@@ -202,3 +203,20 @@ def test_programs_named_beside_ours_are_there() -> None:
                 assert f'"{option}"' in source, (page.name, module, option)
             named += 1
     assert named > 15
+
+
+def test_options_named_in_the_docs_are_offered() -> None:
+    """Former spellings are on the page of options alone, which says what replaced them."""
+    context = click.Context(cli.cli)
+    offered = {"--help"}
+    for name in cli.cli.list_commands(context):
+        command = cli.cli.get_command(context, name)
+        assert command is not None
+        for option in command.params:
+            if isinstance(option, click.Option) and not option.hidden:
+                offered |= {*option.opts, *option.secondary_opts}
+    for page in PAGES:
+        if page.name != "options.md":
+            text = re.sub(r"python -m [^`\n]*", "", page.read_text())
+            named = set(re.findall(r"(?<![\w-])--[a-z][\w-]*", text))
+            assert named <= offered | ({"--only"} if page == OWN else set()), page.name
