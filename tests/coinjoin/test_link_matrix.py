@@ -15,7 +15,7 @@ import vectors
 from coinhaze.coinjoin import blocks, interpretations
 from coinhaze.coinjoin.link_matrix import intra_fees, link_matrix
 from coinhaze.coinjoin.perfect import closest_perfect, perfect_coinjoin
-from coinhaze.coinjoin.too_large import most_interpretations
+from coinhaze.coinjoin.too_large import max_interpretations
 from coinhaze.errors import InputError, ResourceError, UsageError
 from coinjoin.interpretations_twin import links_and_shares
 
@@ -188,7 +188,7 @@ def test_what_is_too_large_is_refused_with_a_bound() -> None:
 
 
 def test_too_many_states_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(blocks, "MOST_STATES", 100)
+    monkeypatch.setattr(blocks, "MAX_STATES", 100)
     with pytest.raises(ResourceError, match="parts could stand alone, not 100"):
         link_matrix(list(range(1, 9)), list(range(1, 9)))
 
@@ -196,7 +196,7 @@ def test_too_many_states_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_upper_bound_is_what_a_free_choice_gives() -> None:
     # A fee that swallows everything lets every block stand.
     n, _, _ = links_and_shares([100, 101, 102], [1, 2, 3], taker=10**6, maker=10**6)
-    assert most_interpretations(3, 3) == n
+    assert max_interpretations(3, 3) == n
 
 
 def test_the_closest_perfect_coinjoin() -> None:

@@ -69,9 +69,9 @@ def test_an_owner_alone_makes_a_crowd_for_k_anonymity_and_boltzmann_not_for_bits
 def test_tampering_moves_the_one_coins_money_alone() -> None:
     for seed in range(20):
         before, after = small_worlds.tampered(seed)
-        coin = before.asked[0]
+        coin = before.scored[0]
         value = _values(before)
-        made = sum(_values(after)[name] for name in after.asked)
+        made = sum(_values(after)[name] for name in after.scored)
         assert made == value[coin]
 
 
@@ -81,7 +81,7 @@ def test_worlds_of_rings_ask_what_worlds_of_coins_ask() -> None:
         assert bits(worlds.certain())[0] == 0
         assert bits(worlds.mix(8))[0] == pytest.approx(3, abs=1e-12)
         assert bits(worlds.uneven(3))[0] == pytest.approx(0.8112781244591328, abs=1e-12)
-        before, told = worlds.told()
+        before, told = worlds.informed()
         assert bits(before)[0] == pytest.approx(2, abs=1e-12)
         assert bits(told[0])[0] == pytest.approx(0, abs=1e-12)
 

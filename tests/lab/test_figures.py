@@ -14,7 +14,7 @@ from coinhaze.lab.figures import (
     plot_gain_for_fees,
     plot_gains,
     plot_technologies,
-    save_sweep,
+    save_scan,
     save_technologies,
 )
 from coinhaze.report.drawing import drawing
@@ -127,7 +127,7 @@ def test_costs_that_are_none_have_no_panel(tmp_path: Path) -> None:
     free = table_of([row(value=v, fees=0.0, transactions=0.0, waiting=0.0) for v in (0.0, 1.0)])
     sizes = []
     for name, table in (("free", free), ("all", sweep())):
-        figure = save_sweep(table, tmp_path, name, **WORDS)
+        figure = save_scan(table, tmp_path, name, **WORDS)
         assert [p.suffix for p in figure.paths] == [".png", ".svg", ".pdf"]
         sizes.append(figure.svg.count("axes_"))
     assert sizes[0] < sizes[1]

@@ -288,7 +288,7 @@ def test_a_pruned_node_says_from_where_it_keeps_blocks() -> None:
             with pytest.raises(PrunedBlocks, match=f"block 5 is gone .*from {kept} on"):
                 next(node.batches(5, 600))
             # As if it was pruned while it was read.
-            ask = node._ask_rest if way == REST else node._ask_json
+            ask = node._request_rest if way == REST else node._request_json
             with pytest.raises(PrunedBlocks, match="block 5 is gone"):
                 ask(range(5, 6))
             assert len(Told.by(node.batches(kept, 600))["blocks"]) == 601 - kept
@@ -313,7 +313,7 @@ class Recorded:
     def __init__(self, daemon: Daemon) -> None:
         self.node = BitcoinNode(daemon.rpc)
         height = self.node.tip()[0]
-        self.raw = self.node._ask_rest(range(height - 2, height + 1))
+        self.raw = self.node._request_rest(range(height - 2, height + 1))
         self.json = self.node.chain.getblocks(range(height - 2, height + 1), 3)
 
 
@@ -475,7 +475,7 @@ def test_stretches_grow_while_answers_are_small(monkeypatch: pytest.MonkeyPatch)
 
     heights = [b.height for blocks in read_ahead(ask, 0, 3000) for b in blocks]
     assert heights == list(range(3001))
-    assert max(map(len, asked)) == best_chain.MOST_BLOCKS
+    assert max(map(len, asked)) == best_chain.MAX_BLOCKS
     assert len(sorted(asked, key=lambda r: r.start)[-1]) == 1  # large blocks come alone
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import coinhaze
-from coinhaze.graph.clusters.change import MOST_OUTPUTS, _pays_itself, change_outputs
+from coinhaze.graph.clusters.change import MAX_OUTPUTS, _pays_itself, change_outputs
 from coinhaze.graph.clusters.coinjoins import CoinJoin, coinjoin_kinds
 from coinhaze.graph.clusters.heuristics import heuristic
 from coinhaze.graph.clusters.merge import cluster_labels
@@ -146,7 +146,7 @@ def test_change_is_told_as_surely_as_we_say(data: Path) -> None:
     back = label[ledger.output_owner[made]] == payer[tx]
     outputs = np.bincount(tx, minlength=len(payer))
     known = (np.bincount(tx[back], minlength=len(payer)) == 1) & ~_pays_itself(ledger)
-    known &= (outputs >= 2) & (outputs <= MOST_OUTPUTS)
+    known &= (outputs >= 2) & (outputs <= MAX_OUTPUTS)
     truth = set(made[back & known[tx]].tolist())
     guesses = [int(k) for k in change_outputs(ledger) if known[ledger.output_tx[k]]]
     right = sum(k in truth for k in guesses)

@@ -14,7 +14,7 @@ import coinhaze
 from coinhaze.errors import InputError
 from coinhaze.explore.explain import explain
 from coinhaze.formats.lists.knowledge import read_listed
-from coinhaze.report.origins import told_page
+from coinhaze.report.origins import origins_page
 from coinhaze.screening.report import window_of
 from coinhaze.screening.screen import Screening, screen
 from real.test_real_parcels import bitcoin
@@ -93,7 +93,7 @@ def test_one_coin_is_explained_at_once(
         took.append(min(wall for wall, _ in tries))
         worked.append(min(cpu for _, cpu in tries))
         assert told.layers is not None
-        assert len(told_page(told, {}).encode()) < 200_000
+        assert len(origins_page(told, {}).encode()) < 200_000
     with capsys.disabled():
         figures = f"median {1e3 * np.median(took):.1f} ms, slowest {1e3 * max(took):.1f} ms"
         figures += f", {1e3 * max(worked):.1f} ms of CPU"

@@ -41,8 +41,8 @@ def test_whirlpool_mixes_eight_coins_two_of_them_new(data: Path, tmp_path: Path)
     sizes = [len(spent) for spent, _ in mixes]
     new = [sum(v > made[0] for v in spent) for spent, made in mixes]
     assert len(mixes) == 1403
-    assert (min(sizes), max(sizes)) == (whirlpool.LEAST_PEOPLE, whirlpool.MOST_PEOPLE)
-    assert sizes.count(whirlpool.MOST_PEOPLE) == 905
+    assert (min(sizes), max(sizes)) == (whirlpool.MIN_PEOPLE, whirlpool.MAX_PEOPLE)
+    assert sizes.count(whirlpool.MAX_PEOPLE) == 905
     assert (new.count(whirlpool.NEW), new.count(3)) == (1372, 31)
 
 
@@ -51,7 +51,7 @@ def test_whirlpool_splits_pay_a_flat_fee_and_make_at_most_seventy(
 ) -> None:
     ledger = unpack(data, tmp_path, "dumplings__sw_202403.zip", "SamouraiTx0s.txt")
     made = [out for _, out in rows(ledger) if len(set(out)) > 1]  # the list also holds mixes
-    assert max(out.count(v) for out in made for v in set(out)) == whirlpool.MOST_PARTS
+    assert max(out.count(v) for out in made for v in set(out)) == whirlpool.MAX_PARTS
     pool = range(whirlpool.POOL + 1, whirlpool.POOL + 20_000)
     splits = [out for out in made if any(v in pool for v in out)]
     assert (sum(whirlpool.ENTRY in out for out in splits), len(splits)) == (160, 162)
@@ -63,7 +63,7 @@ def test_wasabi_held_a_round_an_hour_of_ten_to_seventy_people(data: Path, tmp_pa
     equal = [max(made.count(v) for v in set(made)) for _, made in rounds]
     coins = sum(len(spent) for spent, _ in rounds) / sum(equal)
     assert len(rounds) == 196
-    assert (min(equal), max(equal)) == (wasabi.LEAST_PEOPLE, 70)
+    assert (min(equal), max(equal)) == (wasabi.MIN_PEOPLE, 70)
     assert coins == pytest.approx(1.4, abs=0.05)
     moments = np.sort(ledger.times.drop_null().to_numpy())
     assert np.median(np.diff(moments)) / 3600 == pytest.approx(wasabi.HOURS, abs=0.02)

@@ -13,7 +13,7 @@ import coinhaze
 from coinhaze.errors import UsageError
 from coinhaze.explore.explain import explain
 from coinhaze.report.layers import Layers
-from coinhaze.report.origins import OriginsReport, told_dot, told_json, told_page
+from coinhaze.report.origins import OriginsReport, origins_dot, origins_json, origins_page
 from coinhaze.report.sankey import LINE, place_layers, sankey
 from coinhaze.simulate import simulate_hubs
 
@@ -96,7 +96,7 @@ def test_a_coin_has_the_label_of_its_address_and_a_mint_its_owners() -> None:
 
 
 def test_json_has_keys_that_stay() -> None:
-    document = json.loads(told_json(hostile(), {"software": "s"}))
+    document = json.loads(origins_json(hostile(), {"software": "s"}))
     assert sorted(document) == [
         "bits", "bits_high", "bits_low", "earlier", "flow", "hops", "label", "labels",
         "lower_bound", "missing", "node", "other", "policy", "provenance", "sources", "steps",
@@ -123,7 +123,7 @@ WORD = r"[A-Za-z_][A-Za-z_0-9]*|-?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)"
 def test_graphviz_text_follows_the_grammar(make: object) -> None:
     """Statements of graphviz.org/doc/info/lang.html, of which these are all we use."""
     assert callable(make)
-    text = told_dot(make())
+    text = origins_dot(make())
     value = f"(?:{QUOTED}|{WORD})"
     attributes = rf"\[{WORD}={value}(?:, {WORD}={value})*\]"
     statement = "|".join(
@@ -142,15 +142,15 @@ def test_graphviz_text_follows_the_grammar(make: object) -> None:
 
 
 def test_graphviz_names_stand_for_themselves() -> None:
-    text = told_dot(hostile())
+    text = origins_dot(hostile())
     assert r'tooltip="<script>alert(\"1\")</script> \\N \"&"' in text
     held = explain(coinhaze.AccountLedger.from_transfers([("a", "b", 1)]), "b", policy="fifo")
     with pytest.raises(UsageError, match="follows parcels"):
-        told_dot(held)
+        origins_dot(held)
 
 
 def test_a_page_runs_nothing_and_says_what_it_is_not() -> None:
-    text = told_page(hostile(), {"software": "coinhaze", "command": "<x>", "inputs": []})
+    text = origins_page(hostile(), {"software": "coinhaze", "command": "<x>", "inputs": []})
     assert "<script" not in text
     assert "&lt;script&gt;" in text
     assert "<i>" not in text
@@ -161,14 +161,14 @@ def test_a_page_runs_nothing_and_says_what_it_is_not() -> None:
 
 
 def test_a_page_of_a_busy_past_stays_small() -> None:
-    text = told_page(busy(), {})
+    text = origins_page(busy(), {})
     assert len(text.encode()) < 200_000
     assert "other (" in text
 
 
 def test_a_page_of_parcels_has_no_drawing() -> None:
     ledger = coinhaze.AccountLedger.from_transfers([("a", "c", 1), ("b", "c", 1), ("c", "d", 1)])
-    text = told_page(explain(ledger, "d", policy="fifo"), {})
+    text = origins_page(explain(ledger, "d", policy="fifo"), {})
     assert "<svg" not in text
     assert "a:0" in text
 

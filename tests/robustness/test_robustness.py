@@ -93,7 +93,9 @@ def test_a_link_that_closes_a_cycle_without_a_source_is_never_the_best() -> None
     )
     study = _Study(graph, {}, {}, None)
     moves = study.moves({"0": {"eve": 1.0}, "1": {"kim": 1.0}})
-    gains, _ = bits_gained(study.first, study.asked, moves, most=9, chance=np.random.default_rng(1))
+    gains, _ = bits_gained(
+        study.first, study.coins_of_interest, moves, most=9, chance=np.random.default_rng(1)
+    )
     assert gains[0] == -np.inf
     assert np.isfinite(gains[1])
 

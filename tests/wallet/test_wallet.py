@@ -25,7 +25,7 @@ from coinhaze.wallet.origin_words import origin_words
 from coinhaze.wallet.proposal import named_coins, propose
 from coinhaze.wallet.report import WalletReport
 from coinhaze.wallet.suggestion import TIE, suggest_coins
-from coinhaze.wallet.wallet import MOST_PAIRED, Wallet, weigh_wallet
+from coinhaze.wallet.wallet import MAX_PAIRED, Wallet, weigh_wallet
 from properties import strategies
 
 Records = list[dict[str, Any]]
@@ -167,7 +167,7 @@ def test_exposed_coins_come_last_and_alone() -> None:
 
 
 def test_where_not_all_sets_are_compared_that_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(suggestion, "MOST_WEIGHED", 2)
+    monkeypatch.setattr(suggestion, "MAX_WEIGHED", 2)
     told = suggest_coins(wallet_of(MADE), 31)
     assert told.weighed == 2
     assert "Of 2 choices compared (there are up to 10)" in told.why[-1]
@@ -203,10 +203,10 @@ def test_what_was_not_followed_may_be_exposed() -> None:
 
 
 def test_many_coins_are_weighed_without_their_pairs() -> None:
-    records = [{"txid": f"t{k}", "outputs": [{"value": 1}]} for k in range(MOST_PAIRED + 1)]
+    records = [{"txid": f"t{k}", "outputs": [{"value": 1}]} for k in range(MAX_PAIRED + 1)]
     wallet = wallet_of(records)
     assert wallet.pairs is None
-    assert wallet.groups[-1][1].after.bits == pytest.approx(math.log2(MOST_PAIRED + 1))
+    assert wallet.groups[-1][1].after.bits == pytest.approx(math.log2(MAX_PAIRED + 1))
     told = WalletReport(wallet).sections()
     assert any("ask with --spend" in line for section in told for line in section.lines)
 

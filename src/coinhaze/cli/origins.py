@@ -87,21 +87,21 @@ def _tell(told: Any, form: str, about: dict[str, object], output: Path | None) -
     if form == "text" and output is None:
         from rich.console import Console
 
-        Console().print(report.told_text(told))
+        Console().print(report.origins_text(told))
         return
     if form == "json":
-        text = report.told_json(told, about)
+        text = report.origins_json(told, about)
     elif form == "dot":
-        text = report.told_dot(told)
+        text = report.origins_dot(told)
     elif form == "html":
-        text = report.told_page(told, about)
+        text = report.origins_page(told, about)
     else:
         from io import StringIO
 
         from rich.console import Console
 
         console = Console(file=StringIO(), width=100)
-        console.print(report.told_text(told))
+        console.print(report.origins_text(told))
         text = console.file.getvalue()  # type: ignore[attr-defined]
     if output is None:
         click.echo(text, nl=False)

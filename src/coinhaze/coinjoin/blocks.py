@@ -23,8 +23,8 @@ import numpy as np
 from coinhaze.amounts import Ints
 from coinhaze.coinjoin.too_large import too_large
 
-MOST_CODES = 2**22  # choices of inputs, and of outputs
-MOST_STATES = 2**25
+MAX_CODES = 2**22  # choices of inputs, and of outputs
+MAX_STATES = 2**25
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,10 +42,10 @@ class Side:
     @classmethod
     def of(cls, amounts: Sequence[int]) -> Side:
         """Enumerate all choices of the given amounts."""
-        alike = sorted(Counter(amounts).items())
+        multiplicity = sorted(Counter(amounts).items())
         sums, packed = np.zeros(1, dtype=np.int64), np.zeros(1, dtype=np.int64)
         stride, digit, guard, shift = [], [], 0, 0
-        for value, count in alike:
+        for value, count in multiplicity:
             stride.append(len(sums))
             digit.append((shift, (1 << count.bit_length()) - 1))
             some = np.arange(count + 1)[:, None]
@@ -53,7 +53,7 @@ class Side:
             packed = ((some << shift) + packed).ravel()
             shift += count.bit_length() + 1
             guard |= 1 << (shift - 1)
-        values, counts = zip(*alike, strict=True)
+        values, counts = zip(*multiplicity, strict=True)
         return cls(
             np.array(values), np.array(counts), np.array(stride), sums, packed, guard,
             np.array(digit),
@@ -115,8 +115,8 @@ def blocks_of(inputs: Side, outputs: Side, *, least: int, most: int) -> Blocks:
     some = np.flatnonzero(end > begin)
     start, first = _states(inputs, by_sum, least=least, most=most)
     total = int((end - begin).sum())
-    if start[-1] > MOST_STATES or total > MOST_STATES:
-        what = f"{max(int(start[-1]), total):,} parts could stand alone, not {MOST_STATES:,}"
+    if start[-1] > MAX_STATES or total > MAX_STATES:
+        what = f"{max(int(start[-1]), total):,} parts could stand alone, not {MAX_STATES:,}"
         raise too_large(len(inputs), len(outputs), what)
     rank = np.empty(len(order), dtype=np.int64)
     rank[order] = np.arange(len(order))

@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from coinhaze.amounts import Ints
-from coinhaze.coinjoin.blocks import MOST_STATES, Blocks, Side
+from coinhaze.coinjoin.blocks import MAX_STATES, Blocks, Side
 from coinhaze.coinjoin.link_matrix_kernels import count_down, count_up
-from coinhaze.coinjoin.too_large import most_interpretations, too_large
+from coinhaze.coinjoin.too_large import max_interpretations, too_large
 
 LARGEST_PLAIN = 2**62
 PRIME_BITS = 30.99
@@ -35,7 +35,7 @@ def count_blocks(blocks: Blocks, ins: Side, outs: Side, *, steps: int) -> Counte
     """
     n, m = len(ins), len(outs)
     # The largest number needed is the sum of inputs x outputs in a block over all interpretations.
-    bound = most_interpretations(n, m) * n * m
+    bound = max_interpretations(n, m) * n * m
     if bound >= LARGEST_PLAIN:
         bound = min(bound, _about(blocks, ins, outs, steps) * n * m)
     if bound < LARGEST_PLAIN:
@@ -43,7 +43,7 @@ def count_blocks(blocks: Blocks, ins: Side, outs: Side, *, steps: int) -> Counte
         at = np.flatnonzero(found[0][1])
         return _counted(blocks, at, int(found[0][0]), found[0][1][at])
     primes = _primes(math.ceil((bound.bit_length() + 1) / PRIME_BITS))
-    if len(primes) * int(blocks.state_start[-1]) > 4 * MOST_STATES:
+    if len(primes) * int(blocks.state_start[-1]) > 4 * MAX_STATES:
         what = f"{int(blocks.state_start[-1]):,} states with numbers of {bound.bit_length()} bits"
         raise too_large(n, m, what)
     parts = [_count(blocks, ins, outs, p, steps // len(primes)) for p in primes]
@@ -92,8 +92,10 @@ def _about(blocks: Blocks, ins: Side, outs: Side, steps: int) -> int:
 
 def _choose(ins: Side, outs: Side) -> npt.NDArray[np.object_]:
     """Return C(n, k) for all n up to the highest multiplicity of a value."""
-    most = int(max(ins.count.max(), outs.count.max()))
-    return np.array([[math.comb(n, k) for k in range(most + 1)] for n in range(most + 1)], object)
+    highest = int(max(ins.count.max(), outs.count.max()))
+    return np.array(
+        [[math.comb(n, k) for k in range(highest + 1)] for n in range(highest + 1)], object
+    )
 
 
 def _primes(count: int) -> list[int]:

@@ -17,7 +17,7 @@ from functools import cached_property
 import numpy as np
 
 from coinhaze.amounts import Floats
-from coinhaze.coinjoin.blocks import MOST_CODES, Blocks, Side, blocks_of, choices
+from coinhaze.coinjoin.blocks import MAX_CODES, Blocks, Side, blocks_of, choices
 from coinhaze.coinjoin.interpretations import Counted, count_blocks
 from coinhaze.coinjoin.perfect import closest_perfect, perfect_coinjoin
 from coinhaze.coinjoin.too_large import too_large
@@ -25,7 +25,7 @@ from coinhaze.errors import InputError, ResourceError
 
 LARGEST = 2**61
 # A hundred million steps take about a second; the count makes a pass down and a pass up.
-MOST_STEPS = 1_000_000_000
+MAX_STEPS = 1_000_000_000
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ def link_matrix(
     *,
     maker: int = 0,
     taker: int = 0,
-    steps: int = MOST_STEPS,
+    steps: int = MAX_STEPS,
 ) -> LinkMatrix:
     """Count the interpretations of a transaction exactly, and those that link each pair.
 
@@ -152,8 +152,8 @@ def _perfect(inputs: Sequence[int], outputs: Sequence[int]) -> LinkMatrix:
 
 def _refuse_larger(inputs: Sequence[int], outputs: Sequence[int]) -> None:
     for what, amounts in (("inputs", inputs), ("outputs", outputs)):
-        if choices(amounts) > MOST_CODES:
-            why = f"{choices(amounts):.1e} choices of {what}, not {MOST_CODES:,}"
+        if choices(amounts) > MAX_CODES:
+            why = f"{choices(amounts):.1e} choices of {what}, not {MAX_CODES:,}"
             raise too_large(len(inputs), len(outputs), why)
 
 

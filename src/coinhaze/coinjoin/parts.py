@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from coinhaze.amounts import Amounts, Bools, Ints
-from coinhaze.coinjoin.link_matrix import MOST_STEPS, LinkMatrix, intra_fees, link_matrix
+from coinhaze.coinjoin.link_matrix import MAX_STEPS, LinkMatrix, intra_fees, link_matrix
 from coinhaze.errors import UsageError
 from coinhaze.graph.order_kernels import group_rows
 from coinhaze.ledger import CoinLedger
@@ -47,7 +47,7 @@ class Parts:
             return False
         return len(self.spent(tx)) > 0 and len(self.made(tx)) > 0
 
-    def matrix(self, tx: int, *, ratio: float = 0.0, steps: int = MOST_STEPS) -> LinkMatrix:
+    def matrix(self, tx: int, *, ratio: float = 0.0, steps: int = MAX_STEPS) -> LinkMatrix:
         """Compute a transaction's link matrix; `ratio` is the makers' share (see `intra_fees`)."""
         inputs, outputs = self.values(self.spent(tx)), self.values(self.made(tx))
         maker, taker = intra_fees(outputs, ratio) if ratio else (0, 0)

@@ -7,12 +7,12 @@ import math
 from coinhaze.errors import ResourceError
 
 
-def most_interpretations(inputs: int, outputs: int) -> int:
+def max_interpretations(inputs: int, outputs: int) -> int:
     """Count the interpretations if every block were valid: an upper bound for any amounts.
 
     The sum over k of S(n, k) k^m: inputs in k blocks, each output in one of them.
 
-    >>> most_interpretations(2, 2)
+    >>> max_interpretations(2, 2)
     5
     """
     stirling = [1]
@@ -27,7 +27,7 @@ def too_large(inputs: int, outputs: int, why: str) -> ResourceError:
     >>> print(too_large(2, 2, "more than 1 steps"))
     2 inputs and 2 outputs: too much to take apart, more than 1 steps; between 0 and 2.3 bits
     """
-    bits = math.log2(most_interpretations(inputs, outputs))
+    bits = math.log2(max_interpretations(inputs, outputs))
     return ResourceError(
         f"{inputs} inputs and {outputs} outputs: too much to take apart, {why}; "
         f"between 0 and {bits:.1f} bits"

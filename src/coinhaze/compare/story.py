@@ -20,7 +20,7 @@ def story(files: Sequence[ScoreFile], *, growth: Growths | None = None) -> list[
     rows = [row for row in map(row_of, files) if row.sinks]
     # A bound does not say which ledger has more: such ledgers are described separately.
     told = [row for row in rows if not row.lower_bounds]
-    lines = [line for time in TIMES for line in _most_and_least(_at(told, time), time)]
+    lines = [line for time in TIMES for line in _extremes(_at(told, time), time)]
     lines += [_bound(row) for row in rows if row.lower_bounds]
     lines += _order_of_time(told)
     lines += _one_origin(rows)
@@ -45,7 +45,7 @@ def _at(rows: Sequence[ComparisonRow], time: str) -> list[ComparisonRow]:
     return [row for row in rows if row.time == time]
 
 
-def _most_and_least(rows: Sequence[ComparisonRow], time: str) -> list[str]:
+def _extremes(rows: Sequence[ComparisonRow], time: str) -> list[str]:
     """Describe which ledgers leave an observer most and least in doubt, by the median coin."""
     if not rows:
         return []

@@ -41,7 +41,7 @@ def _scores(world: World, **settings: Any) -> Scores:
     policy = POLICIES.get(settings.get("policy")) or PROPORTIONAL
     if world.links and policy.takes_links:
         settings["links"] = world.links
-    return score_or_reached(ledger, nodes=world.asked, **settings)
+    return score_or_reached(ledger, nodes=world.scored, **settings)
 
 
 def _bits(**settings: Any) -> Measure:
@@ -66,9 +66,9 @@ def _untainted(policy: Policy) -> Approach:
 
 def _untainted_by_trace(world: World, policy: Policy) -> Floats:
     try:
-        found = taint(world.ledger(), [world.listed], policies=[policy.name], nodes=world.asked)
+        found = taint(world.ledger(), [world.listed], policies=[policy.name], nodes=world.scored)
     except UsageError:
-        return np.full(len(world.asked), np.nan)
+        return np.full(len(world.scored), np.nan)
     return 1.0 - found.amounts(policy.column).floats() / found.balance.floats()
 
 

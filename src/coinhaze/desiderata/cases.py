@@ -122,7 +122,7 @@ def _worst(
         before, after = trial.of(had), trial.of(made)
         if np.isnan(before).any():
             continue
-        for coin, value in zip(made.asked, after.tolist(), strict=True):
+        for coin, value in zip(made.scored, after.tolist(), strict=True):
             if np.isnan(value):
                 continue
             tried += 1
@@ -139,8 +139,8 @@ def _worst(
 
 def _subjective(trial: _Trial) -> tuple[bool, str]:
     """Test that an observer who learns something about the coin's origin has less doubt."""
-    mix, told = trial.worlds.told()
-    before, after = trial.first(mix), [trial.first(world) for world in told]
+    mix, informed = trial.worlds.informed()
+    before, after = trial.first(mix), [trial.first(world) for world in informed]
     holds = any(value < before - ROUNDING for value in after)
     return holds, (
         f"a mix of four {_number(before)}; told the origin, two of four, odds of 7:1:1:1"

@@ -44,7 +44,7 @@ class Flows:
     observed: Callable[[], Amounts] | None = None  # the value of each party's earlier coins
     weights: Floats | None = None  # probabilities of ring members, where a posterior is given
 
-    def kept(self) -> Bools:
+    def retained(self) -> Bools:
         """Return which flows move money from one party to another."""
         moves: Bools = self.tail != self.head
         return moves if self.amounts is None else moves & self.amounts.positive()
@@ -66,11 +66,11 @@ class NodesAndEdges(NamedTuple):
 
 def stationary(flows: Flows, opening: Opening, *, paper_sinks: bool = False) -> TransactionGraph:
     """Make each party one node, regardless of the order of its payments."""
-    kept = flows.kept()
-    tail, head, amounts = flows.tail[kept], flows.head[kept], moved_amounts(flows, kept)
+    retained = flows.retained()
+    tail, head, amounts = flows.tail[retained], flows.head[retained], moved_amounts(flows, retained)
     n = len(flows.names)
-    least = (amounts.total_by(tail, n) - amounts.total_by(head, n)).where_positive()
-    money, notes = opening_balances(flows.names, flows.holds, least, opening)
+    needed = (amounts.total_by(tail, n) - amounts.total_by(head, n)).where_positive()
+    money, notes = opening_balances(flows.names, flows.holds, needed, opening)
     used = flows.lone.copy()
     used[tail] = used[head] = True
     number = np.cumsum(used) - 1
@@ -87,7 +87,7 @@ def stationary(flows: Flows, opening: Opening, *, paper_sinks: bool = False) -> 
         opening=money.take(party),
         born=None,
     )
-    return graph_of(flows, kept, nodes, notes, paper_sinks=paper_sinks)
+    return graph_of(flows, retained, nodes, notes, paper_sinks=paper_sinks)
 
 
 def no_snapshots(nodes: int) -> Ints:
@@ -96,14 +96,21 @@ def no_snapshots(nodes: int) -> Ints:
 
 
 def graph_of(
-    flows: Flows, kept: Bools, nodes: NodesAndEdges, notes: tuple[str, ...], *, paper_sinks: bool
+    flows: Flows,
+    retained: Bools,
+    nodes: NodesAndEdges,
+    notes: tuple[str, ...],
+    *,
+    paper_sinks: bool,
 ) -> TransactionGraph:
     """Merge flows into edges and compute balances, sources and sinks."""
     n = len(nodes.party)
     tail = np.concatenate([nodes.flow_tail, nodes.carry_tail])
     head = np.concatenate([nodes.flow_head, nodes.carry_head])
     edge, tail, head = merge_pairs(tail, head, n)
-    amounts = Amounts.concat([moved_amounts(flows, kept), nodes.carry]).total_by(edge, len(tail))
+    amounts = Amounts.concat([moved_amounts(flows, retained), nodes.carry]).total_by(
+        edge, len(tail)
+    )
     incoming, outgoing = amounts.total_by(head, n), amounts.total_by(tail, n)
     newest = np.full(len(flows.names), -1)
     newest[nodes.party] = np.arange(n)  # of several nodes of a party the last one wins
@@ -124,8 +131,8 @@ def graph_of(
         sinks = (incoming - outgoing).positive()
     else:
         sinks = closing.positive() & incoming.positive() & flows.can_sink[nodes.party]
-    flow_edge = np.full(len(kept), -1)
-    flow_edge[kept] = edge[: len(nodes.flow_tail)]
+    flow_edge = np.full(len(retained), -1)
+    flow_edge[retained] = edge[: len(nodes.flow_tail)]
     payment = flows.payment_flow
     return TransactionGraph(
         names=NodeNames(
@@ -139,7 +146,7 @@ def graph_of(
         tail=tail,
         head=head,
         amounts=None if hidden else amounts,
-        weights=_edge_weights(flows, kept, edge, len(tail)),
+        weights=_edge_weights(flows, retained, edge, len(tail)),
         opening=None if hidden else nodes.opening,
         sources=sources,
         closing=None if hidden else closing,
@@ -158,17 +165,17 @@ def _is_ring_ledger(flows: Flows) -> bool:
     return bool(getattr(flows.ledger, "has_rings", False))
 
 
-def moved_amounts(flows: Flows, kept: Bools) -> Amounts:
+def moved_amounts(flows: Flows, retained: Bools) -> Amounts:
     """Return the amounts of retained flows."""
     # Where amounts are hidden every flow counts as one: it says only who can have paid whom.
     if flows.amounts is None:
-        return Amounts.of(np.ones(int(kept.sum()), dtype=np.int64))
-    return flows.amounts.take(kept)
+        return Amounts.of(np.ones(int(retained.sum()), dtype=np.int64))
+    return flows.amounts.take(retained)
 
 
-def _edge_weights(flows: Flows, kept: Bools, edge: Ints, n_edges: int) -> Floats | None:
+def _edge_weights(flows: Flows, retained: Bools, edge: Ints, n_edges: int) -> Floats | None:
     if flows.weights is None:
         return None
     total = np.zeros(n_edges)
-    np.add.at(total, edge[: int(kept.sum())], flows.weights[kept])
+    np.add.at(total, edge[: int(retained.sum())], flows.weights[retained])
     return total

@@ -73,8 +73,10 @@ class NodeNames:
             # Comparing letter by letter is slow: of many names, only those with the same beginning
             # or end.
             third = max(1, len(name) // 3)
-            alike = pc.or_(pc.starts_with(names, name[:third]), pc.ends_with(names, name[-third:]))
-            names = names.filter(alike)[:COMPARED]
+            similar = pc.or_(
+                pc.starts_with(names, name[:third]), pc.ends_with(names, name[-third:])
+            )
+            names = names.filter(similar)[:COMPARED]
         near = difflib.get_close_matches(name, names.to_pylist(), 1)
         return f": did you mean {near[0]!r}?" if near else ""
 

@@ -42,7 +42,7 @@ class Opening:
 
 
 def opening_balances(
-    names: PartyNames, holds: Bools, least: Amounts, opening: Opening
+    names: PartyNames, holds: Bools, needed: Amounts, opening: Opening
 ) -> tuple[Amounts, tuple[str, ...]]:
     """Return every party's opening balance, at least what its payments need, and notes.
 
@@ -50,7 +50,7 @@ def opening_balances(
     pay.
     """
     if opening.table is None:
-        return least, ()
+        return needed, ()
     found, missing = opening.entries(names, holds)
     notes: tuple[str, ...] = ()
     if missing:
@@ -62,15 +62,15 @@ def opening_balances(
     covered = holds.copy() if opening.strict else np.zeros(len(holds), dtype=np.bool_)
     covered[rows] = True
     given = Amounts.of([found[p] for p in rows.tolist()]).total_by(rows, len(holds))
-    balance = Amounts.concat([least, given]).take(np.arange(len(holds)) + len(holds) * covered)
+    balance = Amounts.concat([needed, given]).take(np.arange(len(holds)) + len(holds) * covered)
     if opening.top_up:
-        return balance.maximum(least), notes
-    short = (least - balance).positive()
+        return balance.maximum(needed), notes
+    short = (needed - balance).positive()
     if short.any():
         party = int(np.flatnonzero(short)[0])
         raise OpeningError(
             f"opening balance of {names[party].as_py()} is {balance[party]}, but its payments need "
-            f"{least[party]}: {least[party] - balance[party]} short"
+            f"{needed[party]}: {needed[party] - balance[party]} short"
             + (f" ({int(short.sum()) - 1} more accounts too)" if short.sum() > 1 else "")
             + "; complete the table, or raise it to what was spent with top_up"
         )

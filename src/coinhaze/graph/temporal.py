@@ -43,21 +43,23 @@ class _Slots(NamedTuple):
 def temporal(flows: Flows, opening: Opening, *, paper_sinks: bool = False) -> TransactionGraph:
     """Give each holder a snapshot at every receipt; nodes are numbered in order of time."""
     _refuse_snapshot_names(flows)
-    kept = flows.kept()
-    nodes, notes = _nodes_in_time(flows, kept, opening)
-    return graph_of(flows, kept, nodes, notes, paper_sinks=paper_sinks)
+    retained = flows.retained()
+    nodes, notes = _nodes_in_time(flows, retained, opening)
+    return graph_of(flows, retained, nodes, notes, paper_sinks=paper_sinks)
 
 
 def _nodes_in_time(
-    flows: Flows, kept: Bools, opening: Opening
+    flows: Flows, retained: Bools, opening: Opening
 ) -> tuple[NodesAndEdges, tuple[str, ...]]:
     """Replay the ledger twice: for what holders lack, then, given openings, what they retain."""
-    run = _in_order(flows, kept)
+    run = _in_order(flows, retained)
     n = len(flows.names)
     lowest, receipts, leaves, meets = replay(
         run.order, run.step, run.tail, run.head, run.number, run.amounts.digits, len(run.holders)
     )
-    money, notes = opening_balances(flows.names, flows.holds, _least(run, lowest, n), opening)
+    money, notes = opening_balances(
+        flows.names, flows.holds, _lowest_opening(run, lowest, n), opening
+    )
     slots = np.ones(n, dtype=np.int64)
     slots[run.holders] += receipts
     start = np.concatenate([[0], np.cumsum(slots)])
@@ -65,9 +67,9 @@ def _nodes_in_time(
     return _nodes(flows, run, _Slots(start, leaves, meets), money, carried), notes
 
 
-def _in_order(flows: Flows, kept: Bools) -> _Replay:
-    every = bool(kept.all())
-    step, tail, head = (c if every else c[kept] for c in (flows.step, flows.tail, flows.head))
+def _in_order(flows: Flows, retained: Bools) -> _Replay:
+    every = bool(retained.all())
+    step, tail, head = (c if every else c[retained] for c in (flows.step, flows.tail, flows.head))
     if np.all(step[1:] >= step[:-1]):
         order = np.arange(len(step))
     else:
@@ -75,11 +77,11 @@ def _in_order(flows: Flows, kept: Bools) -> _Replay:
     number = np.cumsum(flows.holds) - 1
     number[~flows.holds] = -1
     return _Replay(
-        order, step, tail, head, moved_amounts(flows, kept), np.flatnonzero(flows.holds), number
+        order, step, tail, head, moved_amounts(flows, retained), np.flatnonzero(flows.holds), number
     )
 
 
-def _least(run: _Replay, lowest: Ints, n: int) -> Amounts:
+def _lowest_opening(run: _Replay, lowest: Ints, n: int) -> Amounts:
     """Return each party's lowest opening: its largest deficit or, if it passes on, all it pays."""
     lacked = -Amounts(lowest)
     if len(run.holders) == n:
@@ -97,10 +99,10 @@ def _carried(run: _Replay, money: Amounts, receipts: int) -> tuple[Ints, Ints, A
     width = max(opened.digits.shape[1], run.amounts.digits.shape[1])
     balance = np.array(opened.widened(width), order="C")
     digits = run.amounts.widened(width)
-    party, snapshot, kept = carries(
+    party, snapshot, retained = carries(
         run.order, run.step, run.tail, run.head, run.number, digits, balance, receipts
     )
-    return party, snapshot, Amounts(kept.T).carried()
+    return party, snapshot, Amounts(retained.T).carried()
 
 
 def _nodes(
@@ -125,8 +127,8 @@ def _nodes(
     number = np.full(start[-1], -1)
     number[at] = np.arange(len(at))
     leaving, meeting = flow_nodes(*places, number)
-    kept_by, kept_from, kept = carried
-    carry_from = start[kept_by] + kept_from
+    retained_by, retained_from, retained = carried
+    carry_from = start[retained_by] + retained_from
     carry_tail, carry_head = number[carry_from], number[carry_from + 1]
     party, snapshot = name_nodes(start, flows.holds, number, len(at))
     if len(run.holders) == 0:
@@ -138,7 +140,7 @@ def _nodes(
         flow_head=meeting,
         carry_tail=carry_tail,
         carry_head=carry_head,
-        carry=kept,
+        carry=retained,
         opening=money.take(party).where(snapshot <= 0),
         born=born,
     )

@@ -28,7 +28,7 @@ class Cost(NamedTuple):
 
     words: str
     times: float  # factor between the stored unit and the displayed one
-    least: float  # in the table: less than this is shown as 0
+    threshold: float  # in the table: less than this is shown as 0
 
 
 COSTS: Mapping[str, Cost] = {
@@ -80,11 +80,11 @@ def plot_against(table: pa.Table, cost: str, *, ax: Any = None) -> Any:
     return ax
 
 
-def save_sweep(
+def save_scan(
     table: pa.Table, folder: Path, name: str, *, title: str, says: str, measured: str
 ) -> Figure:
     """Save one technology's figure: its parameter, and each cost it has."""
-    costs = [c for c in COSTS if np.abs(_column(table, c)).max() >= COSTS[c].least]
+    costs = [c for c in COSTS if np.abs(_column(table, c)).max() >= COSTS[c].threshold]
     high, wide = [(1, 1), (1, 2), (2, 2), (2, 2)][len(costs)]
     with drawing() as plt:
         figure, axes = plt.subplots(
@@ -226,9 +226,9 @@ def _scale(ax: Any, value: Floats) -> None:
         ax.minorticks_off()
 
 
-def _folded(words: str, most: int) -> str:
+def _folded(words: str, limit: int) -> str:
     """Break a long label in two."""
-    if len(words) <= most:
+    if len(words) <= limit:
         return words
     middle = min(
         (k for k, c in enumerate(words) if c == " "), key=lambda k: abs(k - len(words) // 2)

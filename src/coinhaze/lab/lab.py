@@ -101,8 +101,8 @@ class ParameterScan:
         """Return one row per value and seed, from which all other figures are computed."""
         parts = []
         for p in self.points:
-            told = {f.name: getattr(p.trials, f.name) for f in fields(Trials)}
-            columns = {name: pa.array(x, mask=np.isnan(x)) for name, x in told.items()}
+            figures = {f.name: getattr(p.trials, f.name) for f in fields(Trials)}
+            columns = {name: pa.array(x, mask=np.isnan(x)) for name, x in figures.items()}
             n = len(self.seeds)
             about = {"technology": [self.technology.name] * n, "observer": [self.observer] * n}
             parts.append(pa.table({**about, "value": [p.value] * n, "seed": self.seeds} | columns))
@@ -162,26 +162,26 @@ def lab(
     technology = technology_of(name)
     if seeds < 1 or seed < 0:
         raise UsageError(f"the lab needs a seed or more, from 0 on, not {seeds} from {seed}")
-    asked = tuple(map(float, technology.values if values is None else values))
-    if not asked or len(set(asked)) != len(asked):
-        raise UsageError(f"name each value once, and one at least, not {list(asked)}")
+    requested = tuple(map(float, technology.values if values is None else values))
+    if not requested or len(set(requested)) != len(requested):
+        raise UsageError(f"name each value once, and one at least, not {list(requested)}")
     drawn = tuple(range(seed, seed + seeds))
     seen = observer or next(iter(technology.observers))
-    found: list[list[dict[str, float]]] = [[] for _ in asked]
+    found: list[list[dict[str, float]]] = [[] for _ in requested]
     notes: dict[str, None] = {}
     for number, one in enumerate(drawn):
         intents = draw_intents(people=people, payments=payments, seed=one)
         without = _Scored.of(
             technology.realise(intents, technology.without, observer=seen), threads
         )
-        for k, value in enumerate(asked):
+        for k, value in enumerate(requested):
             realised = technology.realise(intents, value, observer=seen)
             notes |= dict.fromkeys(realised.notes)
             found[k].append(_trial(intents, _Scored.of(realised, threads), without))
-            progress((number + (k + 1) / len(asked)) / len(drawn))
+            progress((number + (k + 1) / len(requested)) / len(drawn))
     points = tuple(
         Point(value, Trials(**{c: np.array([t[c] for t in trials]) for c in trials[0]}), level)
-        for value, trials in zip(asked, found, strict=True)
+        for value, trials in zip(requested, found, strict=True)
     )
     return ParameterScan(technology, seen, points, drawn, people, payments, level, tuple(notes))
 

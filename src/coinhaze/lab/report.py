@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from coinhaze import __version__
 from coinhaze.errors import InputError
-from coinhaze.lab.figures import COSTS, save_sweep, save_technologies, technology_label
+from coinhaze.lab.figures import COSTS, save_scan, save_technologies, technology_label
 from coinhaze.lab.lab import ParameterScan
 from coinhaze.report.drawing import Figure
 from coinhaze.report.files import write_table, write_whole
@@ -24,21 +24,21 @@ MEASURED = (
 )
 
 
-def lab_table(sweeps: Sequence[ParameterScan]) -> pa.Table:
+def lab_table(scans: Sequence[ParameterScan]) -> pa.Table:
     """Return all results in one table, one row per technology, observer and value."""
-    return pa.concat_tables([sweep.to_arrow() for sweep in sweeps])
+    return pa.concat_tables([scan.to_arrow() for scan in scans])
 
 
-def lab_grids(sweeps: Sequence[ParameterScan]) -> tuple[Grid, Grid]:
+def lab_grids(scans: Sequence[ParameterScan]) -> tuple[Grid, Grid]:
     """Return the tables of bits and of their costs."""
-    found = lab_table(sweeps)
+    found = lab_table(scans)
     rows = found.to_pylist()
-    one = len(sweeps) == 1
+    one = len(scans) == 1
     names = [
         f"{row['value']:g}" if one else f"{technology_label(found, k)}, {row['value']:g}"
         for k, row in enumerate(rows)
     ]
-    first = sweeps[0]
+    first = scans[0]
     head = first.technology.parameter if one else "technology, value"
     bits = [
         (name, _number(r["bits_without"]), _number(r["bits"]), _with_band(r, "gained"),
@@ -59,88 +59,88 @@ def lab_grids(sweeps: Sequence[ParameterScan]) -> tuple[Grid, Grid]:
     )  # fmt: skip
 
 
-def conditions(sweep: ParameterScan) -> str:
+def conditions(scan: ParameterScan) -> str:
     """Describe what means and bands are taken over."""
-    n, first, last = len(sweep.seeds), sweep.seeds[0], sweep.seeds[-1]
+    n, first, last = len(scan.seeds), scan.seeds[0], scan.seeds[-1]
     seeds = f"seeds {first} to {last}" if n > 1 else f"seed {first}"
-    band = f"± {sweep.level:.0%} band (t, paired by seed)" if n > 1 else "one seed has no band"
-    return f"{sweep.people} people, {sweep.payments} payments, {seeds}; {band}"
+    band = f"± {scan.level:.0%} band (t, paired by seed)" if n > 1 else "one seed has no band"
+    return f"{scan.people} people, {scan.payments} payments, {seeds}; {band}"
 
 
-def lab_json(sweeps: Sequence[ParameterScan], provenance: dict[str, object]) -> str:
+def lab_json(scans: Sequence[ParameterScan], provenance: dict[str, object]) -> str:
     """Return all results as JSON text; null where there is no answer."""
     document = {
         "provenance": provenance,
-        "settings": [sweep.settings() for sweep in sweeps],
-        "points": lab_table(sweeps).to_pylist(),
+        "settings": [scan.settings() for scan in scans],
+        "points": lab_table(scans).to_pylist(),
     }
     return json.dumps(document, indent=1, allow_nan=False) + "\n"
 
 
-def lab_provenance(sweeps: Sequence[ParameterScan], command: str) -> dict[str, object]:
+def lab_provenance(scans: Sequence[ParameterScan], command: str) -> dict[str, object]:
     """Return the provenance of these results, identical for identical commands."""
     return {
         "software": f"coinhaze {__version__}",
         "command": command,
-        "settings": [sweep.settings() for sweep in sweeps],
+        "settings": [scan.settings() for scan in scans],
         "method": "exact scores of everything people hold",
-        "notes": list(dict.fromkeys(note for sweep in sweeps for note in sweep.notes)),
+        "notes": list(dict.fromkeys(note for scan in scans for note in scan.notes)),
     }
 
 
 def write_lab(
-    sweeps: Sequence[ParameterScan], folder: Path, provenance: dict[str, object]
+    scans: Sequence[ParameterScan], folder: Path, provenance: dict[str, object]
 ) -> list[Path]:
     """Write tables, figures and a page to a folder; return the paths written."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InputError(f"{folder}: cannot be made: {error.strerror}") from None
-    written = write_table(lab_table(sweeps), folder / "lab.csv", provenance)
-    trials = pa.concat_tables([sweep.trials() for sweep in sweeps])
+    written = write_table(lab_table(scans), folder / "lab.csv", provenance)
+    trials = pa.concat_tables([scan.trials() for scan in scans])
     written += write_table(trials, folder / "trials.csv", provenance)
-    figure = save_lab(sweeps, folder)
+    figure = save_lab(scans, folder)
     written += figure.paths
     for name, text in (
-        ("lab.json", lambda: lab_json(sweeps, provenance)),
-        ("lab.html", lambda: lab_page(sweeps, figure, provenance)),
+        ("lab.json", lambda: lab_json(scans, provenance)),
+        ("lab.html", lambda: lab_page(scans, figure, provenance)),
     ):
         written.append(_write(folder / name, text))
     return written
 
 
-def save_lab(sweeps: Sequence[ParameterScan], folder: Path, name: str = "lab") -> Figure:
+def save_lab(scans: Sequence[ParameterScan], folder: Path, name: str = "lab") -> Figure:
     """Save a scan, or all technologies side by side, as PNG, SVG and PDF."""
-    found, first = lab_table(sweeps), sweeps[0]
+    found, first = lab_table(scans), scans[0]
     words = {"says": f"{MEASURED[0].upper()}{MEASURED[1:]}.", "measured": f"{conditions(first)}."}
-    if len(sweeps) > 1:
+    if len(scans) > 1:
         title = "Bits that privacy technologies gain, and what they cost"
         return save_technologies(found, folder, name, title=title, **words)
     title = f"{first.technology.name} (observer: {first.observer})"
-    return save_sweep(found, folder, name, title=title, **words)
+    return save_scan(found, folder, name, title=title, **words)
 
 
-def lab_page(sweeps: Sequence[ParameterScan], figure: Figure, provenance: dict[str, object]) -> str:
+def lab_page(scans: Sequence[ParameterScan], figure: Figure, provenance: dict[str, object]) -> str:
     """Return the results as a single self-contained page."""
-    first = sweeps[0]
-    one = len(sweeps) == 1
+    first = scans[0]
+    one = len(scans) == 1
     title = f"Privacy lab: {first.technology.name}" if one else "Privacy lab: all technologies"
     parts: list[object] = [
         f"The same payments with and without; {MEASURED}. {conditions(first)}.",
         inline_figure(figure),
     ]
-    for grid in lab_grids(sweeps):
+    for grid in lab_grids(scans):
         right = range(1, len(grid.columns))
         parts.append(section(grid.title, table(grid.columns, grid.rows, right=right)))
-    rows = [(s.technology.name, s.technology.says, f"{s.observer}: {_sees(s)}") for s in sweeps]
+    rows = [(s.technology.name, s.technology.says, f"{s.observer}: {_sees(s)}") for s in scans]
     parts.append(section("What is modelled", table(("technology", "people", "the observer"), rows)))
     about = [(k, json.dumps(v)) for k, v in provenance.items() if k != "settings"]
     parts.append(section("What made this", table(("", ""), about)))
     return page(title, parts, style=FIGURE_STYLE, pictures=True)
 
 
-def _sees(sweep: ParameterScan) -> str:
-    return sweep.technology.observers[sweep.observer]
+def _sees(scan: ParameterScan) -> str:
+    return scan.technology.observers[scan.observer]
 
 
 def _write(path: Path, text: Callable[[], str]) -> Path:
@@ -167,12 +167,12 @@ def _gain_per(row: dict[str, float | None], name: str, *, band: bool) -> str:
     """Format bits gained per unit of cost, with its band, unless the cost is shown as 0."""
     cost, paid = COSTS[name], row[name]
     mean, low, high = (row[f"per_{name}_{end}"] for end in ("bits", "low", "high"))
-    if mean is None or paid is None or paid < cost.least:
+    if mean is None or paid is None or paid < cost.threshold:
         return "-"
-    told = _three_digits(mean / cost.times)
+    mean_text = _three_digits(mean / cost.times)
     if not band or low is None or high is None:
-        return told
-    return f"{told} ± {_three_digits((high - low) / 2 / cost.times)}"
+        return mean_text
+    return f"{mean_text} ± {_three_digits((high - low) / 2 / cost.times)}"
 
 
 def _three_digits(value: float) -> str:

@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 HIGHEST = 2**31 - 1
 IN_FLIGHT = 3  # requests; more would crowd out the node's other users
-MOST_BLOCKS = 256  # per request
+MAX_BLOCKS = 256  # per request
 WANTED = 4 << 20  # bytes per response
 HASHES = 500  # per request
 # Its messages for an unknown hash, and for a height above its tip.
@@ -220,48 +220,46 @@ class ChainNode:
         """Walk back from the highest of known blocks to the last one still on the best chain."""
         return self.chain.common_ancestor(headers)
 
-    def stretches(
-        self, ask: Callable[[range], list[RawBlock]], first: int, last: int
+    def chunks(
+        self, request: Callable[[range], list[RawBlock]], first: int, last: int
     ) -> Iterator[tuple[list[RawBlock], int]]:
         """Yield blocks in chunks large enough for a batch, with the number of bytes read so far."""
         self.chain.check_range(first, last)
         read = 0
-        for blocks in gathered(read_ahead(ask, first, last), BLOCKS_AT_ONCE, BYTES_AT_ONCE):
+        for blocks in gathered(read_ahead(request, first, last), BLOCKS_AT_ONCE, BYTES_AT_ONCE):
             read += sum(block.size for block in blocks)
             yield blocks, read
 
 
 def read_ahead(
-    ask: Callable[[range], list[RawBlock]], first: int, last: int
+    request: Callable[[range], list[RawBlock]], first: int, last: int
 ) -> Iterator[list[RawBlock]]:
     """Request blocks in chunks, a few requests ahead, and yield the responses in order.
 
     Chunks begin with one block and grow while responses are small.
     """
     waiting: deque[Future[list[RawBlock]]] = deque()
-    following, stretch = first, 1
+    following, chunk = first, 1
     pool = ThreadPoolExecutor(IN_FLIGHT, thread_name_prefix="coinhaze-node")
     try:
         while waiting or following <= last:
             while following <= last and len(waiting) < IN_FLIGHT:
-                end = min(following + stretch, last + 1)
-                waiting.append(pool.submit(ask, range(following, end)))
+                end = min(following + chunk, last + 1)
+                waiting.append(pool.submit(request, range(following, end)))
                 following = end
             blocks = waiting.popleft().result()
             largest = max(block.size for block in blocks)
-            stretch = max(1, min(2 * stretch, MOST_BLOCKS, WANTED // max(largest, 1)))
+            chunk = max(1, min(2 * chunk, MAX_BLOCKS, WANTED // max(largest, 1)))
             yield blocks
     finally:
         pool.shutdown(cancel_futures=True)
 
 
-def gathered(
-    stretches: Iterator[list[RawBlock]], blocks: int, size: int
-) -> Iterator[list[RawBlock]]:
+def gathered(chunks: Iterator[list[RawBlock]], blocks: int, size: int) -> Iterator[list[RawBlock]]:
     """Join short chunks until they have `blocks` blocks or `size` bytes."""
     some: list[RawBlock] = []
-    for stretch in stretches:
-        some += stretch
+    for chunk in chunks:
+        some += chunk
         if len(some) >= blocks or sum(block.size for block in some) >= size:
             yield some
             some = []

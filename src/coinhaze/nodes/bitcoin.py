@@ -71,10 +71,10 @@ class BitcoinNode(ChainNode):
         If the chain is reorganised meanwhile, ChainChanged is raised: read on from the common
         ancestor.
         """
-        ask = self._ask_rest if self.way == REST else self._ask_json
+        request = self._request_rest if self.way == REST else self._request_json
         tables_of = self._raw_tables if self.way == REST else self._json_tables
         holder = Holder()
-        for some, read in self.stretches(ask, first, last):
+        for some, read in self.chunks(request, first, last):
             tables, holder = tables_of(some, holder)
             before = self._check_links(tables["blocks"], some, before)
             yield Batch(tables, self._where(tables), read)
@@ -100,7 +100,7 @@ class BitcoinNode(ChainNode):
             return False
         return True
 
-    def _ask_rest(self, heights: range) -> list[RawBlock]:
+    def _request_rest(self, heights: range) -> list[RawBlock]:
         blocks = []
         for height, name in zip(heights, self.chain.hashes_at(heights), strict=True):
             body = self._rest("block", height, name)
@@ -115,7 +115,7 @@ class BitcoinNode(ChainNode):
                 raise self._gone(what, height, error.text) from None
             raise
 
-    def _ask_json(self, heights: range) -> list[RawBlock]:
+    def _request_json(self, heights: range) -> list[RawBlock]:
         try:
             return self.chain.getblocks(heights, 3 if self.way == PREVOUTS else 2)
         except RpcError as error:

@@ -135,8 +135,8 @@ class Connection:
                 return tried
             if attempt >= self.retries:
                 raise NotAnswering(_unanswered(self.node, tried, attempt + 1))
-            asked = tried.pause if isinstance(tried, HttpResponse) else None
-            time.sleep(pause_after(attempt) if asked is None else min(asked, LONGEST_PAUSE))
+            requested = tried.pause if isinstance(tried, HttpResponse) else None
+            time.sleep(pause_after(attempt) if requested is None else min(requested, LONGEST_PAUSE))
         raise AssertionError
 
     def _renewed(self, sent: Credentials | None) -> bool:

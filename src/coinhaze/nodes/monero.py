@@ -66,7 +66,7 @@ class MoneroNode:
 
     def tip(self) -> tuple[int, str]:
         """Return the height and hash of the last block that is considered final."""
-        info = self._ask("get_info", Info, "the latest block")
+        info = self._request("get_info", Info, "the latest block")
         count = whole_number(info.height, "the latest block", field="height", most=HIGHEST + 1)
         height = max(0, count - 1 - self.lag)
         return height, str(self._header_row(height)["hash"])
@@ -84,7 +84,7 @@ class MoneroNode:
 
     def _header_row(self, height: int) -> dict[str, object]:
         where = f"block {height}"
-        answer = self._ask("get_block_header_by_height", HeaderResponse, where, height=height)
+        answer = self._request("get_block_header_by_height", HeaderResponse, where, height=height)
         return block_row(answer.block_header, height)
 
     def batches(self, first: int, last: int, *, before: str = "") -> Iterator[Batch]:
@@ -150,12 +150,12 @@ class MoneroNode:
             raise ChainChanged(f"block {height}", "changed while it was read", value=now)
 
     def _block(self, height: int) -> MoneroBlock:
-        return self._ask("get_block", MoneroBlock, f"block {height}", height=height)
+        return self._request("get_block", MoneroBlock, f"block {height}", height=height)
 
     def _spendings(self, txids: Sequence[str]) -> dict[str, Spending]:
         """Request transactions and remember the indices of the coins they created."""
         found: dict[str, Spending] = {}
-        for some in _stretches(list(dict.fromkeys(txids)), TRANSACTIONS_AT_ONCE):
+        for some in _chunks(list(dict.fromkeys(txids)), TRANSACTIONS_AT_ONCE):
             wanted = {"txs_hashes": some, "decode_as_json": True, "prune": True}
             answer = self._post("/get_transactions", wanted, TransactionsResponse, "transactions")
             if answer.missed_tx:
@@ -178,7 +178,7 @@ class MoneroNode:
         numbers = set(numbers)
         unknown = sorted(numbers - self._known.keys())
         makers: dict[Number, Out] = {}
-        for some in _stretches(unknown, COINS_AT_ONCE):
+        for some in _chunks(unknown, COINS_AT_ONCE):
             wanted = {
                 "outputs": [{"amount": n.amount, "index": n.place} for n in some],
                 "get_txid": True,
@@ -201,7 +201,7 @@ class MoneroNode:
             del self._known[next(iter(self._known))]
         return coins
 
-    def _ask(self, method: str, kind: type[T], where: str, **params: object) -> T:
+    def _request(self, method: str, kind: type[T], where: str, **params: object) -> T:
         body = {"jsonrpc": "2.0", "id": "0", "method": method, "params": params}
         raw = self.rpc.post("/json_rpc", body)
         reply = decode(raw, _Reply, where)
@@ -241,6 +241,6 @@ def _check_place(spending: Spending, row: dict[str, object], position: int) -> N
         )
 
 
-def _stretches(values: list[T], size: int) -> Iterator[list[T]]:
+def _chunks(values: list[T], size: int) -> Iterator[list[T]]:
     for start in range(0, len(values), size):
         yield values[start : start + size]

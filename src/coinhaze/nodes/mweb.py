@@ -119,21 +119,21 @@ def without_pegs(tables: Mapping[str, pa.Table], pegs: Mapping[int, Pegs]) -> di
     integrating = {p.integrating for p in pegs.values()}
     empty = {p.integrating for p in pegs.values() if p.is_empty}
     made = {coin for p in pegs.values() for coin in p.made}
-    kept = dict(tables)
-    kept["transactions"] = _without(tables["transactions"], "txid", empty)
+    retained = dict(tables)
+    retained["transactions"] = _without(tables["transactions"], "txid", empty)
     if "inputs" in tables:
-        kept["inputs"] = _without(tables["inputs"], "txid", integrating)
+        retained["inputs"] = _without(tables["inputs"], "txid", integrating)
     outputs = tables["outputs"]
     names = zip(outputs["txid"].to_pylist(), outputs["vout"].to_pylist(), strict=True)
-    kept["outputs"] = outputs.filter(pa.array([name not in made for name in names]))
+    retained["outputs"] = outputs.filter(pa.array([name not in made for name in names]))
     if "stated_blocks" in tables:
         # Without its integrating transaction a block lacks an id that it lists.
         stated = tables["stated_blocks"]
         shorter = pa.array([height for height, p in pegs.items() if p.is_empty], pa.int64())
-        kept["stated_blocks"] = stated.filter(pc.invert(pc.is_in(stated["height"], shorter)))
+        retained["stated_blocks"] = stated.filter(pc.invert(pc.is_in(stated["height"], shorter)))
     if len(flows):
-        kept["pool_flows"] = flows.table()
-    return {name: table for name, table in kept.items() if len(table)}
+        retained["pool_flows"] = flows.table()
+    return {name: table for name, table in retained.items() if len(table)}
 
 
 def _without(table: pa.Table, column: str, names: set[str]) -> pa.Table:

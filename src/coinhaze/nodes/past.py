@@ -48,13 +48,13 @@ class _Input(msgspec.Struct):
     prevout: _Coin | None = None
 
 
-class _Told(msgspec.Struct):
+class _RawTransaction(msgspec.Struct):
     txid: str
     vin: list[_Input]
     vout: list[_Output]
 
 
-_decoder = msgspec.json.Decoder(_Told, float_hook=Decimal)
+_decoder = msgspec.json.Decoder(_RawTransaction, float_hook=Decimal)
 
 
 class NodeTransactions:
@@ -74,15 +74,15 @@ class NodeTransactions:
 
     def transactions(self, txids: Sequence[str]) -> list[Transaction]:
         """Return transactions by id, in that order."""
-        kept = self.cache.find(txids)
-        self.found += len(kept)
-        missing = [txid for txid in txids if txid not in kept]
+        cached = self.cache.find(txids)
+        self.found += len(cached)
+        missing = [txid for txid in txids if txid not in cached]
         for start in range(0, len(missing), AT_ONCE):
-            told = self._ask(missing[start : start + AT_ONCE])
-            self.cache.keep(told)
-            kept |= {transaction.txid: transaction for transaction in told}
+            received = self._request(missing[start : start + AT_ONCE])
+            self.cache.keep(received)
+            cached |= {transaction.txid: transaction for transaction in received}
         self.asked += len(missing)
-        return [kept[txid] for txid in txids]
+        return [cached[txid] for txid in txids]
 
     def is_unspent(self, txid: str, vout: int) -> bool:
         """Return whether an output is unspent, in blocks and in the mempool."""
@@ -92,7 +92,7 @@ class NodeTransactions:
         """Count the chain's blocks: there are at most as many coinbases."""
         return self.node.tip()[0] + 1
 
-    def _ask(self, txids: Sequence[str]) -> list[Transaction]:
+    def _request(self, txids: Sequence[str]) -> list[Transaction]:
         calls: list[Call] = [("getrawtransaction", [txid, 2]) for txid in txids]
         try:
             try:
@@ -122,23 +122,25 @@ class NodeTransactions:
 def read_transaction(body: bytes, txid: str, network: Network, *, where: str) -> Transaction:
     """Read a transaction from a response to `getrawtransaction` with verbosity 2."""
     try:
-        told = _decoder.decode(body)
-        spends = [i for i in told.vin if i.coinbase is None]
+        decoded = _decoder.decode(body)
+        spends = [i for i in decoded.vin if i.coinbase is None]
         coins = [i.prevout for i in spends]
         known = [coin for coin in coins if coin is not None]
-        scripts = [bytes.fromhex(c.scriptPubKey.hex) for c in (*known, *told.vout)]
+        scripts = [bytes.fromhex(c.scriptPubKey.hex) for c in (*known, *decoded.vout)]
     except (*FAULTS, ValueError) as error:
         raise SourceUnreachable(
             f"{where}: an unknown answer to getrawtransaction: {error}"
         ) from None
-    if told.txid.lower() != txid:
-        raise SourceUnreachable(f"{where}: the node gave another transaction: {told.txid[:64]!r}")
+    if decoded.txid.lower() != txid:
+        raise SourceUnreachable(
+            f"{where}: the node gave another transaction: {decoded.txid[:64]!r}"
+        )
     if len(known) < len(coins):
         raise SourceUnreachable(
             f"{where}: the node does not tell what was spent: Bitcoin Core 25 or newer does, if it "
             "keeps undo data"
         )
-    if bool(spends) == any(i.coinbase is not None for i in told.vin):
+    if bool(spends) == any(i.coinbase is not None for i in decoded.vin):
         raise LedgerError(where, "neither a coinbase nor a payment")
     names, spendable = (column.to_pylist() for column in owners_of(scripts, network))
     inputs = tuple(
@@ -148,7 +150,7 @@ def read_transaction(body: bytes, txid: str, network: Network, *, where: str) ->
     outputs = tuple(
         Output(satoshi(o.value, where), owner, o.n, ok)
         for o, owner, ok in zip(
-            told.vout, names[len(known) :], spendable[len(known) :], strict=True
+            decoded.vout, names[len(known) :], spendable[len(known) :], strict=True
         )
     )
     return Transaction(txid, inputs, outputs, coinbase=not spends, where=where)

@@ -14,7 +14,7 @@ from coinhaze.formats.bitcoin_raw.scripts import owners_of
 from coinhaze.formats.bitcoin_raw.wire import Cursor, Malformed, double_sha256, id_text
 from coinhaze.nodes.best_chain import RawBlock
 
-MOST = 21_000_000 * 10**8
+MAX_MONEY = 21_000_000 * 10**8
 SMALLEST = 9  # bytes of a coin: its value and an empty script
 
 # Networks whose addresses can be written as the node does.
@@ -38,8 +38,8 @@ def raw_tables(blocks: Sequence[RawBlock], network: Network, node: str) -> dict[
     owners, _ = owners_of([script for _, script in coins], network)
     columns = {"value": pa.array([value for value, _ in coins], pa.int64()), "owner": owners}
     inputs = tables["inputs"]
-    told = [columns.get(field.name, inputs[field.name]) for field in inputs.schema]
-    return tables | {"inputs": pa.table(told, schema=inputs.schema)}
+    filled = [columns.get(field.name, inputs[field.name]) for field in inputs.schema]
+    return tables | {"inputs": pa.table(filled, schema=inputs.schema)}
 
 
 def spent_coins(octets: bytes, where: str) -> list[list[Coin]]:
@@ -62,7 +62,7 @@ def spent_coins(octets: bytes, where: str) -> list[list[Coin]]:
 
 def _coin(cursor: Cursor) -> Coin:
     value = cursor.signed(8)
-    if not 0 <= value <= MOST:
+    if not 0 <= value <= MAX_MONEY:
         raise Malformed(f"a value that is no amount of bitcoin: {value}")
     return value, cursor.text()
 

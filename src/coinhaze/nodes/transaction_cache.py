@@ -14,15 +14,15 @@ from coinhaze.ledger.atomic import private_file, private_folder
 from coinhaze.ledger.coins import Input, Output, Transaction
 
 TABLE = "transactions_1"
-ASKED = 500  # ids per query
+IDS_PER_QUERY = 500  # ids per query
 
 
-class _Kept(msgspec.Struct, array_like=True):
+class _CachedTransaction(msgspec.Struct, array_like=True):
     inputs: list[tuple[str, int, int, str | None]]  # txid, vout, value, address
     outputs: list[tuple[int, int, str | None, bool]]  # vout, value, address, spendable
 
 
-_decoder = msgspec.json.Decoder(_Kept)
+_decoder = msgspec.json.Decoder(_CachedTransaction)
 
 
 def default_cache() -> Path:
@@ -66,8 +66,8 @@ class TransactionCache:
         """Return the transactions that are cached."""
         found: dict[str, Transaction] = {}
         try:
-            for start in range(0, len(txids), ASKED):
-                some = txids[start : start + ASKED]
+            for start in range(0, len(txids), IDS_PER_QUERY):
+                some = txids[start : start + IDS_PER_QUERY]
                 marks = ",".join("?" * len(some))
                 query = f"SELECT txid, body FROM {TABLE} WHERE network = ? AND txid IN ({marks})"
                 for txid, body in self._file.execute(query, [self.network, *some]):
@@ -95,15 +95,15 @@ class TransactionCache:
 def _body(transaction: Transaction) -> bytes:
     inputs = [(i.txid, i.vout, i.value or 0, i.address) for i in transaction.inputs]
     outputs = [(o.vout or 0, o.value or 0, o.address, o.spendable) for o in transaction.outputs]
-    return msgspec.json.encode(_Kept(inputs, outputs))
+    return msgspec.json.encode(_CachedTransaction(inputs, outputs))
 
 
 def _transaction(txid: str, body: bytes) -> Transaction:
-    kept = _decoder.decode(body)
+    cached = _decoder.decode(body)
     return Transaction(
         txid,
-        tuple(Input(*given) for given in kept.inputs),
-        tuple(Output(value, owner, vout, ok) for vout, value, owner, ok in kept.outputs),
-        coinbase=not kept.inputs,
+        tuple(Input(*given) for given in cached.inputs),
+        tuple(Output(value, owner, vout, ok) for vout, value, owner, ok in cached.outputs),
+        coinbase=not cached.inputs,
         where=f"transaction {txid}",
     )

@@ -114,13 +114,13 @@ class ZcashNode(ChainNode):
     def batches(self, first: int, last: int, *, before: str = "") -> Iterator[Batch]:
         """Read a range of blocks in order, both ends included; the first follows `before`."""
         network = NETWORKS.get(self.network)
-        for some, read in self.stretches(self._ask, first, last):
+        for some, read in self.chunks(self._request, first, last):
             place = self._place(some)
             blocks = [decode_block(raw.body, place(n)) for n, raw in enumerate(some)]
             before = _check_links(some, blocks, place, before)
             yield zcash_batch(blocks, place, network, read)
 
-    def _ask(self, heights: range) -> list[RawBlock]:
+    def _request(self, heights: range) -> list[RawBlock]:
         return self.chain.getblocks(heights, 2)
 
     def _place(self, blocks: Sequence[RawBlock]) -> Place:
@@ -163,7 +163,7 @@ def zcash_batch(
         position=pa.array(position, NUMBER),
         time=times.take(pa.array(of_block)),
     )
-    told = {
+    headers = {
         Block(b.height, b.hash, b.previous, b.time, root=b.root): start
         for b, start in zip(blocks, starts, strict=True)
     }
@@ -172,7 +172,7 @@ def zcash_batch(
         _outputs(records, place, network),
         _inputs(records, place),
         digits=64,
-        blocks=told,
+        blocks=headers,
         flows=[(row, pool, zat) for row, of in enumerate(flows) for pool, zat in of.items()],
         read=read,
     )
@@ -201,10 +201,10 @@ def flows_of(t: _Transaction, where: str) -> dict[str, int]:
 
 
 def _check_links(
-    asked: Sequence[RawBlock], blocks: Sequence[ZcashBlock], place: Place, before: str
+    requested: Sequence[RawBlock], blocks: Sequence[ZcashBlock], place: Place, before: str
 ) -> str:
     """Raise an error unless blocks are the requested ones and each follows the one before."""
-    for number, (raw, block) in enumerate(zip(asked, blocks, strict=True)):
+    for number, (raw, block) in enumerate(zip(requested, blocks, strict=True)):
         if (block.height, block.hash.lower()) != (raw.height, raw.hash):
             raise LedgerError(place(number), "the node gave another block", value=block.hash)
         if block.confirmations < 0:
@@ -227,17 +227,17 @@ def _check_coinbase(block: ZcashBlock, where: str) -> None:
 
 def _check_pools(block: ZcashBlock, flows: Sequence[Mapping[str, int]], where: str) -> None:
     """Check that the flows of all transactions add up to the change of each pool."""
-    told = {p.id: p.change for p in block.pools if p.id not in OUTSIDE and p.change is not None}
+    stated = {p.id: p.change for p in block.pools if p.id not in OUTSIDE and p.change is not None}
     moved: Counter[str] = Counter()
     for of in flows:
         moved.update(of)
-    for pool, change in told.items():
+    for pool, change in stated.items():
         if moved[pool] != change:
             what = f"transactions bring {moved[pool]} zatoshi into pool {pool}, the block says"
             fix = f"one of {', '.join(POOLS)}" if pool not in POOLS else "a newer node tells all"
             raise LedgerError(where, what, value=change, fix=fix)
     silent = [t.txid for t in block.tx if t.joinsplits is None and t.version in WITH_JOINSPLITS]
-    if silent and "sprout" not in told:
+    if silent and "sprout" not in stated:
         what = "the node tells neither JoinSplits nor the change of pool sprout"
         raise LedgerError(where, what, value=silent[0], fix="ask a newer node")
 

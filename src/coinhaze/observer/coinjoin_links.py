@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from coinhaze.amounts import Ints
-from coinhaze.coinjoin.link_matrix import MOST_STEPS, LinkMatrix
+from coinhaze.coinjoin.link_matrix import MAX_STEPS, LinkMatrix
 from coinhaze.coinjoin.parts import Parts
 from coinhaze.errors import ResourceError, UnknownName, UsageError
 from coinhaze.graph.clusters.coinjoins import CoinJoin, coinjoin_kinds
@@ -32,7 +32,7 @@ def coinjoin_links(
     *,
     view: Literal["coin", "address"] = "coin",
     ratio: float = 0.0,
-    steps: int = MOST_STEPS,
+    steps: int = MAX_STEPS,
 ) -> CoinJoinLinks:
     """Say where each output of some transactions comes from, by their interpretations.
 

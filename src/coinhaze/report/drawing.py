@@ -161,11 +161,11 @@ def _has_glyph(letter: str) -> bool:
     return bool(font.get_char_index(ord(letter)))
 
 
-def _cut(text: str, most: int) -> str:
-    if len(text) <= most:
+def _cut(text: str, limit: int) -> str:
+    if len(text) <= limit:
         return text
-    head = (most - 2) // 2
-    return f"{text[:head]}...{text[len(text) - (most - 3 - head) :]}"
+    head = (limit - 2) // 2
+    return f"{text[:head]}...{text[len(text) - (limit - 3 - head) :]}"
 
 
 def legend_below(ax: Any) -> None:

@@ -72,8 +72,8 @@ def short_name(name: str, longest: int = LONGEST) -> str:
     >>> short_name("0123456789abcdef0123456789abcdef")
     '0123456789…6789abcdef'
     """
-    kept = longest // 2 - 2
-    return name if len(name) <= longest else f"{name[:kept]}…{name[-kept:]}"
+    retained = longest // 2 - 2
+    return name if len(name) <= longest else f"{name[:retained]}…{name[-retained:]}"
 
 
 @dataclass(frozen=True)
@@ -92,19 +92,19 @@ def _folded(hop: WalkHop, labelled: Labelled, most: int) -> _Folded:
     largest = np.argsort(-share, kind="stable")
     shown = min(most, int(np.sum(share >= SMALLEST)))
     # A bucket of one would save nothing.
-    kept = largest[: shown if len(largest) > shown + 1 else len(largest)]
-    rest = largest[len(kept) :]
-    nodes = hop.nodes[first[kept]]
-    names = labelled.graph.names.parties.take(hop.parties[first[kept]]).to_pylist()
+    retained = largest[: shown if len(largest) > shown + 1 else len(largest)]
+    rest = largest[len(retained) :]
+    nodes = hop.nodes[first[retained]]
+    names = labelled.graph.names.parties.take(hop.parties[first[retained]]).to_pylist()
     boxes = [
         FlowBox(name, int(count[k]), float(share[k]), float(ended[k]), text)
-        for name, text, k in zip(names, labelled.of(nodes), kept.tolist(), strict=True)
+        for name, text, k in zip(names, labelled.of(nodes), retained.tolist(), strict=True)
     ]
     if len(rest):
         all_, ends = (float(values[rest].sum()) for values in (share, ended))
         boxes.append(FlowBox("other", int(count[rest].sum()), all_, ends, other=True))
-    place = np.full(len(share), len(kept))
-    place[kept] = np.arange(len(kept))
+    place = np.full(len(share), len(retained))
+    place[retained] = np.arange(len(retained))
     return _Folded(tuple(boxes), place[group])
 
 

@@ -34,9 +34,9 @@ def scores(found: Scores) -> str:
     """Show scores: one line, the distribution of bits, the highest and the lowest."""
     rows = found.order()
     ends = np.concatenate([rows[:SHOWN], rows[SHOWN:][-SHOWN:]])
-    told = found.take(ends).to_arrow()
-    columns = [name for name in told.column_names if not _empty(told[name])]
-    body = [[_cell(row[name]) for name in columns] for row in told.to_pylist()]
+    extremes = found.take(ends).to_arrow()
+    columns = [name for name in extremes.column_names if not _empty(extremes[name])]
+    body = [[_cell(row[name]) for name in columns] for row in extremes.to_pylist()]
     bits = found.bits[~np.isnan(found.bits)]
     return _shown(
         paragraph(found.summary().line()),

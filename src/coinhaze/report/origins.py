@@ -64,11 +64,11 @@ class OriginsReport:
         return len(rest), float(rest.sum())
 
 
-def told_text(told: OriginsReport) -> Group:
+def origins_text(found: OriginsReport) -> Group:
     """Return origins formatted for a terminal."""
-    report = origins_report(told.origins, most=told.most, labels=told.labels())
+    report = origins_report(found.origins, most=found.most, labels=found.labels())
     parts: list[RenderableType] = [report]
-    for title, columns, rows in (_label_rows(told), _hop_rows(told)):
+    for title, columns, rows in (_label_rows(found), _hop_rows(found)):
         if rows:
             shown = Table(title=title, title_justify="left")
             for k, name in enumerate(columns):
@@ -82,18 +82,18 @@ def told_text(told: OriginsReport) -> Group:
     return Group(*parts)
 
 
-def told_json(told: OriginsReport, made_by: Mapping[str, object]) -> str:
+def origins_json(found: OriginsReport, made_by: Mapping[str, object]) -> str:
     """Return origins as JSON text with stable keys."""
-    document: dict[str, Any] = told.origins.as_dict(most=told.most)
-    for row, label in zip(document["sources"], told.labels(), strict=True):
+    document: dict[str, Any] = found.origins.as_dict(most=found.most)
+    for row, label in zip(document["sources"], found.labels(), strict=True):
         row["label"] = label
-    count, share = told.other()
-    document["label"] = told.labelled.of(np.array([told.origins.node]))[0]
+    count, share = found.other()
+    document["label"] = found.labelled.of(np.array([found.origins.node]))[0]
     document["other"] = {"sources": count, "probability": share}
     document["labels"] = [
-        {"label": text, "sources": n, "probability": p} for text, n, p in told.by_label()
+        {"label": text, "sources": n, "probability": p} for text, n, p in found.by_label()
     ]
-    layers = told.layers
+    layers = found.layers
     document["hops"] = (
         [] if layers is None else [*map(_hop, range(len(layers.boxes)), layers.boxes)]
     )
@@ -102,29 +102,29 @@ def told_json(told: OriginsReport, made_by: Mapping[str, object]) -> str:
     return json.dumps(document, indent=1, allow_nan=False) + "\n"
 
 
-def told_dot(told: OriginsReport) -> str:
+def origins_dot(found: OriginsReport) -> str:
     """Return the flow by hop for Graphviz."""
-    if told.layers is None:
+    if found.layers is None:
         raise UsageError(
             "an ordered policy follows parcels: there is no flow by hop to draw; "
             "ask for text, json or html"
         )
-    return dot(told.layers, title=f"origins of {told.origins.name}")
+    return dot(found.layers, title=f"origins of {found.origins.name}")
 
 
-def told_page(told: OriginsReport, made_by: Mapping[str, object]) -> str:
+def origins_page(found: OriginsReport, made_by: Mapping[str, object]) -> str:
     """Return origins as a page with a drawing of the flow by hop."""
-    label = told.labelled.of(np.array([told.origins.node]))[0]
-    name = told.origins.name if label is None else f"{label}: {told.origins.name}"
-    parts: list[Html] = [section("In short", origins_sentence(told.origins), NOT)]
-    if told.layers is not None:
-        drawing = sankey(told.layers)
-        parts.append(section("Flow by hop", _legend(told.layers), drawing, A_HOP))
-    for title, columns, rows in (_source_rows(told), _label_rows(told), _hop_rows(told)):
+    label = found.labelled.of(np.array([found.origins.node]))[0]
+    name = found.origins.name if label is None else f"{label}: {found.origins.name}"
+    parts: list[Html] = [section("In short", origins_sentence(found.origins), NOT)]
+    if found.layers is not None:
+        drawing = sankey(found.layers)
+        parts.append(section("Flow by hop", _legend(found.layers), drawing, A_HOP))
+    for title, columns, rows in (_source_rows(found), _label_rows(found), _hop_rows(found)):
         if rows:
             right = [k for k, c in enumerate(columns) if c in _NUMBERS]
             parts.append(section(title, table(columns, rows, right=right)))
-    parts.append(section("How it was made", _facts(told, made_by)))
+    parts.append(section("How it was made", _facts(found, made_by)))
     return page(f"Origins of {name}", parts)
 
 
@@ -132,33 +132,33 @@ _Rows = tuple[str, tuple[str, ...], list[tuple[str, ...]]]
 _NUMBERS = ("share", "sources", "hop", "reached", "ends here")
 
 
-def _source_rows(told: OriginsReport) -> _Rows:
+def _source_rows(found: OriginsReport) -> _Rows:
     rows: list[tuple[str, ...]] = []
-    shown = told.origins.sources().slice(0, told.most).to_pylist()
-    for rank, (row, label) in enumerate(zip(shown, told.labels(), strict=True)):
-        way = way_words(told.origins.way(rank))
+    shown = found.origins.sources().slice(0, found.most).to_pylist()
+    for rank, (row, label) in enumerate(zip(shown, found.labels(), strict=True)):
+        way = way_words(found.origins.way(rank))
         rows.append((row["source"], label or "", f"{row['probability']:.4%}", way))
-    count, share = told.other()
+    count, share = found.other()
     if count:
         rows.append((f"other, {count:,} sources", "", f"{share:.4%}", ""))
-    if told.origins.missing > 5e-7:
-        rows.append(("not followed to its end", "", f"{told.origins.missing:.4%}", ""))
+    if found.origins.missing > 5e-7:
+        rows.append(("not followed to its end", "", f"{found.origins.missing:.4%}", ""))
     columns: tuple[str, ...] = ("source", "label", "share", "likeliest way it came")
-    if not told.labelled.labels:
+    if not found.labelled.labels:
         columns = columns[:1] + columns[2:]
         rows = [row[:1] + row[2:] for row in rows]
     return "Sources", columns, rows
 
 
-def _label_rows(told: OriginsReport) -> _Rows:
+def _label_rows(found: OriginsReport) -> _Rows:
     rows: list[tuple[str, ...]]
-    rows = [(text, f"{n:,}", f"{p:.2%}") for text, n, p in told.by_label()[: told.most]]
+    rows = [(text, f"{n:,}", f"{p:.2%}") for text, n, p in found.by_label()[: found.most]]
     return "By label", ("label", "sources", "share"), rows
 
 
-def _hop_rows(told: OriginsReport) -> _Rows:
+def _hop_rows(found: OriginsReport) -> _Rows:
     rows: list[tuple[str, ...]] = []
-    layers = told.layers
+    layers = found.layers
     for hop, boxes in enumerate(() if layers is None else layers.boxes):
         figures = (sum(b.share for b in boxes), sum(b.ended for b in boxes))
         words = "; ".join(box.words() for box in boxes)
@@ -195,13 +195,13 @@ def _legend(layers: Layers) -> str:
     )
 
 
-def _facts(told: OriginsReport, made_by: Mapping[str, object]) -> Html:
+def _facts(found: OriginsReport, made_by: Mapping[str, object]) -> Html:
     rows: list[tuple[object, object]] = [("software", made_by.get("software", ""))]
     if made_by.get("command"):
         rows.append(("command", made_by["command"]))
     inputs: Any = made_by.get("inputs", ())
     rows += [(f"file {i['file']}", f"sha256 {i['sha256']}") for i in inputs]
-    settings = told.origins.chain.settings.items()
+    settings = found.origins.chain.settings.items()
     rows += [(name, value) for name, value in settings if value is not None]
-    rows += [("note", note) for note in told.origins.chain.notes]
+    rows += [("note", note) for note in found.origins.chain.notes]
     return table(("what", "value"), rows)

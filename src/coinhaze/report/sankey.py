@@ -17,7 +17,7 @@ LINE = 17.0  # the minimum height of a box, so that labels do not overlap
 LETTERS = 14  # letters of a name that are shown
 # A gap of at least half a line, so that labels of boxes thinner than a line do not overlap.
 GAP, STEP, THICK, MARGIN, HEAD = 9.0, 160.0, 12.0, 12.0, 26.0
-LEAST = 0.75  # scale below which a wide drawing is scrolled instead of shrunk
+MIN_SCALE = 0.75  # scale below which a wide drawing is scrolled instead of shrunk
 
 
 class _Box(NamedTuple):
@@ -56,7 +56,7 @@ def sankey(layers: Layers) -> Html:
         ]
     return Html(
         f'<div class="wide"><svg xmlns="http://www.w3.org/2000/svg" role="img" '
-        f'style="width:100%;min-width:{LEAST * width:.0f}px;max-width:{width:.0f}px" '
+        f'style="width:100%;min-width:{MIN_SCALE * width:.0f}px;max-width:{width:.0f}px" '
         f'viewBox="0 0 {width:.0f} {height:.0f}">\n'
         "<title>Flow of money by hop, newest on the right</title>\n"
         + "".join(parts)

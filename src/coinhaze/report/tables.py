@@ -41,7 +41,7 @@ def summary_table(summary: Summary) -> Table:
     return table
 
 
-def rows_table(scores: Scores, rows: Ints, alike: list[int], title: str) -> Table:
+def rows_table(scores: Scores, rows: Ints, identical: list[int], title: str) -> Table:
     """Show some rows of scores, and how many further rows equal each of them."""
     table = Table(title=title, title_justify="left", caption_justify="left")
     table.caption = reading_words(scores.chain.settings)
@@ -54,7 +54,7 @@ def rows_table(scores: Scores, rows: Ints, alike: list[int], title: str) -> Tabl
         table.add_column("exposure", justify="right")
     names = scores.chain.graph.names.of(scores.nodes[rows]).to_pylist()
     bounds = scores.lower_bound
-    for name, more, row in zip(names, alike, rows.tolist(), strict=True):
+    for name, more, row in zip(names, identical, rows.tolist(), strict=True):
         cells: list[RenderableType] = [
             Text(name),
             f"+{more:,}" if more else "",
@@ -87,15 +87,15 @@ def scores_report(scores: Scores, *, most: int = 5) -> Group:
         figures.append(scores.lower_bound[rows].astype(np.float64))
     like = np.round(np.nan_to_num(np.stack(figures, axis=1), nan=-1.0), 9)
     begins = np.flatnonzero(np.any(np.diff(like, axis=0, prepend=np.nan) != 0, axis=1))
-    alike = (np.diff(np.append(begins, len(rows))) - 1).tolist()
+    identical = (np.diff(np.append(begins, len(rows))) - 1).tolist()
     firsts = rows[begins]
     shown = min(most, len(firsts))
     if shown:
-        parts.append(rows_table(scores, firsts[:shown], alike[:shown], f"Most haze ({shown})"))
+        parts.append(rows_table(scores, firsts[:shown], identical[:shown], f"Most haze ({shown})"))
     rest = min(most, len(firsts) - shown)
     if rest:
-        least, same = firsts[-rest:][::-1], alike[-rest:][::-1]
-        parts.append(rows_table(scores, least, same, f"Least haze ({rest})"))
+        lowest, same = firsts[-rest:][::-1], identical[-rest:][::-1]
+        parts.append(rows_table(scores, lowest, same, f"Least haze ({rest})"))
     return Group(*parts)
 
 
@@ -139,10 +139,10 @@ def origins_sentence(origins: Origins) -> str:
     proven = f"proven to {half:.0e}" if half <= 1e-6 else f"proven {between}"
     how = reading_words(origins.chain.settings)
     if origins.lower_bound:
-        least = max(origins.bits_low, 0.0) if half > 1e-6 else origins.bits
+        lowest = max(origins.bits_low, 0.0) if half > 1e-6 else origins.bits
         some = "at least one origin" if one else f"at least {among}"
         why = "since coins of unknown value are lumped"
-        return f"At least {least:.4f} bits, {why}: {some}{steps} ({how})."
+        return f"At least {lowest:.4f} bits, {why}: {some}{steps} ({how})."
     return f"{origins.bits:.4f} bits, {proven}: {among}{steps} ({how})."
 
 

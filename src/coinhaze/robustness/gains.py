@@ -43,11 +43,11 @@ class Gains:
     def __init__(self, chain: AbsorbingChain) -> None:
         self.chain = chain
         # From other nodes the walk never ends, and I - Q would have no inverse.
-        self.kept = np.flatnonzero(_ends(chain))
+        self.ending = np.flatnonzero(_ends(chain))
         self.place = np.full(len(chain), -1)
-        self.place[self.kept] = np.arange(len(self.kept))
-        q = chain.Q[self.kept][:, self.kept]
-        system = scipy.sparse.csc_array(scipy.sparse.eye_array(len(self.kept)) - q)
+        self.place[self.ending] = np.arange(len(self.ending))
+        q = chain.Q[self.ending][:, self.ending]
+        system = scipy.sparse.csc_array(scipy.sparse.eye_array(len(self.ending)) - q)
         self.factors = scipy.sparse.linalg.splu(system)
 
     def visits(self, rows: Ints, columns: Ints) -> Floats:
@@ -60,7 +60,7 @@ class Gains:
 
     def arrivals(self, rows: Ints) -> scipy.sparse.csr_array:
         """Return rows of B."""
-        r = self.chain.R[self.kept].T.tocsr()
+        r = self.chain.R[self.ending].T.tocsr()
         parts = [scipy.sparse.csr_array((r @ x).T) for _, x in self._solves(rows, "T")]
         empty = scipy.sparse.csr_array((0, len(self.chain.outcomes)))
         return scipy.sparse.csr_array(scipy.sparse.vstack(parts)) if parts else empty
@@ -68,7 +68,7 @@ class Gains:
     def _solves(self, nodes: Ints, side: str) -> Iterator[tuple[int, Floats]]:
         for first in range(0, len(nodes), AT_ONCE):
             places = self.place[nodes[first : first + AT_ONCE]]
-            right = np.zeros((len(self.kept), len(places)))
+            right = np.zeros((len(self.ending), len(places)))
             inside = np.flatnonzero(places >= 0)
             right[places[inside], inside] = 1
             yield first, self.factors.solve(right, trans=side)
@@ -95,7 +95,7 @@ def bits_gained(
     sampled = len(touched) > most
     if sampled:
         touched = np.sort(chance.choice(touched, most, replace=False))
-    told, seen = gains.arrivals(coins[touched]), seen[touched]
+    arrivals, seen = gains.arrivals(coins[touched]), seen[touched]
     ends = np.array([[m.sender, m.origin] for m in moves], dtype=np.int64).reshape(-1, 2)
     nodes, at = np.unique(ends, return_inverse=True)
     at = at.reshape(-1, 2)
@@ -110,7 +110,7 @@ def bits_gained(
         scale = move.share / leaving
         along = (theirs[[o]] - theirs[[s]]).tocoo()
         passing = np.flatnonzero(seen[:, r] > 0)
-        before = told[passing][:, along.coords[1]].toarray()
+        before = arrivals[passing][:, along.coords[1]].toarray()
         after = before + np.outer(seen[passing, r], along.data * scale)
         found[k] = _entropy(before) - _entropy(np.maximum(after, 0))
     return found, sampled

@@ -134,7 +134,9 @@ def _best_first(
     left, learnt, sampled = dict(links), dict[str, Any](), False
     for step in range(steps):
         chain = study.chain(learnt)
-        gains, some = bits_gained(chain, study.asked, study.moves(left), most=coins, chance=chance)
+        gains, some = bits_gained(
+            chain, study.coins_of_interest, study.moves(left), most=coins, chance=chance
+        )
         sampled |= some
         payment = list(left)[int(np.argmax(gains))]
         learnt[payment] = left.pop(payment)
@@ -169,7 +171,7 @@ class _Study:
             yield self.bits({name: links[name] for name in order[:step]})
 
     @property
-    def asked(self) -> Ints:
+    def coins_of_interest(self) -> Ints:
         """The coins whose bits count."""
         if self.coin is not None:
             return np.array([self.graph.names.node(self.coin)])

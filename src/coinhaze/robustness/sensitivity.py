@@ -89,11 +89,11 @@ def sensitivity(
     """
     seconds = settings.pop("seconds", None)
     base = score_or_reached(ledger, **settings)
-    asked = choices_for(ledger, base.chain.settings) if choices is None else list(choices)
+    requested = choices_for(ledger, base.chain.settings) if choices is None else list(choices)
     varied = []
-    for number, choice in enumerate(asked, 1):
+    for number, choice in enumerate(requested, 1):
         varied.append(_varied(ledger, base, choice, dict(settings), seconds))
-        progress(number / len(asked))
+        progress(number / len(requested))
     return Sensitivity(base.summary(), settings, tuple(varied))
 
 
@@ -179,5 +179,5 @@ def _figures(summary: Summary) -> dict[str, Any]:
         "nodes", "edges", "scored", "nulls", "bits_mean", "bits_median", "bits_variance",
         "bits_max", "bits_weighted_mean", "steps_mean", "steps_median", "method",
     )  # fmt: skip
-    told = summary.as_dict()
-    return {name: told[name] for name in names}
+    figures = summary.as_dict()
+    return {name: figures[name] for name in names}

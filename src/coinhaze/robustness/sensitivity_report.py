@@ -12,7 +12,7 @@ from rich.table import Table
 from coinhaze.report.drawing import COLOURS, SOFT, axes_or_new, drawing, save_picture
 from coinhaze.report.figures import pyplot
 
-LEAST = 0.005  # bits: the minimum range of the plot
+MIN_RANGE = 0.005  # bits: the minimum range of the plot
 
 
 def sensitivity_table(table: pa.Table) -> Table:
@@ -49,12 +49,12 @@ def plot_sensitivity(table: pa.Table, *, ax: Any = None) -> Any:
     colours = [COLOURS[0] if value >= 0 else COLOURS[1] for value in moved]
     ax.barh(place, moved, color=colours, height=0.7)
     ax.axvline(0, color=SOFT, linewidth=0.8)
-    widest = float(np.abs(moved).max(initial=LEAST))
+    widest = float(np.abs(moved).max(initial=MIN_RANGE))
     for at, value in zip(place.tolist(), moved.tolist(), strict=True):
         # The figure is written beyond the end of its bar.
         side = -1 if value < 0 else 1
-        told = f"{round(value, 2) + 0.0:+.2f}"  # no minus before a zero
-        ax.text(value + side * 0.03 * widest, at, told, va="center", fontsize=6.5,
+        text = f"{round(value, 2) + 0.0:+.2f}"  # no minus before a zero
+        ax.text(value + side * 0.03 * widest, at, text, va="center", fontsize=6.5,
                 ha="right" if side < 0 else "left")  # fmt: skip
     ax.set_yticks(place, [f"{row['choice']}: {row['what']}" for row in rows])
     ax.set_ylim(-0.6, len(rows) - 0.4)

@@ -52,7 +52,7 @@ ASSUMED = (
 )
 
 MANY_DIGITS = 10**15
-MOST_NAMED = 3  # nodes described in the summary
+MAX_NAMED = 3  # nodes described in the summary
 
 
 @dataclass(frozen=True)
@@ -132,7 +132,7 @@ def window_of(found: Screening) -> dict[str, object]:
 
 def _short(found: Screening) -> Section:
     """Summarise the lowest and highest findings for the largest nodes, and the names not found."""
-    rows = found.order()[:MOST_NAMED]
+    rows = found.order()[:MAX_NAMED]
     names = found.graph.names.of(found.taint.nodes[rows]).to_pylist()
     balance = found.taint.balance.take(rows).ints()
     assumed = found.assumed.take(rows).ints()
@@ -194,13 +194,13 @@ def _rows(found: Screening, rows: Ints) -> list[tuple[str, ...]]:
     assumed = found.assumed.take(rows).ints()
     cells = []
     for k, row in enumerate(rows.tolist()):
-        told = [
+        shares = [
             "-" if p in found.undefined else _cell(found.shares[p][row], amounts[p][k])
             for p in found.asked
         ]
         name = f"{names[k]} *" if found.listed[row] else names[k]
         held = [_amount(balance[k])] + ([_amount(assumed[k])] if any(assumed) else [])
-        cells.append((name, *held, *told))
+        cells.append((name, *held, *shares))
     return cells
 
 

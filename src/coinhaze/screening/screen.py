@@ -107,12 +107,12 @@ class Screening:
 
         `assumed` is the part of the balance that no payment shows: the opening by `surplus`.
         """
-        told = self.taint
+        taint = self.taint
         columns: dict[str, pa.Array] = {
-            "node": told.graph.names.of(told.nodes),
-            "kind": told.to_arrow()["kind"],
+            "node": taint.graph.names.of(taint.nodes),
+            "kind": taint.to_arrow()["kind"],
             "listed": pa.array(self.listed),
-            "balance": told.balance.text(),
+            "balance": taint.balance.text(),
             "assumed": self.assumed.text(),
         }
         for policy in self.asked:
@@ -123,11 +123,11 @@ class Screening:
             columns[f"{policy}_share"] = _nullable(self.shares[policy])
             if policy == PROPORTIONAL.column:
                 for side in ("low", "high"):
-                    bound = getattr(told, f"exposure_{side}")
+                    bound = getattr(taint, f"exposure_{side}")
                     columns[f"{policy}_share_{side}"] = _nullable(bound)
-                columns[f"{policy}_amount"] = _nullable(told.haircut)
+                columns[f"{policy}_amount"] = _nullable(taint.haircut)
             else:
-                columns[f"{policy}_amount"] = told.amounts(policy).text()
+                columns[f"{policy}_amount"] = taint.amounts(policy).text()
         return pa.table(columns)
 
     def totals(self) -> list[dict[str, Any]]:
@@ -185,9 +185,9 @@ def screen(
     if graph.closing is None:
         raise UsageError("this ledger hides amounts: nobody can say how much of them is listed")
     known, missing = _resolved(graph, list(dict.fromkeys(listed)))
-    asked = tuple(policy.column for policy in choose_taint_policies(policies))
-    undefined = _undefined(graph, asked)
-    defined = [policy for policy in asked if policy not in undefined]
+    requested = tuple(policy.column for policy in choose_taint_policies(policies))
+    undefined = _undefined(graph, requested)
+    defined = [policy for policy in requested if policy not in undefined]
     if not defined:
         raise UsageError("; ".join(dict.fromkeys(undefined.values())))
     rows: Any = "sinks"
@@ -197,7 +197,7 @@ def screen(
     chosen = source_set(graph, known)
     screening = Screening(
         taint=found,
-        asked=asked,
+        asked=requested,
         undefined=undefined,
         shares={policy: _shares(found, policy, known) for policy in found.policies},
         found=tuple(known),
@@ -235,10 +235,10 @@ def _resolved(graph: TransactionGraph, names: Sequence[str]) -> tuple[list[str],
     )
 
 
-def _undefined(graph: TransactionGraph, asked: Sequence[str]) -> dict[str, str]:
+def _undefined(graph: TransactionGraph, requested: Sequence[str]) -> dict[str, str]:
     """Return the policies that are undefined for a graph, and why."""
     reasons: dict[str, str] = {}
-    for policy in asked:
+    for policy in requested:
         try:
             if "coins" in POLICIES[policy].needs:
                 check_coins(graph)
@@ -263,9 +263,9 @@ def _shares(found: Taint, policy: str, known: Sequence[str]) -> Floats:
     empty = np.flatnonzero(np.isnan(shares))
     if len(empty) and POLICIES[policy].kind != "trace":
         names = found.graph.names.of(found.nodes[empty]).to_pylist()
-        told = score_or_reached(found.graph, nodes=names, policy=policy, listed=known).exposure
-        assert told is not None
-        shares[empty] = told
+        exposure = score_or_reached(found.graph, nodes=names, policy=policy, listed=known).exposure
+        assert exposure is not None
+        shares[empty] = exposure
     return shares
 
 

@@ -113,14 +113,14 @@ class SimulatedAccounts:
         senders, receivers, amounts, fees = (
             zip(*self.moves, strict=True) if self.moves else ((),) * 4
         )
-        told = {*senders, *receivers}
+        seen = {*senders, *receivers}
         opening = zip(self.intents.opening.tolist(), self.accounts, strict=True)
-        table = {own[0].name: value for value, own in opening if own[0].name in told}
+        table = {own[0].name: value for value, own in opening if own[0].name in seen}
         waits = np.array(self.waits)[adopters[self.intents.payer]] if self.waits else np.zeros(0)
         return Realised(
             ledger=AccountLedger.from_columns(senders, receivers, amounts, fees=fees),
             holdings=tuple(
-                FinalHolding(account.name if account.name in told else None, who, account.balance)
+                FinalHolding(account.name if account.name in seen else None, who, account.balance)
                 for who, own in enumerate(self.accounts)
                 for account in own
                 if account.balance

@@ -107,10 +107,10 @@ class CoinRecord:
         Of the earlier coins, the ledger contains only those that were spent.
         """
         number = np.arange(len(self.value))
-        kept = (number >= self.earlier) | np.isin(number, self.input_coin)
-        row = np.cumsum(kept) - 1
-        before = int(kept[: self.earlier].sum())
-        outputs, owners = self._outputs(kept, before)
+        retained = (number >= self.earlier) | np.isin(number, self.input_coin)
+        row = np.cumsum(retained) - 1
+        before = int(retained[: self.earlier].sum())
+        outputs, owners = self._outputs(retained, before)
         if hidden:
             values = pa.nulls(len(outputs), pa.int64())
             outputs = outputs.set_column(outputs.column_names.index("value"), "value", values)
@@ -125,7 +125,7 @@ class CoinRecord:
         }
         return CoinLedger.from_columns(
             {
-                "transactions": self._transactions(np.flatnonzero(kept[: self.earlier])),
+                "transactions": self._transactions(np.flatnonzero(retained[: self.earlier])),
                 "owners": owners,
                 "outputs": outputs,
                 "inputs": pa.table(inputs),
@@ -134,20 +134,20 @@ class CoinRecord:
             }
         )
 
-    def _outputs(self, kept: Bools, before: int) -> tuple[pa.Table, pa.Table]:
+    def _outputs(self, retained: Bools, before: int) -> tuple[pa.Table, pa.Table]:
         """Return the tables of outputs and of their owners; data outputs are their own owners."""
         tx = _numbers(self.tx) + before
-        tx[: self.earlier] = np.cumsum(kept[: self.earlier]) - 1
-        address = pa.array(self.address, pa.string()).filter(pa.array(kept)).dictionary_encode()
+        tx[: self.earlier] = np.cumsum(retained[: self.earlier]) - 1
+        address = pa.array(self.address, pa.string()).filter(pa.array(retained)).dictionary_encode()
         spendable = np.array(self.spendable, dtype=np.bool_)
         data = {self.address[k] for k in np.flatnonzero(~spendable).tolist()}
         is_coin = [name in data for name in address.dictionary.to_pylist()]
         outputs = {
-            "tx": tx[kept],
-            "vout": _numbers(self.vout)[kept],
-            "value": _numbers(self.value)[kept],
+            "tx": tx[retained],
+            "vout": _numbers(self.vout)[retained],
+            "value": _numbers(self.value)[retained],
             "owner": address.indices,
-            "spendable": spendable[kept],
+            "spendable": spendable[retained],
         }
         owners = {"name": address.dictionary, "is_coin": pa.array(is_coin, pa.bool_())}
         return pa.table(outputs), pa.table(owners)

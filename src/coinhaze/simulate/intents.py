@@ -17,7 +17,7 @@ WEEK = 168.0  # hours
 # what ordinary wallets need, and enough for the most expensive technology.
 RESERVE_BASE = COIN // 50
 RESERVE_EACH = COIN // 1_000
-LEAST = COIN // 10_000  # the smallest payment
+MIN_PAYMENT = COIN // 10_000  # the smallest payment
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,13 +112,13 @@ def draw_intents(
     payee = rng.choice(people, payments, p=popular / popular.sum())
     time = np.sort(rng.random(payments)) * hours
     amount = _amounts(_sums(people, owner, value), payer, payee, rng.beta(1, 5, payments))
-    kept = amount > 0
-    payer, payee = payer[kept], payee[kept]
+    valid = amount > 0
+    payer, payee = payer[valid], payee[valid]
     uses = np.bincount(payer, minlength=people) + np.bincount(payee, minlength=people)
     reserve = RESERVE_BASE + RESERVE_EACH * uses
     value[np.searchsorted(owner, np.arange(people))] += reserve
     return Intents(
-        people, owner, value, reserve, time[kept], payer, payee, amount[kept], float(hours), seed
+        people, owner, value, reserve, time[valid], payer, payee, amount[valid], float(hours), seed
     )
 
 
@@ -127,7 +127,7 @@ def _amounts(free: Ints, payer: Ints, payee: Ints, share: Floats) -> Ints:
     amount = np.zeros(len(payer), dtype=np.int64)
     for i in range(len(payer)):
         wanted = int(share[i] * free[payer[i]])
-        if payer[i] != payee[i] and wanted >= LEAST:
+        if payer[i] != payee[i] and wanted >= MIN_PAYMENT:
             amount[i] = wanted
             free[payer[i]] -= wanted
             free[payee[i]] += wanted

@@ -61,16 +61,16 @@ class KnownOwners:
             row.append(np.repeat(at, len(to)))
             column.append(np.tile(to, len(at)))
             share.append(np.tile(list(origins.values()), len(at)))
-        kept = np.ones(n)
+        by_amount = np.ones(n)
         if not row:
             return scipy.sparse.csr_array(scipy.sparse.hstack([walk.q, walk.own[:, None]]))
         rows = np.concatenate(row)
-        kept[rows] = 0.0
-        told = scipy.sparse.coo_array(
+        by_amount[rows] = 0.0
+        known = scipy.sparse.coo_array(
             (np.concatenate(share), (rows, np.concatenate(column))), shape=(n, n)
         )
-        q = scipy.sparse.dia_array((kept[None, :], [0]), shape=(n, n)) @ walk.q + told
-        return scipy.sparse.csr_array(scipy.sparse.hstack([q, (kept * walk.own)[:, None]]))
+        q = scipy.sparse.dia_array((by_amount[None, :], [0]), shape=(n, n)) @ walk.q + known
+        return scipy.sparse.csr_array(scipy.sparse.hstack([q, (by_amount * walk.own)[:, None]]))
 
 
 def join(
@@ -103,10 +103,12 @@ def join(
     paid.sort(key=lambda p: -p[2].value)
     spent = sorted((c for seat in seats for c in seat.spent), key=lambda c: (-c.value, c.name))
     made = wallets.add(time, spent, [p[2] for p in paid], joint=True)
-    told.rows.extend(_told(seats, [(s, m, c) for (s, m, _), c in zip(paid, made, strict=True)]))
+    told.rows.extend(
+        _possible_origins(seats, [(s, m, c) for (s, m, _), c in zip(paid, made, strict=True)])
+    )
 
 
-def _told(
+def _possible_origins(
     seats: Sequence[Seat], made: Sequence[tuple[Seat | None, bool, SimulatedCoin]]
 ) -> Iterable[tuple[list[str], dict[str, float]]]:
     """Yield the possible origins of each coin, unless they follow from amounts.

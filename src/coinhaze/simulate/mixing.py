@@ -15,7 +15,7 @@ from coinhaze.simulate.technology import Realised
 from coinhaze.simulate.wallets import SimulatedCoin, SimulatedWallets
 
 # The part of the reserve that people who mix hold back for the fees of payments.
-KEPT = 4
+HELD_BACK = 4
 
 OBSERVERS = {
     "amounts": "walks from coin to coin by amounts, through joint transactions as any others",
@@ -31,7 +31,7 @@ Payment = Callable[[SimulatedWallets, int, Bools, np.random.Generator, KnownOwne
 def spare(wallets: SimulatedWallets, who: int) -> int:
     """Return what a person can spend on mixing without risking a later payment."""
     reserve = int(wallets.intents.reserve[who])
-    return reserve - wallets.fees[who] - reserve // KEPT
+    return reserve - wallets.fees[who] - reserve // HELD_BACK
 
 
 def mixed_coins(

@@ -23,7 +23,7 @@ class World:
     """Transactions, and the coins that are to be scored."""
 
     records: tuple[Record, ...]
-    asked: tuple[str, ...]
+    scored: tuple[str, ...]
     listed: str = "miner0"  # the owner whose money taint follows
     links: dict[str, dict[str, float]] = field(default_factory=dict)  # what an observer knows
     owners: dict[str, str] = field(default_factory=dict)  # what a wallet knows: address to wallet
@@ -59,14 +59,14 @@ class Coins:
         """Return the total value of coins."""
         return sum(self.unspent[name][0] for name in coins)
 
-    def world(self, asked: Sequence[str]) -> World:
+    def world(self, scored: Sequence[str]) -> World:
         """Return a world with coins to score. The k-th new coin of a mix is the k-th miner's."""
         owners = {
             output["address"]: output["address"].replace("new", "miner")
             for record in self.records
             for output in record["outputs"]
         }
-        return World(tuple(self.records), tuple(asked), owners=owners)
+        return World(tuple(self.records), tuple(scored), owners=owners)
 
     def _add(
         self, txid: str, inputs: list[Record], outputs: Sequence[tuple[int, str]]
@@ -174,14 +174,14 @@ def tampered(seed: int, *, moves: int = 6) -> tuple[World, World]:
     return before, coins.world(own)
 
 
-def told() -> tuple[World, list[World]]:
+def informed() -> tuple[World, list[World]]:
     """Return a coin of a perfect mix of four, and the same for observers who know more about it.
 
     They know where it came from; that it came from one of two; that one origin is likely; or, being
     a wallet, that all coins of the mix are their owner's.
     """
     mix = mixed([UNIT] * 4)
-    first = mix.asked[0]
+    first = mix.scored[0]
     shares = ([1.0], [0.5, 0.5], [0.7, 0.1, 0.1, 0.1])
     links = [{first: {f"origin{k}:0": p for k, p in enumerate(some)}} for some in shares]
     know = [World(mix.records, (first,), links=some, owners=mix.owners) for some in links]
@@ -231,7 +231,7 @@ def rings_before_and_after(seed: int) -> tuple[World, World]:
     rng = np.random.default_rng(seed)
     first = [_members(rng, int(rng.integers(1, 6))) for _ in range(4)]
     made = [f"ring{k}:0" for k in range(int(rng.integers(1, 5)))]
-    return _rings(first, asked=made), _rings([*first, made])
+    return _rings(first, scored=made), _rings([*first, made])
 
 
 def ring_sent_on() -> list[tuple[World, World]]:
@@ -257,7 +257,7 @@ def rings_tampered(seed: int) -> tuple[World, World]:
     return _rings(first), _rings([*first, *sent, decoys])
 
 
-def ring_told() -> tuple[World, list[World]]:
+def ring_informed() -> tuple[World, list[World]]:
     """Return a ring of four, and the same for those who know the spent ones, or likely ones."""
     shares = ([1, 0, 0, 0], [1, 1, 0, 0], [7, 1, 1, 1])
     return ring_of(4), [ring_weighed(some) for some in shares]
@@ -267,27 +267,27 @@ def ring_weighed(shares: Sequence[int]) -> World:
     """Return a ring whose members are not equally likely to an observer."""
     world = ring_of(len(shares))
     likely = {f"before{k}:0": share / sum(shares) for k, share in enumerate(shares) if share}
-    return World(world.records, world.asked, links={world.asked[0]: likely})
+    return World(world.records, world.scored, links={world.scored[0]: likely})
 
 
 def many_rings(count: int = 400, size: int = 16, seed: int = 1) -> World:
     """Return many rings with members in common."""
     rng = np.random.default_rng(seed)
     rings = [_members(rng, size, of=2 * count) for _ in range(count)]
-    return _rings(rings, asked=[f"ring{k}:0" for k in range(count)])
+    return _rings(rings, scored=[f"ring{k}:0" for k in range(count)])
 
 
 def _members(rng: np.random.Generator, size: int, *, of: int = 100) -> list[str]:
     return [f"before{k}:0" for k in sorted(rng.choice(of, size=size, replace=False).tolist())]
 
 
-def _rings(rings: Sequence[Sequence[str]], *, asked: Sequence[str] = ()) -> World:
+def _rings(rings: Sequence[Sequence[str]], *, scored: Sequence[str] = ()) -> World:
     """Return one transaction per ring, two outputs each; the last one's first coin is scored."""
     records = [
         {"txid": f"ring{k}", "rings": [list(members)], "outputs": 2}
         for k, members in enumerate(rings)
     ]
-    return World(tuple(records), tuple(asked or [f"ring{len(rings) - 1}:0"]))
+    return World(tuple(records), tuple(scored or [f"ring{len(rings) - 1}:0"]))
 
 
 @dataclass(frozen=True)
@@ -302,7 +302,7 @@ class Worlds:
     before_and_after: Callable[[int], tuple[World, World]]
     split_alone: Callable[[], list[tuple[World, World]]]
     tampered: Callable[[int], tuple[World, World]]
-    told: Callable[[], tuple[World, list[World]]]
+    informed: Callable[[], tuple[World, list[World]]]
     crowd: Callable[[], World]
 
 
@@ -315,7 +315,7 @@ COIN_WORLDS = Worlds(
     before_and_after=before_and_after,
     split_alone=split_alone,
     tampered=tampered,
-    told=told,
+    informed=informed,
     crowd=crowded,
 )
 RING_WORLDS = Worlds(
@@ -327,6 +327,6 @@ RING_WORLDS = Worlds(
     before_and_after=rings_before_and_after,
     split_alone=ring_split_alone,
     tampered=rings_tampered,
-    told=ring_told,
+    informed=ring_informed,
     crowd=many_rings,
 )

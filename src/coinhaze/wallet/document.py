@@ -101,15 +101,15 @@ def _proposal(proposal: Proposal) -> dict[str, object]:
     }
 
 
-def _suggestion(wallet: Wallet, told: Suggestion) -> dict[str, object]:
+def _suggestion(wallet: Wallet, suggestion: Suggestion) -> dict[str, object]:
     return {
-        "amount": told.amount,
-        "spend": None if told.chosen is None else _combination(wallet, told.chosen),
-        "instead": [_combination(wallet, other) for other in told.others],
-        "group": told.group,
-        "sets": told.sets,
-        "weighed": told.weighed,
-        "why": list(told.why),
+        "amount": suggestion.amount,
+        "spend": None if suggestion.chosen is None else _combination(wallet, suggestion.chosen),
+        "instead": [_combination(wallet, other) for other in suggestion.others],
+        "group": suggestion.group,
+        "sets": suggestion.sets,
+        "weighed": suggestion.weighed,
+        "why": list(suggestion.why),
     }
 
 

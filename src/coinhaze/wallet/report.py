@@ -10,7 +10,7 @@ from coinhaze.report.sections import LEFT, RIGHT, Section
 from coinhaze.wallet.combine import Combination
 from coinhaze.wallet.proposal import Proposal
 from coinhaze.wallet.suggestion import Suggestion
-from coinhaze.wallet.wallet import MOST_PAIRED, HeldCoin, Wallet
+from coinhaze.wallet.wallet import MAX_PAIRED, HeldCoin, Wallet
 from coinhaze.wallet.words import (
     EXACT,
     IS_NOT,
@@ -20,8 +20,8 @@ from coinhaze.wallet.words import (
     would_change,
 )
 
-MOST_ROWS = 30  # of pairs; all of them are in the JSON
-MOST_NAMED = 3
+MAX_ROWS = 30  # of pairs; all of them are in the JSON
+MAX_NAMED = 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,7 +88,7 @@ def _number(wallet: Wallet, name: str) -> str:
 
 def _numbers(wallet: Wallet, names: Sequence[str]) -> str:
     numbers = [_number(wallet, name) for name in names]
-    shown = ", ".join(numbers[:MOST_ROWS]) + (", ..." if len(numbers) > MOST_ROWS else "")
+    shown = ", ".join(numbers[:MAX_ROWS]) + (", ..." if len(numbers) > MAX_ROWS else "")
     return f"coin {shown}" if len(numbers) == 1 else f"coins {shown}"
 
 
@@ -130,13 +130,13 @@ def _exposed_through(wallet: Wallet) -> list[str]:
     """Describe which addresses exposed coins passed, the largest first."""
     lines: list[str] = []
     for place, holding in enumerate(wallet.holdings, 1):
-        if wallet.is_exposed(holding) and len(lines) < MOST_ROWS:
+        if wallet.is_exposed(holding) and len(lines) < MAX_ROWS:
             found = wallet.coin_set.exposed_through(holding.coin.name)
             if not found:
                 lines.append(f"Coin {place} may be exposed: not all of its past was followed.")
                 continue
-            named = ", ".join(f"{name} {_percent(share)}" for name, share in found[:MOST_NAMED])
-            more = f" and {len(found) - MOST_NAMED} more" if len(found) > MOST_NAMED else ""
+            named = ", ".join(f"{name} {_percent(share)}" for name, share in found[:MAX_NAMED])
+            more = f" and {len(found) - MAX_NAMED} more" if len(found) > MAX_NAMED else ""
             lines.append(f"Coin {place} is exposed through {named}{more}.")
     return lines
 
@@ -166,14 +166,14 @@ def _value(value: int | None) -> str:
 def _origins(wallet: Wallet) -> Section:
     rows = []
     for place, holding in enumerate(wallet.holdings, 1):
-        told = 0.0
+        named = 0.0
         for origin in holding.origins:
             rows.append((str(place), _percent(origin.share), origin.words))
-            told += origin.share
+            named += origin.share
         more = len(holding.row.outcomes) + len(holding.row.others) - len(holding.origins)
         if more > 0:
             rest = f"{more:,} other origins" if more > 1 else "one other origin"
-            rows.append((str(place), _percent(max(1 - told, 0.0)), rest))
+            rows.append((str(place), _percent(max(1 - named, 0.0)), rest))
     columns = (("coin", RIGHT), ("share", RIGHT), ("from", LEFT))
     return Section("Where they came from", columns=columns, rows=tuple(rows))
 
@@ -195,16 +195,16 @@ def _groups(wallet: Wallet) -> list[Section]:
     ]
     pairs = wallet.pairs or ()
     if len(wallet.holdings) > 2:
-        told = {some.coins for _, some in wallet.groups}
+        shown = {some.coins for _, some in wallet.groups}
         rows += [
             (_numbers(wallet, p.coins), *_figures(wallet, p))
-            for p in pairs[:MOST_ROWS]
-            if p.coins not in told
+            for p in pairs[:MAX_ROWS]
+            if p.coins not in shown
         ]
-    if len(pairs) > MOST_ROWS:
-        lines.append(f"{len(pairs) - MOST_ROWS:,} more pairs are in the JSON (--json).")
+    if len(pairs) > MAX_ROWS:
+        lines.append(f"{len(pairs) - MAX_ROWS:,} more pairs are in the JSON (--json).")
     if wallet.pairs is None:
-        lines.append(f"Pairs are shown up to {MOST_PAIRED} coins: ask with --spend for others.")
+        lines.append(f"Pairs are shown up to {MAX_PAIRED} coins: ask with --spend for others.")
     columns = [("together", LEFT), ("bits before", RIGHT), ("after", RIGHT)]
     columns += [("exposure before", RIGHT), ("after", RIGHT), ("verdict", LEFT)] if exposed else []
     return [Section("Spending together", tuple(lines), columns=tuple(columns), rows=tuple(rows))]
@@ -250,15 +250,15 @@ def _proposal(wallet: Wallet, proposal: Proposal) -> Section:
     after = f"{answer.after.bits:.4f}"
     for output in answer.outputs:
         share = answer.exposure_of(output)
-        told = ("pays", output.address or "no address", _value(output.value), after)
-        rows.append(told + ((_percent(share or 0.0),) if exposed else ()))
+        cells = ("pays", output.address or "no address", _value(output.value), after)
+        rows.append(cells + ((_percent(share or 0.0),) if exposed else ()))
     if answer.fee is not None:
         rows.append(("fee", "", _value(answer.fee), "") + (("",) if exposed else ()))
     if not answer.outputs:
         values = [c.value for c in answer.coins]
         value = None if None in values else sum(v or 0 for v in values)
-        told = ("pays", "whoever is paid", _value(value), after)
-        rows.append(told + ((_percent(answer.exposure or 0.0),) if exposed else ()))
+        cells = ("pays", "whoever is paid", _value(value), after)
+        rows.append(cells + ((_percent(answer.exposure or 0.0),) if exposed else ()))
     columns = [("", LEFT), ("coin or address", LEFT), ("value", RIGHT), ("bits", RIGHT)]
     columns += [("exposure", RIGHT)] if exposed else []
     among = f"{2.0**answer.after.bits:,.1f}"
@@ -277,21 +277,21 @@ def _spent(wallet: Wallet, name: str) -> str:
     return name if number == name else f"coin {number}: {name}"
 
 
-def _advice(wallet: Wallet, told: Suggestion) -> str:
-    if told.chosen is None:
-        return f"To pay {told.amount:,}: no suggestion. {told.why[0]}"
-    names = " and ".join(told.chosen.coins)
-    return f"To pay {told.amount:,}: spend {_numbers(wallet, told.chosen.coins)} ({names})."
+def _advice(wallet: Wallet, suggestion: Suggestion) -> str:
+    if suggestion.chosen is None:
+        return f"To pay {suggestion.amount:,}: no suggestion. {suggestion.why[0]}"
+    coins = suggestion.chosen.coins
+    return f"To pay {suggestion.amount:,}: spend {_numbers(wallet, coins)} ({' and '.join(coins)})."
 
 
-def _suggestion(wallet: Wallet, told: Suggestion) -> Section:
-    lines = [_advice(wallet, told)] if told.chosen is not None else []
-    lines.append(f"Why: {' '.join(told.why)}")
+def _suggestion(wallet: Wallet, suggestion: Suggestion) -> Section:
+    lines = [_advice(wallet, suggestion)] if suggestion.chosen is not None else []
+    lines.append(f"Why: {' '.join(suggestion.why)}")
     lines.append(
         "The rule: never exposed coins with others; then fewest coins; then most bits; then least "
         "change. It knows nothing of fees (add them to the amount), of whom you pay, or of change."
     )
-    some = () if told.chosen is None else (told.chosen, *told.others)
+    some = () if suggestion.chosen is None else (suggestion.chosen, *suggestion.others)
     rows = [
         ("spend" if k == 0 else "instead", _numbers(wallet, s.coins), *_figures(wallet, s))
         for k, s in enumerate(some)
@@ -299,7 +299,7 @@ def _suggestion(wallet: Wallet, told: Suggestion) -> Section:
     columns = [("", LEFT), ("coins", LEFT), ("bits before", RIGHT), ("after", RIGHT)]
     if wallet.coin_set.exposed is not None:
         columns += [("exposure before", RIGHT), ("after", RIGHT), ("verdict", LEFT)]
-    title = f"To pay {told.amount:,}"
+    title = f"To pay {suggestion.amount:,}"
     return Section(title, tuple(lines), (), tuple(columns) if rows else (), tuple(rows))
 
 

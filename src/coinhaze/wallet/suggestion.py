@@ -21,7 +21,7 @@ from coinhaze.wallet.wallet import ALL, EXPOSED, NOT_EXPOSED, HeldCoin, Wallet
 
 # Sets examined, and those of them evaluated: beyond these, the best is reported as the best of
 # them.
-MOST_SETS, MOST_WEIGHED = 200_000, 2_000
+MAX_SETS, MAX_WEIGHED = 200_000, 2_000
 TIE = 1e-9  # bits; well above rounding errors
 
 
@@ -81,17 +81,17 @@ def _best(
     size = next(k for k in range(1, len(group) + 1) if _worth(by_value[:k]) >= amount)
     weighed = {
         names: wallet.coin_set.together(names)
-        for names in islice(_candidates(wallet, group, by_value, size, amount), MOST_WEIGHED)
+        for names in islice(_candidates(wallet, group, by_value, size, amount), MAX_WEIGHED)
     }
     sets = comb(len(group), size)
     ranked = _ranked(wallet, weighed)
-    whole = sets <= MOST_SETS and len(weighed) < MOST_WEIGHED
+    whole = sets <= MAX_SETS and len(weighed) < MAX_WEIGHED
     among = (
         f"Of {len(weighed):,} choices of {_coins(size)} that suffice"
         if whole
         else f"Of {len(weighed):,} choices compared (there are up to {sets:,})"
     )
-    most = f"{among}, its payment has most bits: {ranked[0].after.bits:.4f}."
+    best = f"{among}, its payment has most bits: {ranked[0].after.bits:.4f}."
     only = "No other choice of so few coins suffices."
     return Suggestion(
         amount=amount,
@@ -100,7 +100,7 @@ def _best(
         group=kind,
         sets=sets,
         weighed=None if whole else len(weighed),
-        why=(*_reasons(kind, size), most if len(weighed) > 1 else only),
+        why=(*_reasons(kind, size), best if len(weighed) > 1 else only),
     )
 
 
@@ -116,7 +116,7 @@ def _candidates(
 
     richest = names(by_value[:size])
     yield richest  # the one set that is certain to be worth enough
-    for some in islice(combinations(by_bits, size), MOST_SETS):
+    for some in islice(combinations(by_bits, size), MAX_SETS):
         if _worth(some) >= amount and names(some) != richest:
             yield names(some)
 

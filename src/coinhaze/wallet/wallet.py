@@ -19,7 +19,7 @@ from coinhaze.wallet.combine import CoinSet, Combination
 from coinhaze.wallet.holdings import WalletCoin, coin_ledger
 from coinhaze.wallet.origin_words import NO_LABELS, NamedOrigin, origin_words
 
-MOST_PAIRED = 40  # number of coins up to which all pairs are examined
+MAX_PAIRED = 40  # number of coins up to which all pairs are examined
 NOT_EXPOSED, EXPOSED, ALL = "not exposed", "exposed", "all coins"
 
 
@@ -124,7 +124,7 @@ def weigh_wallet(
     holdings = tuple(
         _holding(coin_set, coin, labels, top, most_origins) for coin in coin_set.coins.values()
     )
-    pairs = tuple(coin_set.pairs()) if len(holdings) <= MOST_PAIRED else None
+    pairs = tuple(coin_set.pairs()) if len(holdings) <= MAX_PAIRED else None
     return Wallet(coin_set, holdings, limit, _groups(coin_set, holdings, limit), pairs)
 
 

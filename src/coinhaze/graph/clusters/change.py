@@ -19,7 +19,7 @@ from coinhaze.graph.clusters.merge import Clusters, cluster_labels, named_cluste
 from coinhaze.ledger import CoinLedger
 
 ROUND = 100_000  # satoshi: what people consider a round sum
-MOST_OUTPUTS = 3  # of a payment; a person rarely pays more people at once
+MAX_OUTPUTS = 3  # of a payment; a person rarely pays more people at once
 # Address prefixes on Bitcoin's networks: to a key, to a script, and by witness version.
 _TYPES = (
     r"^[1mn]",
@@ -47,19 +47,23 @@ def change_outputs(ledger: CoinLedger) -> Ints:
     made = np.flatnonzero(ledger.inside[ledger.output_tx] & ledger.output_spendable)
     tx = ledger.output_tx[made]
     count = np.bincount(tx, minlength=len(ledger.txids))
-    fits = (count >= 2) & (count <= MOST_OUTPUTS) & ~ledger.coinbase
+    fits = (count >= 2) & (count <= MAX_OUTPUTS) & ~ledger.coinbase
     fits &= (coinjoin_kinds(ledger) == CoinJoin.none) & ~_pays_itself(ledger)
     fits[np.setdiff1d(np.arange(len(fits)), ledger.input_tx)] = False  # money out of a pool alone
     made = made[fits[tx]]
     tx = ledger.output_tx[made]
     left = _is_fresh(ledger)[made] & ~ledger.owner_is_coin[ledger.output_owner[made]]
     kind, paid_with = _types(ledger.owners), _input_type(ledger)
-    alike = kind[ledger.output_owner[made]] == paid_with[tx]
+    same_type = kind[ledger.output_owner[made]] == paid_with[tx]
     is_round = satoshi(ledger)[made] % ROUND == 0
     rounds = np.bincount(tx[is_round], minlength=len(count))
     uneven = ~is_round & (rounds[tx] == count[tx] - 1)
     chosen = np.zeros(len(made), dtype=np.bool_)
-    for step in (np.ones(len(made), dtype=np.bool_), alike & (paid_with[tx] != _UNKNOWN), uneven):
+    for step in (
+        np.ones(len(made), dtype=np.bool_),
+        same_type & (paid_with[tx] != _UNKNOWN),
+        uneven,
+    ):
         narrower = left & step
         one = np.bincount(tx[narrower], minlength=len(count)) == 1
         chosen |= narrower & one[tx]
@@ -78,11 +82,11 @@ def change_clusters(ledger: CoinLedger) -> Clusters:
     {'new': 'me'}
     """
     change = change_outputs(ledger)
-    kept = coinjoin_kinds(ledger)[ledger.input_tx] == CoinJoin.none
+    retained = coinjoin_kinds(ledger)[ledger.input_tx] == CoinJoin.none
     owner = np.concatenate(
-        [ledger.output_owner[ledger.input_output[kept]], ledger.output_owner[change]]
+        [ledger.output_owner[ledger.input_output[retained]], ledger.output_owner[change]]
     )
-    joint = np.concatenate([ledger.input_tx[kept], ledger.output_tx[change]])
+    joint = np.concatenate([ledger.input_tx[retained], ledger.output_tx[change]])
     return named_clusters(ledger, cluster_labels(ledger, owner, joint))
 
 

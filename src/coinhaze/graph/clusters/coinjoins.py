@@ -26,7 +26,7 @@ from coinhaze.ledger import CoinLedger
 
 BITCOIN = 100_000_000
 WHIRLPOOLS = (100_000, 1_000_000, 5_000_000, 50_000_000)  # satoshi; 0.001 to 0.5 bitcoin
-MOST_FEE = 100_000  # satoshi an input may add to the pool's amount, and at most half of it
+MAX_FEE = 100_000  # satoshi an input may add to the pool's amount, and at most half of it
 DUST = 2_730
 
 
@@ -49,11 +49,11 @@ class _Shapes:
     common: Ints  # the most frequent output value, the highest of several
     equals: Ints  # the number of outputs that have it
     payers: Ints  # distinct owners of the inputs
-    least: Ints
-    most: Ints  # values of the inputs
+    lowest: Ints
+    highest: Ints  # values of the inputs
     falling: Bools
     split: Ints  # outputs of the amounts into which Wasabi 2 splits money
-    tells: Bools  # whether an output holds data
+    has_data: Bools  # whether an output holds data
 
 
 def coinjoin_kinds(ledger: CoinLedger) -> npt.NDArray[np.int8]:
@@ -72,15 +72,15 @@ def coinjoin_kinds(ledger: CoinLedger) -> npt.NDArray[np.int8]:
     s = _shapes(ledger)
     pool = np.isin(s.common, WHIRLPOOLS) & (s.outputs == s.equals) & (s.inputs == s.outputs)
     pool &= (s.outputs >= 5) & (s.outputs <= 10)
-    fee = np.minimum(MOST_FEE, s.common // 2)
-    whirlpool = pool & (s.least >= s.common) & (s.most - s.common <= fee)
+    fee = np.minimum(MAX_FEE, s.common // 2)
+    whirlpool = pool & (s.lowest >= s.common) & (s.highest - s.common <= fee)
     crowd = (s.inputs >= 10) & (s.outputs >= 10) & s.falling
     wasabi2 = crowd & (s.split >= 0.8 * s.outputs) & (s.equals >= 2)
     tenth = np.abs(s.common - BITCOIN / 10) <= BITCOIN / 50
     wasabi1 = tenth & (s.equals >= 10) & (s.inputs >= s.equals)
     people = (s.outputs + 1) // 2
     join = (people >= 3) & (s.equals == people) & (s.payers >= people)
-    join &= (s.common > DUST) & ~s.tells
+    join &= (s.common > DUST) & ~s.has_data
     kinds = np.zeros(len(ledger.txids), dtype=np.int8)
     for kind, found in (  # the most certain last, so that it prevails
         (CoinJoin.joinmarket, join),
@@ -95,8 +95,8 @@ def coinjoin_kinds(ledger: CoinLedger) -> npt.NDArray[np.int8]:
 def split_amounts() -> Ints:
     """Return the amounts into which Wasabi 2 splits money, up to the total supply."""
     bases = ((1, 2), (1, 3), (2, 3), (1, 10), (2, 10), (5, 10))
-    most = 21_000_000 * BITCOIN
-    found = {a * b**k for a, b in bases for k in range(52) if a * b**k <= most}
+    highest = 21_000_000 * BITCOIN
+    found = {a * b**k for a, b in bases for k in range(52) if a * b**k <= highest}
     return np.array(sorted(found), dtype=np.int64)
 
 
@@ -108,9 +108,9 @@ def _shapes(ledger: CoinLedger) -> _Shapes:
     tx, paid = ledger.output_tx[made], value[made]
     common, equals = _commonest(tx, paid, n)
     spender, spent = ledger.input_tx, value[ledger.input_output]
-    least, most = np.full(n, np.iinfo(np.int64).max), np.zeros(n, dtype=np.int64)
-    np.minimum.at(least, spender, spent)
-    np.maximum.at(most, spender, spent)
+    lowest, highest = np.full(n, np.iinfo(np.int64).max), np.zeros(n, dtype=np.int64)
+    np.minimum.at(lowest, spender, spent)
+    np.maximum.at(highest, spender, spent)
     pairs = np.unique(np.stack([spender, ledger.output_owner[ledger.input_output]]), axis=1)
     return _Shapes(
         inputs=np.bincount(spender, minlength=n),
@@ -118,11 +118,11 @@ def _shapes(ledger: CoinLedger) -> _Shapes:
         common=common,
         equals=equals,
         payers=np.bincount(pairs[0], minlength=n),
-        least=least,
-        most=most,
+        lowest=lowest,
+        highest=highest,
         falling=~(_rises(tx, paid, n) | _rises(spender, spent, n)),
         split=np.bincount(tx[np.isin(paid, split_amounts())], minlength=n),
-        tells=np.bincount(ledger.output_tx[~ledger.output_spendable], minlength=n) > 0,
+        has_data=np.bincount(ledger.output_tx[~ledger.output_spendable], minlength=n) > 0,
     )
 
 

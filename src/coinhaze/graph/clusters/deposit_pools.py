@@ -74,9 +74,9 @@ def gas_price_links(
             paid[move.pool, gas_prices[move.name]].append(move)
     links = {}
     for move in withdrawals:
-        alike = paid.get((move.pool, gas_prices.get(move.name, -1)), [])
-        if len(alike) == 1 and alike[0].row < move.row:
-            links[move.name] = Link({alike[0].other: 1.0}, confidence)
+        matching = paid.get((move.pool, gas_prices.get(move.name, -1)), [])
+        if len(matching) == 1 and matching[0].row < move.row:
+            links[move.name] = Link({matching[0].other: 1.0}, confidence)
     return links
 
 
@@ -94,11 +94,11 @@ def denomination_links(
         known[portfolio].append(depositor)
     links: dict[str, Link] = {}
     for portfolio, moves in by_recipient.values():
-        alike = known.get(portfolio, [])
-        if len(portfolio) < 2 or len(alike) != 1:
+        matching = known.get(portfolio, [])
+        if len(portfolio) < 2 or len(matching) != 1:
             continue
-        if all(_in_time(by_depositor[alike[0]][1], moves, pool) for pool, _ in portfolio):
-            links |= {move.name: Link({alike[0]: 1.0}, confidence) for move in moves}
+        if all(_in_time(by_depositor[matching[0]][1], moves, pool) for pool, _ in portfolio):
+            links |= {move.name: Link({matching[0]: 1.0}, confidence) for move in moves}
     return links
 
 
@@ -153,11 +153,11 @@ def _pools(ledger: AccountLedger, pools: Iterable[str] | None) -> list[str]:
     names = ledger.accounts.to_pylist()
     if pools is None:
         return [name for name in names if name.startswith(POOL)]
-    asked = list(pools)
-    unknown = sorted(set(asked) - set(names))
+    requested = list(pools)
+    unknown = sorted(set(requested) - set(names))
     if unknown:
         raise UnknownName(f"pools that are not in the ledger: {first_few(unknown)}")
-    return asked
+    return requested
 
 
 def _moves(ledger: AccountLedger, pools: Iterable[str] | None) -> tuple[list[_Move], list[_Move]]:

@@ -54,8 +54,8 @@ def common_input_clusters(ledger: CoinLedger, *, coinjoins: bool = True) -> Clus
     """
     owner, joint = ledger.output_owner[ledger.input_output], ledger.input_tx
     if not coinjoins:
-        kept = coinjoin_kinds(ledger)[joint] == CoinJoin.none
-        owner, joint = owner[kept], joint[kept]
+        retained = coinjoin_kinds(ledger)[joint] == CoinJoin.none
+        owner, joint = owner[retained], joint[retained]
     return named_clusters(ledger, cluster_labels(ledger, owner, joint))
 
 

@@ -67,8 +67,8 @@ def payout_links(
             f"last={last}, fee={fee}, confidence={confidence}: at least 1, a share below 1, and a "
             "probability"
         )
-    asked = _services(ledger, services)
-    known = {int(party): _Service() for party in asked}
+    selected = _services(ledger, services)
+    known = {int(party): _Service() for party in selected}
     links: dict[str, Link] = {}
     for payment in _payments(ledger, within is not None):
         if payment.payer in known and payment.payee != payment.payer:

@@ -19,7 +19,7 @@ from coinhaze.measures.comparators.registry import COMPARATORS, check_measures
 from coinhaze.measures.scores import Scores
 
 # A ledger has many transactions: each may take about a second, more is no answer.
-MOST_STEPS = 10_000_000
+MAX_STEPS = 10_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,7 +29,7 @@ class ComparedScores:
     scores: Scores
     owners: Mapping[str, str] | None = None
     ratio: float = 0.0
-    steps: int = MOST_STEPS
+    steps: int = MAX_STEPS
 
     @cached_property
     def ledger(self) -> CoinLedger:
@@ -83,7 +83,7 @@ def compare_measures(
     *,
     owners: Mapping[str, str] | None = None,
     ratio: float = 0.0,
-    steps: int = MOST_STEPS,
+    steps: int = MAX_STEPS,
 ) -> Scores:
     """Put other measures of the same nodes beside the bits; NaN where one has no answer.
 

@@ -200,7 +200,7 @@ def _failed(receipt: _Receipt, frames: list[Frame] | None, where: str) -> bool:
                 " a node with traces"
             )
         return frames[0].failed
-    if quantity(receipt.status, where, field="status", most=1) == 0:
+    if quantity(receipt.status, where, field="status", maximum=1) == 0:
         return True
     if frames is not None and frames[0].failed:
         raise LedgerError(where, "failed by its trace, but not by its receipt")
@@ -235,7 +235,7 @@ def _fees(
 def _withdrawn(block: EthereumBlock, where: str) -> Iterator[Movement]:
     for withdrawal in block.withdrawals or ():
         to = address(withdrawal.address, where, field="address of a withdrawal")
-        gwei = quantity(withdrawal.amount, where, field="a withdrawal in GWEI", most=2**64 - 1)
+        gwei = quantity(withdrawal.amount, where, field="a withdrawal in GWEI", maximum=2**64 - 1)
         yield Movement(ZERO_ADDRESS, to, gwei * GWEI, "withdrawal")
 
 
@@ -260,7 +260,7 @@ def _mined(
     miner = address(block.miner, where, field="miner")
     paid = [Movement(ZERO_ADDRESS, miner, whole + len(uncles) * (whole // 32), "reward")]
     for uncle in uncles:
-        number = quantity(uncle.number, where, field="number of an uncle", most=HIGHEST)
+        number = quantity(uncle.number, where, field="number of an uncle", maximum=HIGHEST)
         if not 1 <= height - number <= 7:
             raise LedgerError(where, "an uncle not of the last seven blocks", value=number)
         author = address(uncle.miner, where, field="miner of an uncle")

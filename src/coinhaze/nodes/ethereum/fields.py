@@ -45,7 +45,7 @@ def decode(decoder: msgspec.json.Decoder[T], raw: bytes, where: str) -> T:
         ) from None
 
 
-def quantity(text: str | None, where: str, *, field: str, most: int = LARGEST) -> int:
+def quantity(text: str | None, where: str, *, field: str, maximum: int = LARGEST) -> int:
     """Read a hexadecimal number.
 
     >>> quantity("0x1f", "block 1", field="value")
@@ -54,8 +54,8 @@ def quantity(text: str | None, where: str, *, field: str, most: int = LARGEST) -
     if text is None or not _QUANTITY.fullmatch(text):
         raise LedgerError(where, f"{field} is no hex quantity", value=text)
     number = int(text, 16)
-    if number > most:
-        raise LedgerError(where, f"{field} is above {most}", value=text)
+    if number > maximum:
+        raise LedgerError(where, f"{field} is above {maximum}", value=text)
     return number
 
 
@@ -83,14 +83,14 @@ def decode_block(decoder: msgspec.json.Decoder[T], raw: bytes, height: int) -> T
 def header_row(header: EthereumHeader, height: int) -> dict[str, object]:
     """Return the row of `blocks`; raise an error for a header of another height."""
     where = f"block {height}"
-    found = quantity(header.number, where, field="number", most=HIGHEST)
+    found = quantity(header.number, where, field="number", maximum=HIGHEST)
     if found != height:
         raise LedgerError(where, "the node gave another block", value=found)
     return {
         "height": height,
         "hash": word(header.hash, where, field="hash"),
         "previous": word(header.parent_hash, where, field="parentHash"),
-        "time": quantity(header.timestamp, where, field="timestamp", most=2**63 - 1),
+        "time": quantity(header.timestamp, where, field="timestamp", maximum=2**63 - 1),
     }
 
 

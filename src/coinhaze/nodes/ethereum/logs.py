@@ -74,7 +74,7 @@ def token_batches(
     """
     token = check_token(token)
     read = 0
-    for start, end, raw, end_hash in log_stretches(rpc, first, last, token):
+    for start, end, raw, end_hash in log_ranges(rpc, first, last, token):
         read += len(raw)
         transfers, hashes = read_transfers(raw, token, start, end)
         lowest, blocks = _headers(rpc, [start]), _headers(rpc, sorted({*hashes, end}))
@@ -86,7 +86,7 @@ def token_batches(
         yield Batch(tables, block_places(tables), read)
 
 
-def log_stretches(
+def log_ranges(
     rpc: JsonRpc, first: int, last: int, token: str
 ) -> Iterator[tuple[int, int, bytes, str]]:
     """Yield raw logs for consecutive ranges of blocks.
@@ -129,7 +129,7 @@ def read_transfers(raw: bytes, token: str, first: int, last: int) -> tuple[Rows,
     for log in decode(_logs, raw, where):
         if log.removed or log.address.lower() == ETHER_LOGGER:
             continue
-        height = quantity(log.block_number, where, field="blockNumber", most=HIGHEST)
+        height = quantity(log.block_number, where, field="blockNumber", maximum=HIGHEST)
         if not first <= height <= last:
             raise LedgerError(where, "a log of a block not asked for", value=height)
         block_hash = word(log.block_hash, where, field="blockHash")
@@ -153,8 +153,10 @@ def _transfer(log: _Log, token: str, height: int) -> dict[str, int | str]:
         raise LedgerError(where, "no Transfer of ERC-20: topics", value=log.topics, fix=fix)
     return {
         "height": height,
-        "position": quantity(log.transaction_index, where, field="transactionIndex", most=HIGHEST),
-        "step": quantity(log.log_index, where, field="logIndex", most=HIGHEST),
+        "position": quantity(
+            log.transaction_index, where, field="transactionIndex", maximum=HIGHEST
+        ),
+        "step": quantity(log.log_index, where, field="logIndex", maximum=HIGHEST),
         "txid": txid,
         "token": token,
         "sender": _account(log.topics[1], where, field="from"),

@@ -67,13 +67,13 @@ class EthereumNode:
             raw = b"null"
         if raw == b"null":
             latest = decode(_text, self.rpc.call("eth_blockNumber"), "the latest block")
-            number = quantity(latest, "the latest block", field="number", most=HIGHEST)
+            number = quantity(latest, "the latest block", field="number", maximum=HIGHEST)
             number = max(0, number - self.lag)
             raw = self.rpc.call("eth_getBlockByNumber", hex(number), False)
             header = decode_block(_header, raw, number)
         else:
             header = decode(_header, raw, "the last block")
-        height = quantity(header.number, "the last block", field="number", most=HIGHEST)
+        height = quantity(header.number, "the last block", field="number", maximum=HIGHEST)
         return height, str(header_row(header, height)["hash"])
 
     def common_ancestor(self, headers: Mapping[int, str]) -> int | None:
@@ -110,10 +110,10 @@ class EthereumNode:
         chain = quantity(
             decode(_text, self.rpc.call("eth_chainId"), "the chain"), "the chain", field="its id"
         )
-        asker = _BlockReader(self.rpc, mainnet_rewards=rewards and chain == MAINNET)
-        asker.find_methods(max(first, 1), last, internal)
+        reader = _BlockReader(self.rpc, mainnet_rewards=rewards and chain == MAINNET)
+        reader.find_methods(max(first, 1), last, internal)
         blocks, transfers, read = Rows("blocks"), Rows("transfers"), 0
-        for height, answers in _ahead(asker.ask, range(first, last + 1), self.at_once):
+        for height, answers in _ahead(reader.request, range(first, last + 1), self.at_once):
             read += sum(map(len, answers[:4]))
             add_block(answers, height, blocks, transfers, chain=chain, rewards=rewards)
             before = _check_link(blocks, before)
@@ -161,7 +161,7 @@ class _BlockReader:
             f" node that traces, or leave it out (internal=False): {'; '.join(refusals)}"
         )
 
-    def ask(self, height: int) -> BlockResponses:
+    def request(self, height: int) -> BlockResponses:
         """Request a block, its receipts, its trace and its uncles."""
         calls: list[Call] = [("eth_getBlockByNumber", [hex(height), True])]
         if self.all_receipts:
@@ -207,14 +207,14 @@ def _trace_params(method: str, height: int) -> list[object]:
 
 
 def _ahead(
-    ask: Callable[[int], BlockResponses], heights: Iterable[int], at_once: int
+    request: Callable[[int], BlockResponses], heights: Iterable[int], at_once: int
 ) -> Iterator[tuple[int, BlockResponses]]:
     """Request blocks before they are needed."""
     waiting: deque[tuple[int, Future[BlockResponses]]] = deque()
     pool = ThreadPoolExecutor(at_once)
     try:
         for height in heights:
-            waiting.append((height, pool.submit(ask, height)))
+            waiting.append((height, pool.submit(request, height)))
             if len(waiting) > at_once:
                 number, future = waiting.popleft()
                 yield number, future.result()

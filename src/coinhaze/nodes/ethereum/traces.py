@@ -210,15 +210,15 @@ def _nested_frame(depth: int, call: _Call, where: str) -> Frame:
 
 def succeeded(frames: Iterable[Frame]) -> list[Frame]:
     """Leave out frames that failed and everything they called."""
-    kept = []
+    retained = []
     failed_at = None
     for frame in frames:
         if failed_at is not None and frame.depth > failed_at:
             continue
         failed_at = frame.depth if frame.failed else None
         if not frame.failed:
-            kept.append(frame)
-    return kept
+            retained.append(frame)
+    return retained
 
 
 def movements(frames: Iterable[Frame], where: str, *, destroys: bool) -> list[Movement]:

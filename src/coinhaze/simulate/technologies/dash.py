@@ -15,9 +15,9 @@ SHARE = 0.25  # of people who mix; the parameter is the number of rounds
 # Each denomination includes a little for fees: 10.0001, 1.00001, 0.100001, 0.0100001, 0.00100001
 # (Dash Core, src/coinjoin/common.h).
 DENOMINATIONS = tuple((COIN + COIN // 100_000) * 10 // 10**k for k in range(5))
-MOST_EACH = 10  # assumed: coins of one denomination from one splitting transaction
-LEAST_PEOPLE, MOST_PEOPLE = 3, 20  # per session (Dash Core, chainparams.cpp)
-MOST_INPUTS = 9  # per person (COINJOIN_ENTRY_MAX_SIZE)
+MAX_EACH = 10  # assumed: coins of one denomination from one splitting transaction
+MIN_PEOPLE, MAX_PEOPLE = 3, 20  # per session (Dash Core, chainparams.cpp)
+MAX_INPUTS = 9  # per person (COINJOIN_ENTRY_MAX_SIZE)
 HOURS = 1.0  # assumed: one round per hour
 # One person in ten loses a collateral of a tenth of the smallest denomination to the miners.
 CHARGED = 0.1
@@ -73,7 +73,7 @@ def _split(wallets: SimulatedWallets, time: float, who: int) -> None:
     each = wallets.tariff.share(0, 1)
     parts: list[int] = []
     for denomination in DENOMINATIONS:
-        count = min(MOST_EACH, max(0, left - COLLATERAL) // (denomination + each))
+        count = min(MAX_EACH, max(0, left - COLLATERAL) // (denomination + each))
         parts += [denomination] * count
         left -= count * (denomination + each)
     fee = wallets.tariff.fee(len(coins), len(parts) + 1)
@@ -98,15 +98,15 @@ def _sessions(
     """Hold sessions of one denomination: each person brings up to nine coins and gets as many."""
     people = list(waiting)
     people = [people[k] for k in dice.permutation(len(people))]
-    while len(people) >= LEAST_PEOPLE:
-        size = int(dice.integers(LEAST_PEOPLE, MOST_PEOPLE + 1))
+    while len(people) >= MIN_PEOPLE:
+        size = int(dice.integers(MIN_PEOPLE, MAX_PEOPLE + 1))
         group, people = people[:size], people[size:]
         # No remainder is too small for a session: the last session takes those people as well.
-        if len(people) < LEAST_PEOPLE:
-            group, people = (group + people)[:MOST_PEOPLE], []
+        if len(people) < MIN_PEOPLE:
+            group, people = (group + people)[:MAX_PEOPLE], []
         seats = []
         for who in group:
-            coins = tuple(waiting[who][:MOST_INPUTS])
+            coins = tuple(waiting[who][:MAX_INPUTS])
             seats.append(Seat(who, coins, tuple(coin.value for coin in coins)))
         join(wallets, time, seats, dice, told, ready=ready)
         for who in group:

@@ -15,7 +15,7 @@ from coinhaze.simulate.wallets import SimulatedWallets, change_of
 
 # The fee of a maker: 0.002 % of the amount, the default of JoinMarket's yield generators.
 FEE_PART, FEE_WHOLE = 2, 100_000
-LEAST_MAKERS, MOST_MAKERS = 2, 8  # three to nine people including the taker
+MIN_MAKERS, MAX_MAKERS = 2, 8  # three to nine people including the taker
 
 
 def make_joinmarket(intents: Intents, share: float, observer: str) -> Realised:
@@ -30,7 +30,7 @@ def _pay_together(
 ) -> None:
     """Pay jointly with makers, if enough of them hold that much, else as an ordinary wallet."""
     payer, payee, amount = wallets.intents.payment(i)
-    wanted = int(dice.integers(LEAST_MAKERS, MOST_MAKERS + 1))
+    wanted = int(dice.integers(MIN_MAKERS, MAX_MAKERS + 1))
     order = dice.permutation(len(adopters)).tolist()
     makers = []
     if adopters[payer]:
@@ -41,7 +41,7 @@ def _pay_together(
     inputs = sum(len(coins) for _, coins in makers)
     fee = earned * len(makers) + wallets.tariff.share(inputs, 2 * len(makers))
     chosen = wallets.choose(wallets.coins[payer], amount + fee)
-    if len(makers) < LEAST_MAKERS or chosen is None or fee > spare(wallets, payer):
+    if len(makers) < MIN_MAKERS or chosen is None or fee > spare(wallets, payer):
         wallets.pay(i)
         return
     rest = sum(c.value for c in chosen) - amount - fee - wallets.tariff.fee(len(chosen), 2)

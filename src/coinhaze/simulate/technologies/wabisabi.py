@@ -22,10 +22,10 @@ HOURS = 6.0  # assumed: a town has too few people for the hourly rounds of the r
 FEE_PART, FEE_WHOLE = 3, 1_000
 NO_FEE = COIN // 100
 NO_FEE_HOPS = 1
-LEAST_OUTPUT = 5_000
-MOST_INPUTS, MOST_OUTPUTS = 10, 10  # per person; assumed
+MIN_OUTPUT = 5_000
+MAX_INPUTS, MAX_OUTPUTS = 10, 10  # per person; assumed
 WORTH = COIN // 200  # assumed: the smallest worth of a participant
-LEAST_PEOPLE = 5  # Wasabi 2.1.0 signs no round of fewer than 5 inputs
+MIN_PEOPLE = 5  # Wasabi 2.1.0 signs no round of fewer than 5 inputs
 
 
 def make_wabisabi(intents: Intents, share: float, observer: str) -> Realised:
@@ -52,13 +52,13 @@ def mix(
     left: dict[int, int] = {}  # after all fees except those of outputs
     for who in people:
         coins = [coin for coin in wallets.coins[who] if coin.rounds == 0]
-        coins = sorted(coins, key=lambda c: (-c.value, c.number))[:MOST_INPUTS]
+        coins = sorted(coins, key=lambda c: (-c.value, c.number))[:MAX_INPUTS]
         total, service = sum(c.value for c in coins), sum(_service_fee(c) for c in coins)
         fee = service + wallets.tariff.share(len(coins), 0)
-        most = fee + wallets.tariff.share(0, MOST_OUTPUTS + 1) + LEAST_OUTPUT
+        most = fee + wallets.tariff.share(0, MAX_OUTPUTS + 1) + MIN_OUTPUT
         if total >= WORTH and most <= spare(wallets, who):
             brought[who], left[who] = coins, total - fee
-    if len(brought) < LEAST_PEOPLE:
+    if len(brought) < MIN_PEOPLE:
         return
     each = wallets.tariff.share(0, 1)
     first = [_split(sum_, _amounts(), each)[0] for sum_ in left.values()]
@@ -67,7 +67,7 @@ def mix(
     seats = []
     for who, coins in brought.items():
         parts, rest = _split(left[who], common, each)
-        change = rest - each if rest - each >= LEAST_OUTPUT else 0
+        change = rest - each if rest - each >= MIN_OUTPUT else 0
         seats.append(Seat(who, tuple(coins), tuple(parts), change))
     taken = sum(_service_fee(coin) for coins in brought.values() for coin in coins)
     join(wallets, time, seats, dice, told, coordinator=taken)
@@ -80,7 +80,7 @@ def _service_fee(coin: SimulatedCoin) -> int:
 
 @cache
 def _amounts() -> tuple[int, ...]:
-    return tuple(v for v in split_amounts().tolist()[::-1] if v >= LEAST_OUTPUT)
+    return tuple(v for v in split_amounts().tolist()[::-1] if v >= MIN_OUTPUT)
 
 
 def _split(total: int, amounts: Sequence[int], each: int) -> tuple[list[int], int]:
@@ -91,7 +91,7 @@ def _split(total: int, amounts: Sequence[int], each: int) -> tuple[list[int], in
     """
     parts: list[int] = []
     for value in amounts:
-        while total >= value + each and len(parts) < MOST_OUTPUTS:
+        while total >= value + each and len(parts) < MAX_OUTPUTS:
             parts.append(value)
             total -= value + each
     return parts, total

@@ -16,10 +16,10 @@ NEEDED = BASE + BASE // 50  # to take part: the coin and any fees
 # Of the 196 listed rounds of August 2021 (Dumplings) half came within an hour of the one before,
 # each of 10 to 70 people, with 1.4 coins per person.
 HOURS = 1.0
-LEAST_PEOPLE, MOST_PEOPLE = 10, 100
+MIN_PEOPLE, MAX_PEOPLE = 10, 100
 # The coordinator takes 0.003 % of an equal coin per coin it equals: notes to release 0.8.0.
 FEE_PART, FEE_WHOLE = 3, 100_000
-MOST_INPUTS = 7  # per person: WalletWasabi, MaximumInputCountPerPeer
+MAX_INPUTS = 7  # per person: WalletWasabi, MaximumInputCountPerPeer
 
 
 def make_wasabi(intents: Intents, share: float, observer: str) -> Realised:
@@ -45,9 +45,9 @@ def mix(
     brought = {who: _to_mix(wallets, who) for who in people}
     ready = [who for who in people if sum(c.value for c in brought[who]) >= NEEDED]
     ready = [ready[k] for k in dice.permutation(len(ready))]
-    for first in range(0, len(ready), MOST_PEOPLE):
-        group = ready[first : first + MOST_PEOPLE]
-        if len(group) >= LEAST_PEOPLE:
+    for first in range(0, len(ready), MAX_PEOPLE):
+        group = ready[first : first + MAX_PEOPLE]
+        if len(group) >= MIN_PEOPLE:
             _hold(wallets, time, {who: brought[who] for who in group}, dice, told)
 
 
@@ -55,7 +55,7 @@ def _to_mix(wallets: SimulatedWallets, who: int) -> list[SimulatedCoin]:
     """Choose what a person brings: the largest of the unmixed coins, until they are enough."""
     fresh = [coin for coin in wallets.coins[who] if coin.rounds == 0]
     chosen: list[SimulatedCoin] = []
-    for coin in sorted(fresh, key=lambda c: (-c.value, c.number))[:MOST_INPUTS]:
+    for coin in sorted(fresh, key=lambda c: (-c.value, c.number))[:MAX_INPUTS]:
         if sum(c.value for c in chosen) < NEEDED:
             chosen.append(coin)
     return chosen
@@ -90,7 +90,7 @@ def _hold(
         change = change_of(left[who] - fee)
         seats.append(Seat(who, tuple(coins), tuple(levels[who]), change))
         taken += service
-    if len(seats) >= LEAST_PEOPLE:
+    if len(seats) >= MIN_PEOPLE:
         join(wallets, time, seats, dice, told, coordinator=taken)
 
 

@@ -14,7 +14,7 @@ POOL = COIN // 20
 # Figures are from March 2024, by the lists of Dumplings. A flat fee to enter, regardless of the sum
 # (160 of 162 splits into this pool paid it), remixes free; no split made more than 70 coins.
 ENTRY = 175_000
-MOST_PARTS = 70
+MAX_PARTS = 70
 # What a new coin brings in addition to the pool's amount, for the miners of its first mix: two new
 # coins pay for a mix of eight, at our rate.
 EXTRA = 4_100
@@ -22,7 +22,7 @@ PREMIX = POOL + EXTRA
 HOURS = 1.0  # assumed
 # Of 1403 mixes 905 have eight coins, the others five to seven; 1372 have two new coins, and all
 # others three.
-LEAST_PEOPLE, MOST_PEOPLE = 5, 8
+MIN_PEOPLE, MAX_PEOPLE = 5, 8
 NEW = 2
 
 
@@ -69,7 +69,7 @@ def _split(wallets: SimulatedWallets, time: float, who: int) -> None:
     each = PREMIX + tariff.share(0, 1)
     # In addition to the parts: the coordinator's coin, the data that identifies it, and change.
     around = ENTRY + tariff.fee(len(coins), 3)
-    parts = min(MOST_PARTS, (total - around) // each)
+    parts = min(MAX_PARTS, (total - around) // each)
     if parts < 1 or around + parts * (EXTRA + tariff.share(0, 1)) > spare(wallets, who):
         return
     waited = sum(c.value * (time - c.made) for c in coins) / total
@@ -86,11 +86,11 @@ def _seats(
     """Choose who mixes next, each person once: two with new coins, others with mixed ones."""
     fresh, again = (_shuffled([w for w, c in coins.items() if c], dice) for coins in (new, old))
     entering = fresh[:NEW]
-    remixing = [who for who in again if who not in entering][: MOST_PEOPLE - NEW]
+    remixing = [who for who in again if who not in entering][: MAX_PEOPLE - NEW]
     # A pool that begins has nothing to remix, hence more new coins.
-    missing = max(0, LEAST_PEOPLE - len(entering) - len(remixing))
+    missing = max(0, MIN_PEOPLE - len(entering) - len(remixing))
     entering += [who for who in fresh[NEW:] if who not in remixing][:missing]
-    if len(entering) < NEW or len(entering) + len(remixing) < LEAST_PEOPLE:
+    if len(entering) < NEW or len(entering) + len(remixing) < MIN_PEOPLE:
         return []
     chosen = [(who, new[who].pop()) for who in entering]
     chosen += [(who, old[who].pop(int(dice.integers(len(old[who]))))) for who in remixing]

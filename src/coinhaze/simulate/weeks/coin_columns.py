@@ -18,7 +18,7 @@ from coinhaze.simulate.weeks.names import hex_names
 from coinhaze.simulate.weeks.transparent_kernels import Cast
 
 GOLDEN = (5**0.5 - 1) / 2  # its multiples are spread evenly over [0, 1], however many are taken
-MOST_AMOUNTS = 10_000  # more outputs than any transaction has
+MAX_AMOUNTS = 10_000  # more outputs than any transaction has
 
 
 def empty_book(*, transactions: int, coins: int, dice: int, flows: int = 0) -> CoinColumns:
@@ -138,7 +138,7 @@ def exchanges_and_others(
         deposits=np.full(exchanges, NONE, dtype=np.int64),
         loose=np.empty(len(book.output_tx), dtype=np.int64),
         n_loose=np.zeros(1, dtype=np.int64),
-        amounts=np.empty(MOST_AMOUNTS, dtype=np.int64),
+        amounts=np.empty(MAX_AMOUNTS, dtype=np.int64),
     )
 
 

@@ -101,7 +101,7 @@ def _of_coins(graph: TransactionGraph, ledger: CoinLedger) -> _Columns:
         is_output = np.zeros(len(order), dtype=np.bool_)
         is_output[flows.payment_flow[made]] = True
         order[is_output[order]] = flows.payment_flow[made[np.lexsort((vout, tx))]]
-    order = order[flows.kept()[order]]
+    order = order[flows.retained()[order]]
     return order, flows.step[order], flows.tail, flows.head, flows.amounts
 
 
