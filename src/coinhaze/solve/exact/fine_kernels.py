@@ -50,7 +50,7 @@ def divide_moves(
 def dominated_visits(indptr, indices, value, low, begun, dominator):
     """Give the visits to each state for each visit to its dominator, as pairs rounded at the end.
 
-    The twin of `fold_states`, which finds the gates.
+    The twin of `find_dominators`, which finds the dominators.
     """
     n = len(begun)
     visits, rest = np.zeros(n), np.zeros(n)
