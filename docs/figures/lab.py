@@ -6,14 +6,15 @@ import argparse
 import tempfile
 from pathlib import Path
 
-from coinhaze.lab.lab import SEEDS, lab_all
+from coinhaze.lab.lab import lab_all
 from coinhaze.lab.report import lab_grids, save_lab
+from coinhaze.options import SimulateOptions
 from coinhaze.report.files import write_whole
 
 
 def main() -> None:
     parser = argparse.ArgumentParser()
-    parser.add_argument("--seeds", type=int, default=SEEDS)
+    parser.add_argument("--seeds", type=int, default=SimulateOptions.seeds)
     sweeps = lab_all(seeds=parser.parse_args().seeds)
     with tempfile.TemporaryDirectory() as folder:
         png = save_lab(sweeps, Path(folder)).paths[0].read_bytes()

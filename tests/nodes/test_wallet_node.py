@@ -88,11 +88,11 @@ class Wallet:
 
     def ask(self, coins: list[str], *options: str) -> Done:
         self.coins.write_text(json.dumps(coins))
-        asked = ("wallet", f"bitcoin+{self.node.url}", "--coins", str(self.coins), *options)
+        asked = ("wallet", f"bitcoin+{self.node.url}", "--nodes", str(self.coins), *options)
         return command(*asked, cookie=self.node.cookie, caches=self.folder / "caches")
 
     def tell(self, *options: str) -> tuple[dict[str, Any], str]:
-        done = self.ask(self.unspent(self.coin), "--as", "json", *options)
+        done = self.ask(self.unspent(self.coin), "--json", *options)
         assert done.code == 0, done.stderr
         return json.loads(done.stdout), done.stderr
 
@@ -104,7 +104,7 @@ def wallet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Wallet]:
 
 
 def test_all_of_a_past_gives_what_the_whole_chain_gives(wallet: Wallet, tmp_path: Path) -> None:
-    told, said = wallet.tell("--width", "0")
+    told, said = wallet.tell("--accuracy", "0")
     assert "0 found in the cache" in said
     store = tmp_path / "store"
     with Store(store) as opened:
@@ -115,24 +115,28 @@ def test_all_of_a_past_gives_what_the_whole_chain_gives(wallet: Wallet, tmp_path
     assert [c["steps"] for c in told["coins"]] == pytest.approx(scores.steps.tolist(), rel=1e-11)
     assert min(scores.bits) > 2
     assert all(c["not_followed"] == 0 for c in told["coins"])
-    again, said = wallet.tell("--width", "0")
+    again, said = wallet.tell("--accuracy", "0")
     assert "0 transactions asked of the node" in said
     assert again["coins"] == told["coins"]
     assert (wallet.folder / "caches" / "coinhaze" / "transactions.sqlite").exists()
 
 
 def test_a_part_gives_an_interval_that_holds_the_whole(wallet: Wallet) -> None:
-    whole = wallet.tell("--width", "0")[0]["coins"][0]["bits"]
+    whole = wallet.tell("--accuracy", "0")[0]["coins"][0]["bits"]
     for most in ("1", "2", "4"):
-        told, said = wallet.tell("--width", "0", "--most", most, "--cache", ":memory:")
+        told, said = wallet.tell(
+            "--accuracy", "0", "--max-transactions", most, "--cache", ":memory:"
+        )
         coin = told["coins"][0]
         assert coin["bits_low"] <= whole <= coin["bits_high"]
         assert coin["not_followed"] > 0
         assert f"{most} transactions asked of the node" in said
         assert "not all intervals are within 0.0 bits" in said
         assert "Not all of the past was fetched" in told["how_sure"][0]
-    assert whole == pytest.approx(wallet.tell("--width", "0")[0]["coins"][0]["bits_high"], abs=1e-9)
-    wide = wallet.tell("--width", "9", "--cache", ":memory:")[1]
+    assert whole == pytest.approx(
+        wallet.tell("--accuracy", "0")[0]["coins"][0]["bits_high"], abs=1e-9
+    )
+    wide = wallet.tell("--accuracy", "9", "--cache", ":memory:")[1]
     assert "1 transactions asked" in wide
 
 
@@ -152,7 +156,7 @@ def test_coins_a_node_does_not_have_are_one_line(wallet: Wallet) -> None:
         assert (done.code, done.stdout) == (code, "")
         assert words in done.stderr
         assert done.stderr.count("\n") == 1
-    other = command("wallet", "zcash+http://127.0.0.1:1", "--coins", str(wallet.coins),
+    other = command("wallet", "zcash+http://127.0.0.1:1", "--nodes", str(wallet.coins),
                     cookie=wallet.node.cookie, caches=wallet.folder)  # fmt: skip
     assert other.code == 2
     assert "walked back over a node of Bitcoin alone" in other.stderr
@@ -165,7 +169,7 @@ def test_a_node_without_an_index_says_what_to_do(tmp_path: Path) -> None:
     with bitcoin_daemon("bitcoind") as node:
         node.mine(1)
         (tmp_path / "coins.txt").write_text(f"{A}:0\n")
-        asked = ("--coins", str(tmp_path / "coins.txt"), "--cache", ":memory:")
+        asked = ("--nodes", str(tmp_path / "coins.txt"), "--cache", ":memory:")
         url = f"bitcoin+{node.url}"
         done = command("wallet", url, *asked, cookie=node.cookie, caches=tmp_path)
         assert done.code == 4
