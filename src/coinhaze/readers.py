@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from coinhaze.errors import LedgerError, UsageError
-from coinhaze.formats.registry import FOLDER, format_named, format_of, is_store
+from coinhaze.formats.registry import (
+    FOLDER,
+    format_named,
+    head_of,
+    is_store,
+    looks_stored,
+    recognise,
+)
 from coinhaze.formats.tabular.arrow_rows import ArrowStream, open_object
 from coinhaze.formats.tabular.column_use import Use, column_notes, joined_use
 from coinhaze.ledger import Ledger
@@ -58,7 +65,8 @@ def _read(things: list[Any], format: str | None, complete: bool, cut: dict[str, 
     if any(is_stream(thing) for thing in things):
         return _read_streams(things, format, complete, **cut)
     paths = [Path(thing) for thing in things]
-    if any(is_store(path) for path in paths):
+    heads = {path: head_of(path) for path in paths if format is None and path.is_file()}
+    if any(is_store(path) for path in paths if path not in heads or looks_stored(heads[path])):
         return _read_store(paths, format, complete=complete, **cut)
     if format == FOLDER or (format is None and any(is_folder(path) for path in paths)):
         if len(paths) > 1:
@@ -72,7 +80,7 @@ def _read(things: list[Any], format: str | None, complete: bool, cut: dict[str, 
                 "windows and tokens are cut out of a store: `coinhaze ingest` makes one"
             )
         return read_folder(paths[0], complete=complete)
-    names = _names(paths, format)
+    names = _names(paths, format, heads)
     if len(names) == 1:
         straight = format_named(*names).ledger
         ledger = None if straight is None else straight(paths, complete=complete, **cut)
@@ -81,7 +89,7 @@ def _read(things: list[Any], format: str | None, complete: bool, cut: dict[str, 
     return _read_ingested(paths, format, complete=complete, **cut)
 
 
-def _names(paths: Sequence[Path], format: str | None) -> set[str]:
+def _names(paths: Sequence[Path], format: str | None, heads: Mapping[Path, bytes]) -> set[str]:
     """Name the formats of files; columns that are plain may be those of transfers."""
     if format is not None and format != "plain":
         return {format}
@@ -90,7 +98,7 @@ def _names(paths: Sequence[Path], format: str | None) -> set[str]:
 
     if format == "plain":
         return {"transfers" if recognises_columns(column_names(p)) else format for p in paths}
-    names = {format_of(path) for path in paths}
+    names = {recognise(p, heads.get(p) or head_of(p)).name for p in paths}
     if len(names) > 1 and "transfers" in names:
         raise UsageError(f"files of several formats cannot be one ledger: {', '.join(names)}")
     return names

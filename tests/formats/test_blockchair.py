@@ -181,9 +181,9 @@ def test_two_dumps_that_differ_on_a_block_are_refused(tmp_path: Path) -> None:
 def test_the_header_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     opened = []
 
-    def counting(path: Path) -> BinaryIO:
+    def counting(path: Path, **how: Any) -> BinaryIO:
         opened.append(path)
-        return open_plain(path)
+        return open_plain(path, **how)
 
     monkeypatch.setattr(delimited, "open_plain", counting)
     tables(tmp_path, text(OUTPUTS, COIN))

@@ -1,5 +1,7 @@
 import dataclasses
 import gzip
+import subprocess
+import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -566,3 +568,16 @@ def test_a_ledger_cannot_be_changed(path: Path) -> None:
     for column in (ledger.sender, ledger.receiver):
         with pytest.raises(ValueError, match="read-only"):
             column[0] = 1
+
+
+def test_a_file_is_opened_twice_to_recognise_it_and_to_read_it(path: Path) -> None:
+    path.write_text(GOOD)
+    program = (
+        "import sys, coinhaze\n"
+        "seen = []\n"
+        "sys.addaudithook(lambda e, v: seen.append(str(v[0])) if e == 'open' else None)\n"
+        "coinhaze.read(sys.argv[1])\n"
+        "print(seen.count(sys.argv[1]))\n"
+    )
+    command = [sys.executable, "-c", program, str(path)]
+    assert subprocess.run(command, check=True, capture_output=True, text=True).stdout == "2\n"

@@ -30,7 +30,10 @@ UNREADABLE = (OSError, EOFError, zlib.error, lzma.LZMAError, pa.ArrowInvalid)
 def packing(path: Path) -> bytes:
     """Tell how a file is packed: by its first bytes or, to be refused, by its name."""
     with open(path, "rb") as file:
-        start = file.read(512)
+        return _packing(file.read(512), path)
+
+
+def _packing(start: bytes, path: Path) -> bytes:
     for magic in SUFFIXES.values():
         if start.startswith(magic):
             return magic
@@ -48,25 +51,32 @@ def _unpacks(start: bytes) -> bool:
     return True
 
 
-def open_plain(path: Path) -> BinaryIO:
-    """Open a file for reading, unpacking it if it is packed by gzip, zlib, xz or zstd."""
-    how = packing(path)
-    if how == GZIP:
-        return capped(gzip.open(path), path)
-    if how == XZ:
-        return capped(lzma.open(path), path)
-    if how == ZSTD:
-        return capped(pa.CompressedInputStream(pa.OSFile(os.fsencode(path)), "zstd"), path)
-    if how in ZLIB:
-        return capped(_Unzlib(path), path)
-    return open(path, "rb")
+def open_plain(path: Path, *, arrow: bool = False) -> BinaryIO:
+    """Open a file for reading, unpacking it if it is packed by gzip, zlib, xz or zstd.
 
-
-def capped(stream: Any, path: Path, packed: Any = None) -> BinaryIO:
-    """Give what a packed file unpacks to, and refuse it when that is too much for its size.
-
-    `packed` is the file itself, if how far it was read is wanted.
+    Arrow's own unpacking of gzip is quicker where much is read at a time.
     """
+    file = open(path, "rb")  # noqa: SIM115
+    try:
+        how = _packing(file.read(512), path)
+        file.seek(0)
+        if how == ZSTD or (how == GZIP and arrow):
+            name = "zstd" if how == ZSTD else "gzip"
+            return capped(pa.CompressedInputStream(pa.PythonFile(file), name), path, file)
+        if how == GZIP:
+            return capped(gzip.GzipFile(fileobj=file), path, file)
+        if how == XZ:
+            return capped(lzma.LZMAFile(file), path, file)
+        if how in ZLIB:
+            return capped(_Unzlib(file), path, file)
+    except BaseException:
+        file.close()
+        raise
+    return file
+
+
+def capped(stream: Any, path: Path, packed: Any) -> BinaryIO:
+    """Give what a packed file unpacks to, and refuse it when that is too much for its size."""
     return io.BufferedReader(_Capped(stream, path, packed), 1 << 17)
 
 
@@ -77,11 +87,11 @@ def bytes_read(file: BinaryIO, path: Path) -> int:
     raw = getattr(file, "raw", None)
     if not isinstance(raw, _Capped):
         return file.tell()
-    return 0 if raw.packed is None else int(raw.packed.tell())
+    return int(raw.packed.tell())
 
 
 class _Capped(io.RawIOBase):
-    def __init__(self, stream: Any, path: Path, packed: Any = None) -> None:
+    def __init__(self, stream: Any, path: Path, packed: Any) -> None:
         self.stream = stream
         self.path = path
         self.packed = packed
@@ -108,8 +118,9 @@ class _Capped(io.RawIOBase):
         return self.most - self.left
 
     def close(self) -> None:
-        """Close the stream beneath."""
+        """Close the stream beneath, and the file."""
         self.stream.close()
+        self.packed.close()
         super().close()
 
 
@@ -137,8 +148,8 @@ def read_plain(path: Path, *, most: int, what: str) -> bytes:
 class _Unzlib(io.RawIOBase):
     """A file packed by zlib, read from its beginning to its end."""
 
-    def __init__(self, path: Path) -> None:
-        self.file = open(path, "rb")  # noqa: SIM115
+    def __init__(self, file: BinaryIO) -> None:
+        self.file = file
         self.unpack = zlib.decompressobj()
 
     def readable(self) -> bool:

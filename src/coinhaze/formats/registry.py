@@ -232,11 +232,16 @@ def head_of(path: Path) -> bytes:
         raise InputError(f"{path}: cannot be read: {error}") from None
 
 
+def looks_stored(head: bytes) -> bool:
+    """Tell whether a file that begins so is a DuckDB database."""
+    return head[8:12] == DUCKDB
+
+
 def is_store(path: Path) -> bool:
     """Tell whether a file is a DuckDB database."""
     try:
         with open(path, "rb") as file:
-            return file.read(12)[8:] == DUCKDB
+            return looks_stored(file.read(12))
     except OSError:
         return False
 

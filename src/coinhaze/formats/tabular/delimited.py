@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import csv
 import io
-import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,15 +14,7 @@ import pyarrow as pa
 import pyarrow.csv
 
 from coinhaze.errors import InputError, LedgerError
-from coinhaze.formats.compression import (
-    GZIP,
-    UNREADABLE,
-    ZSTD,
-    bytes_read,
-    capped,
-    open_plain,
-    packing,
-)
+from coinhaze.formats.compression import UNREADABLE, bytes_read, open_plain
 
 # Bytes read at a time: large enough for vector units, small enough for memory.
 BLOCK = 8 << 20
@@ -63,9 +54,9 @@ def stream_text(
     `names` are those in the header, if `file` is open and the header was read from it.
     """
     try:
-        with _opened(path) if file is None else file as text:
+        with open_file(path) if file is None else file as text:
             if file is None or names is None:
-                names = _header(text, path, delimiter)
+                names = read_header(text, path, delimiter)
             chosen = _chosen(path, names, columns, optional)
             first = 0
             try:
@@ -91,9 +82,9 @@ def read_text(path: Path, columns: Sequence[str], *, optional: Sequence[str] = (
 
 def open_text(path: Path, delimiter: str) -> tuple[BinaryIO, list[str]]:
     """Open a file, and read the names in its first line; what follows are its rows."""
-    file = _opened(path)
+    file = open_file(path)
     try:
-        return file, _header(file, path, delimiter)
+        return file, read_header(file, path, delimiter)
     except BaseException:
         file.close()
         raise
@@ -106,21 +97,18 @@ def header_of(path: Path, delimiter: str) -> list[str]:
     return names
 
 
-def _opened(path: Path) -> BinaryIO:
+def open_file(path: Path) -> BinaryIO:
+    """Open a file of text, unpacked."""
     try:
-        how = packing(path)
-        if how in (GZIP, ZSTD):
-            packed = pa.OSFile(os.fsencode(path))
-            stream = pa.CompressedInputStream(packed, "gzip" if how == GZIP else "zstd")
-            return capped(stream, path, packed)
-        return open_plain(path)
+        return open_plain(path, arrow=True)
     except FileNotFoundError:
         raise InputError(f"{path}: no such file") from None
     except UNREADABLE as error:
         raise InputError(f"{path}: cannot be read: {error}") from None
 
 
-def _header(file: BinaryIO, path: Path, delimiter: str) -> list[str]:
+def read_header(file: BinaryIO, path: Path, delimiter: str) -> list[str]:
+    """Read the names in the first line of an open file."""
     try:
         line = bytes(file.readline(LONGEST_HEADER))
     except UNREADABLE as error:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import msgspec
 import pyarrow as pa
@@ -22,7 +23,7 @@ from coinhaze.formats.tabular.arrow_rows import (
     open_arrow,
 )
 from coinhaze.formats.tabular.column_use import Use, plain_name, use_of
-from coinhaze.formats.tabular.delimited import header_names, stream_text
+from coinhaze.formats.tabular.delimited import header_names, open_file, read_header, stream_text
 
 BOM = b"\xef\xbb\xbf"
 LONGEST = 64 << 20  # bytes a line of JSON may have
@@ -58,14 +59,9 @@ class Piece:
 
 def column_names(path: Path) -> list[str]:
     """Read what the columns of a file are called: its header, first object or schema."""
-    try:
-        with open_plain(path) as file:
-            line = bytes(file.readline(LONGEST)).removeprefix(BOM)
-    except FileNotFoundError:
-        raise InputError(f"{path}: no such file") from None
-    except UNREADABLE as error:
-        raise InputError(f"{path}: cannot be read: {error}") from None
-    return open_arrow(path, line).names if is_arrow(line) else names_in(line)
+    rows = open_rows(path)
+    rows.close()
+    return rows.names
 
 
 def names_in(head: bytes) -> list[str]:
@@ -83,22 +79,44 @@ def names_in(head: bytes) -> list[str]:
 
 def pieces(path: Path, layout: Layout) -> Iterator[Piece]:
     """Read the columns of a layout, some ten thousand rows at a time."""
-    start = _start(path)
-    if is_arrow(start):
-        yield from pieces_of(open_arrow(path, start), layout, str(path))
-    elif start.removeprefix(BOM).lstrip().startswith(b"{"):
-        yield from _from_json(path, layout)
-    else:
-        for part in stream_text(path, layout.needed, optional=layout.optional):
-            yield Piece(Columns(part.table, part.where), part.first, part.read)
+    return open_rows(path).pieces(layout)
 
 
-def _start(path: Path) -> bytes:
+@dataclass(frozen=True, eq=False)
+class OpenRows:
+    """A file that is open: the names of its columns, and what reads its rows, once."""
+
+    names: list[str]
+    pieces: Callable[[Layout], Iterator[Piece]]
+    close: Callable[[], None] = lambda: None
+
+
+def open_rows(path: Path) -> OpenRows:
+    """Open a file of a table."""
+    file = open_file(path)
     try:
-        with open_plain(path) as file:
-            return bytes(file.read(64))
-    except UNREADABLE as error:
-        raise InputError(f"{path}: cannot be read: {error}") from None
+        start = bytes(file.peek(64)[:64])  # type: ignore[attr-defined]
+        if not is_arrow(start) and not start.removeprefix(BOM).lstrip().startswith(b"{"):
+            names = read_header(file, path, ",")
+            read = partial(_from_text, path, file, names)
+            return OpenRows(names, read, file.close)
+        line = b"" if is_arrow(start) else bytes(file.readline(LONGEST))
+    except BaseException as error:
+        file.close()
+        if isinstance(error, UNREADABLE):
+            raise InputError(f"{path}: cannot be read: {error}") from None
+        raise
+    file.close()
+    if line:
+        return OpenRows(names_in(line), partial(_from_json, path))
+    opened = open_arrow(path, start)
+    return OpenRows(opened.names, lambda layout: pieces_of(opened, layout, str(path)))
+
+
+def _from_text(path: Path, file: BinaryIO, names: list[str], layout: Layout) -> Iterator[Piece]:
+    needed, optional = layout.needed, layout.optional
+    for chunk in stream_text(path, needed, optional=optional, file=file, names=names):
+        yield Piece(Columns(chunk.table, chunk.where), chunk.first, chunk.read)
 
 
 def pieces_of(opened: Opened, layout: Layout, place: str) -> Iterator[Piece]:

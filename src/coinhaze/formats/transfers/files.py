@@ -12,6 +12,7 @@ from coinhaze.formats.tabular.delimited import read_text
 from coinhaze.formats.tabular.table_rows import (
     column_names,
     names_in,
+    open_rows,
     pieces,
     pieces_of,
 )
@@ -91,9 +92,13 @@ def _described(names: Sequence[str], path: Path) -> Told:
 
 
 def _source(path: Path) -> Source:
-    names = column_names(path)
-    told = _described(names, path)
-    return Source(pieces(path, told.layout), told, told.use(names))
+    rows = open_rows(path)
+    try:
+        told = _described(rows.names, path)
+    except BaseException:
+        rows.close()
+        raise
+    return Source(rows.pieces(told.layout), told, told.use(rows.names))
 
 
 def _table(opened: Opened, place: str) -> Source:
