@@ -18,6 +18,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+# Importing these registers a policy and a comparator, which only their own tests want.
+collect_ignore_glob = ["newcomers/*"]
+
+
 @pytest.fixture
 def data() -> Path:
     """The folder of real ledgers, named by COINHAZE_DATA."""

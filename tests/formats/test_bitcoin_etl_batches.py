@@ -275,7 +275,9 @@ def test_parquet_without_a_needed_column_is_refused(path: Path, name: str) -> No
 
 def test_parquet_without_rows_is_an_empty_day(path: Path) -> None:
     write_parquet(path, [])
-    assert list(bitcoin_etl_batches.batches(path)) == []
+    (batch,) = bitcoin_etl_batches.batches(path)
+    assert batch.tables == {}
+    assert "hash" in batch.columns["used"]
 
 
 def test_text_in_parquet_that_is_not_utf8_is_refused(path: Path) -> None:
