@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bz2
 import gzip
 import lzma
 import random
@@ -30,6 +31,7 @@ PACKS: dict[str, Pack] = {
     ".xz": lzma.compress,
     ".zst": _zstd,
     ".zlib": zlib.compress,
+    ".bz2": bz2.compress,
 }
 
 

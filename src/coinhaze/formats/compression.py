@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bz2
 import gzip
 import io
 import lzma
@@ -17,7 +18,8 @@ from coinhaze.errors import InputError, UsageError, shorten
 GZIP, XZ, ZSTD = b"\x1f\x8b", b"\xfd7zXZ\x00", b"\x28\xb5\x2f\xfd"
 # What zlib begins with, by how hard it tried; some programs call such files .gz.
 ZLIB = (b"\x78\x01", b"\x78\x5e", b"\x78\x9c", b"\x78\xda")
-SUFFIXES = {".gz": GZIP, ".xz": XZ, ".zst": ZSTD}
+BZIP2, BZIP2_BLOCK = b"BZh", b"1AY&SY"  # three letters, a digit, and what a block begins with
+SUFFIXES = {".gz": GZIP, ".xz": XZ, ".zst": ZSTD, ".bz2": BZIP2}
 # A packed file may hold this many times its own size, or this many bytes if that is more. Ledgers
 # reach 100 at the most; what was packed to fill a disk or the memory reaches 1 000 and far more.
 MAX_RATIO = 200
@@ -34,7 +36,9 @@ def packing(path: Path) -> bytes:
 
 
 def _packing(start: bytes, path: Path) -> bytes:
-    for magic in SUFFIXES.values():
+    if start.startswith(BZIP2) and start[4:10] == BZIP2_BLOCK:
+        return BZIP2
+    for magic in (GZIP, XZ, ZSTD):
         if start.startswith(magic):
             return magic
     if start[:2] in ZLIB and _unpacks(start):
@@ -52,7 +56,7 @@ def _unpacks(start: bytes) -> bool:
 
 
 def open_plain(path: Path, *, arrow: bool = False) -> BinaryIO:
-    """Open a file for reading, unpacking it if it is packed by gzip, zlib, xz or zstd.
+    """Open a file for reading, unpacking it if it is packed by gzip, zlib, xz, zstd or bzip2.
 
     Arrow's own unpacking of gzip is quicker where much is read at a time.
     """
@@ -67,6 +71,8 @@ def open_plain(path: Path, *, arrow: bool = False) -> BinaryIO:
             return capped(gzip.GzipFile(fileobj=file), path, file)
         if how == XZ:
             return capped(lzma.LZMAFile(file), path, file)
+        if how == BZIP2:
+            return capped(bz2.BZ2File(file), path, file)
         if how in ZLIB:
             return capped(_Unzlib(file), path, file)
     except BaseException:
