@@ -257,7 +257,8 @@ def test_opening_a_folded_box_shows_more_and_folds_again(
     page.wait_for_url("**open=*")
     assert page.locator(".sankey.wide .nd").count() > before
     page.click("text=Fold again")
-    page.wait_for_function(f"document.querySelectorAll('.sankey.wide .nd').length === {before}")
+    page.wait_for_url(lambda url: "open=" not in url)
+    assert page.locator(".sankey.wide .nd").count() == before
 
 
 def test_repeats_light_together(browsing: Browsing, drawn_site: Any) -> None:

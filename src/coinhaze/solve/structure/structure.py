@@ -33,7 +33,7 @@ class Structure:
     >>> import coinhaze
     >>> ledger = coinhaze.AccountLedger.from_transfers([("a", "c", 1), ("b", "c", 3)])
     >>> structure = Structure(coinhaze.absorbing_chain(coinhaze.transaction_graph(ledger)))
-    >>> structure.is_ordered, structure.lump(np.array([2]), np.zeros(0)).asked.reduced.acyclic
+    >>> structure.is_ordered, structure.lump(np.array([2]), np.zeros(0)).query.reduced.acyclic
     (True, True)
     """
 
