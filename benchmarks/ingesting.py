@@ -22,7 +22,7 @@ from benchmarks.stored_scores import compare_scores
 from coinhaze.formats.registry import formats
 from coinhaze.ledger import CoinLedger
 from coinhaze.ledger.text import repeated_row
-from coinhaze.ledger.window import ALL, Window
+from coinhaze.ledger.window import ALL, LedgerWindow
 from coinhaze.simulate import simulate_week
 from coinhaze.store.ingest import ingest
 from coinhaze.store.read import read_store
@@ -50,7 +50,7 @@ def _ingest(folder: Path, path: Path) -> int:
         return ingest([folder], store).rows
 
 
-def _load(path: Path, window: Window) -> tuple[int, int]:
+def _load(path: Path, window: LedgerWindow) -> tuple[int, int]:
     """Count the transactions of a window, and the bytes this process read on the way."""
     before = _bytes_read()
     with Store(path, read_only=True) as store:
@@ -63,10 +63,10 @@ def _bytes_read() -> int:
     return int(dict(line.split(": ") for line in lines)["rchar"])
 
 
-def _last_day(path: Path) -> Window:
+def _last_day(path: Path) -> LedgerWindow:
     with Store(path, read_only=True) as store:
         ((low, high),) = store.ask("SELECT min(height), max(height) FROM transactions")
-    return Window("height", high - (high - low) // 7, None)
+    return LedgerWindow("height", high - (high - low) // 7, None)
 
 
 def _say(what: str, run: Run) -> None:

@@ -4,6 +4,7 @@ import subprocess
 import sys
 
 import pytest
+from benchmarks.house import classes_of, repeated, sources
 
 import coinhaze
 
@@ -28,3 +29,7 @@ def test_light_commands_import_neither_numba_nor_scipy() -> None:
         "assert not heavy, heavy"
     )
     subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
+
+
+def test_no_two_public_classes_share_a_name() -> None:
+    assert repeated(classes_of(sources())) == []

@@ -21,7 +21,7 @@ from coinhaze.formats.tabular.column_use import Use, column_notes, joined_use
 from coinhaze.ledger import Ledger
 from coinhaze.ledger.moving import nothing_in, refuse_unmoving
 from coinhaze.ledger.parquet import is_folder, read_folder
-from coinhaze.ledger.window import ALL, Window
+from coinhaze.ledger.window import ALL, LedgerWindow
 from coinhaze.options import Unknown
 
 UNCUT: dict[str, Any] = {"window": ALL, "token": None, "unknown": "error"}
@@ -49,7 +49,11 @@ def read(
     notes count. A ledger in which nothing moves is an error.
     """
     things: list[Any] = [sources] if _is_one(sources) else list(sources)  # type: ignore[arg-type]
-    cut: dict[str, Any] = {"window": Window.of(first, last), "token": token, "unknown": unknown}
+    cut: dict[str, Any] = {
+        "window": LedgerWindow.of(first, last),
+        "token": token,
+        "unknown": unknown,
+    }
     ledger = _read(things, format, complete, cut)
     refuse_unmoving(ledger, things, cut["window"])
     return ledger

@@ -14,7 +14,7 @@ from coinhaze.formats.bitcoin_raw.scripts import owners_of
 from coinhaze.formats.compression import open_plain
 from coinhaze.formats.json import bitcoin as bitcoin_json
 from coinhaze.formats.json import esplora
-from coinhaze.formats.json.records import Format
+from coinhaze.formats.json.records import RecordFormat
 from formats.block_samples import ODD_SCRIPTS
 from formats.json_samples import (
     CORE_MINT,
@@ -146,12 +146,12 @@ def test_files_without_bare_keys_are_read_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     reads = []
-    whole = Format.records
+    whole = RecordFormat.records
 
     def counting(*arguments: Any) -> Any:
         reads.append(arguments)
         return whole(*arguments)
 
-    monkeypatch.setattr(Format, "records", counting)
+    monkeypatch.setattr(RecordFormat, "records", counting)
     read(tmp_path / "f.json", [block(7, [core(1, [CORE_MINT], [key_hash(0, BITCOIN)])])])
     assert len(reads) == 1

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from coinhaze.errors import InputError
-from coinhaze.formats.lists.coins import Listed, parse_coin_list, read_coin_list
+from coinhaze.formats.lists.coins import ListedCoin, parse_coin_list, read_coin_list
 from ledger.mutants import mutants
 
 MUTANTS = 20_000
@@ -29,13 +29,13 @@ UNSPENT = [
 ]
 
 
-def listed(tmp_path: Path, content: str | bytes, name: str = "coins") -> list[Listed]:
+def listed(tmp_path: Path, content: str | bytes, name: str = "coins") -> list[ListedCoin]:
     path = tmp_path / name
     path.write_bytes(content.encode() if isinstance(content, str) else content)
     return read_coin_list(path)
 
 
-def plain(entries: list[Listed]) -> list[tuple[object, ...]]:
+def plain(entries: list[ListedCoin]) -> list[tuple[object, ...]]:
     return [(e.coin, e.address, e.label, e.value) for e in entries]
 
 

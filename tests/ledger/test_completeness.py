@@ -33,7 +33,7 @@ from coinhaze.ledger.completeness import (
     Check,
     Completeness,
 )
-from coinhaze.ledger.window import Window
+from coinhaze.ledger.window import LedgerWindow
 from coinhaze.readers import read
 from coinhaze.store.checks import coin_completeness
 from coinhaze.store.ingest import ingest
@@ -347,7 +347,7 @@ def test_a_window_is_judged_by_its_own_blocks(tmp_path: Path) -> None:
         assert read(path, first=first, last=last).completeness.holes == holes
     with Store(path, read_only=True) as store:
         time = 1_600_000_000 + 600 * 2
-        assert read_store(store, Window("time", time, None)).completeness.holes == ((3, 3),)
+        assert read_store(store, LedgerWindow("time", time, None)).completeness.holes == ((3, 3),)
 
 
 def test_left_out_transactions_are_not_missing_ones() -> None:

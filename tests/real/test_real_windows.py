@@ -12,7 +12,7 @@ import pytest
 import coinhaze
 from coinhaze.errors import InputError
 from coinhaze.ledger.batches import Batch, Rows, gather
-from coinhaze.ledger.window import Window
+from coinhaze.ledger.window import LedgerWindow
 from coinhaze.store.ingest import ingest
 from coinhaze.store.read import opening_of
 from coinhaze.store.store import Store
@@ -79,7 +79,7 @@ def test_a_window_opens_with_what_a_slow_replay_finds(ether: Path) -> None:
         held, _ = replay(m for m in moves_of(store) if m[0] < CUT)
     expected = {account: balance for account, balance in held.items() if balance > 0}
     assert min(held.values()) == 0
-    assert opening_of(ether, Window.of(CUT, None)) == expected
+    assert opening_of(ether, LedgerWindow.of(CUT, None)) == expected
     found = coinhaze.score(ether, first=CUT)
     ledger = coinhaze.AccountLedger.from_transfers([m[1:] for m in moves if m[0] >= CUT])
     plain = coinhaze.score(ledger, opening=expected)

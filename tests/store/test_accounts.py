@@ -7,7 +7,7 @@ import pytest
 from coinhaze.errors import InputError, UsageError
 from coinhaze.ledger import AccountLedger
 from coinhaze.ledger.batches import Batch, Rows, gather
-from coinhaze.ledger.window import Window
+from coinhaze.ledger.window import LedgerWindow
 from coinhaze.store.accounts import opening_balances
 from coinhaze.store.read import read_store
 from coinhaze.store.store import Store
@@ -45,9 +45,9 @@ def test_of_several_tokens_one_must_be_named() -> None:
 
 def test_balances_before_a_window_are_those_of_the_blocks_before_it() -> None:
     with transfers([(ZERO, "a", 9), ("a", "b", 4), ("b", "a", 1)]) as store:
-        assert opening_balances(store, Window("height", 0, None)) is None
-        assert opening_balances(store, Window("height", 1, None)) == {"a": 9}
-        assert opening_balances(store, Window("height", 2, None)) == {"a": 5, "b": 4}
+        assert opening_balances(store, LedgerWindow("height", 0, None)) is None
+        assert opening_balances(store, LedgerWindow("height", 1, None)) == {"a": 9}
+        assert opening_balances(store, LedgerWindow("height", 2, None)) == {"a": 5, "b": 4}
 
 
 def test_a_balance_below_zero_before_a_window_is_refused() -> None:
@@ -55,7 +55,7 @@ def test_a_balance_below_zero_before_a_window_is_refused() -> None:
         transfers([("a", "b", 4), ("b", "a", 1)]) as store,
         pytest.raises(InputError, match="1 accounts paid more than they had received before"),
     ):
-        opening_balances(store, Window("height", 1, None))
+        opening_balances(store, LedgerWindow("height", 1, None))
 
 
 def test_a_store_holds_coins_or_accounts() -> None:

@@ -13,7 +13,7 @@ from coinhaze.errors import InputError, LedgerError
 from coinhaze.ledger import CoinLedger
 from coinhaze.ledger.batches import Batch, Rows, gather
 from coinhaze.ledger.coins import MOST_OUTPUTS
-from coinhaze.ledger.window import ALL, Window
+from coinhaze.ledger.window import ALL, LedgerWindow
 from coinhaze.simulate import simulate_town
 from coinhaze.store.read import read_store
 from coinhaze.store.store import Store
@@ -62,7 +62,7 @@ def stored(records: Records, *, seed: int) -> Store:
     return store
 
 
-def twin(records: Records, window: Window) -> list[object]:
+def twin(records: Records, window: LedgerWindow) -> list[object]:
     """The slow twin: sort a list, a transaction at a time, and look everything up by name."""
     chosen = {
         r["txid"]: r
@@ -127,7 +127,7 @@ def told(ledger: CoinLedger) -> list[object]:
     ]
 
 
-def coins_of(store: Store, window: Window = ALL) -> CoinLedger:
+def coins_of(store: Store, window: LedgerWindow = ALL) -> CoinLedger:
     ledger = read_store(store, window)
     assert isinstance(ledger, CoinLedger)
     return ledger
@@ -138,7 +138,7 @@ def coins_of(store: Store, window: Window = ALL) -> CoinLedger:
 def test_what_comes_out_is_what_a_list_would_give(seed: int, positions: bool) -> None:
     records = made_up(seed, positions=positions)
     with stored(records, seed=seed) as store:
-        for window in (ALL, Window("height", 102, 104), Window("height", 105, None)):
+        for window in (ALL, LedgerWindow("height", 102, 104), LedgerWindow("height", 105, None)):
             assert told(coins_of(store, window)) == twin(records, window)
 
 
@@ -153,7 +153,7 @@ def test_rows_in_another_order_make_the_same_ledger(positions: bool) -> None:
 
 
 def test_values_of_earlier_coins_are_looked_up_where_inputs_do_not_tell() -> None:
-    records, window = made_up(3, positions=True), Window("height", 103, None)
+    records, window = made_up(3, positions=True), LedgerWindow("height", 103, None)
     expected = twin(records, window)
     for record in records["inputs"]:
         if not record["spent_txid"].startswith("old"):
@@ -178,7 +178,7 @@ def test_an_owner_that_inputs_tell_is_not_overwritten() -> None:
         ],
     }
     with stored(records, seed=1) as store:
-        ledger = coins_of(store, Window("height", 2, None))
+        ledger = coins_of(store, LedgerWindow("height", 2, None))
     assert told(ledger) == [("b", 2, [("a:0", 5, "bob,ann"), ("a:1", 6, "carol")], [])]
 
 
@@ -263,7 +263,7 @@ def test_ring_members_outside_the_window_are_named() -> None:
     with stored(records, seed=1) as store:
         assert coins_of(store).ring_output.tolist() == [0, 1, 2]
         with pytest.raises(InputError, match=r"1 ring members .* such as t0:0: widen it"):
-            read_store(store, Window("height", 1, None))
+            read_store(store, LedgerWindow("height", 1, None))
 
 
 def test_the_order_of_the_comparison_is_a_ledger_of_the_same_coins() -> None:

@@ -22,7 +22,7 @@ from coinhaze.errors import InputError, LedgerError, UsageError
 from coinhaze.formats.registry import digest_of
 from coinhaze.ledger import CoinLedger
 from coinhaze.ledger.batches import Batch, Rows, are_unique, gather
-from coinhaze.ledger.window import Window
+from coinhaze.ledger.window import LedgerWindow
 from coinhaze.readers import read
 from coinhaze.simulate import simulate_week
 from coinhaze.store.ingest import Ingested, ingest
@@ -165,8 +165,8 @@ def test_windows_know_the_coins_made_before_them(week: CoinLedger, dump: Path) -
     with Store(None) as store:
         ingest([dump], store)
         whole = read_store(store)
-        early = read_store(store, Window.of(None, middle))
-        late = read_store(store, Window.of(str(middle + 1), None))
+        early = read_store(store, LedgerWindow.of(None, middle))
+        late = read_store(store, LedgerWindow.of(str(middle + 1), None))
     assert len(early) + len(late) == len(whole) == len(week)
     assert isinstance(late, CoinLedger)
     assert late.facts()["earlier_coins_spent"] > week.facts()["earlier_coins_spent"] / 4  # type: ignore[operator]
@@ -182,7 +182,7 @@ def test_windows_know_the_coins_made_before_them(week: CoinLedger, dump: Path) -
 )
 def test_windows_without_meaning_are_refused(ends: tuple[str, str | None], says: str) -> None:
     with pytest.raises(UsageError, match=says):
-        Window.of(*ends)
+        LedgerWindow.of(*ends)
 
 
 def test_a_window_by_time_cuts_at_the_second(week: CoinLedger, dump: Path) -> None:
@@ -191,8 +191,8 @@ def test_a_window_by_time_cuts_at_the_second(week: CoinLedger, dump: Path) -> No
     moment = str(np.datetime64(cut, "s"))
     with Store(None) as store:
         ingest([dump], store)
-        assert len(read_store(store, Window.of(moment, None))) == int((times >= cut).sum())
-        assert len(read_store(store, Window.of(None, moment))) == int((times <= cut).sum())
+        assert len(read_store(store, LedgerWindow.of(moment, None))) == int((times >= cut).sum())
+        assert len(read_store(store, LedgerWindow.of(None, moment))) == int((times <= cut).sum())
 
 
 def test_values_nobody_tells_are_named(tmp_path: Path) -> None:
@@ -210,7 +210,7 @@ def test_values_nobody_tells_are_named(tmp_path: Path) -> None:
         older.add(height=1, txid="early", vout=3, spendable=True, value=9, owner="alice")
         with store.transaction():
             store.append(Batch(gather([older])))
-        ledger = read_store(store, Window.of(5, None))
+        ledger = read_store(store, LedgerWindow.of(5, None))
     assert isinstance(ledger, CoinLedger)
     assert ledger.output_value is not None
     assert ledger.output_value.ints() == [9, 7]

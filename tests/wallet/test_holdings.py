@@ -4,7 +4,7 @@ import pytest
 
 import coinhaze
 from coinhaze.errors import InputError, UsageError
-from coinhaze.formats.lists.coins import Listed
+from coinhaze.formats.lists.coins import ListedCoin
 from coinhaze.graph import TransactionGraph
 from coinhaze.ledger import CoinLedger
 from coinhaze.wallet.combine import CoinSet
@@ -30,8 +30,8 @@ def graph() -> TransactionGraph:
     )
 
 
-def listed(**entry: object) -> Listed:
-    return Listed("mine.csv:3", **entry)  # type: ignore[arg-type]
+def listed(**entry: object) -> ListedCoin:
+    return ListedCoin("mine.csv:3", **entry)  # type: ignore[arg-type]
 
 
 def test_an_address_stands_for_its_unspent_coins_each_named_once() -> None:

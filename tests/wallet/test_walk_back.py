@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import coinhaze
 from coinhaze.errors import InputError, UnknownName, UsageError
-from coinhaze.formats.lists.coins import Listed
+from coinhaze.formats.lists.coins import ListedCoin
 from coinhaze.ledger import CoinLedger
 from coinhaze.ledger.coins import Input, Output, Transaction
 from coinhaze.measures.beyond import bits_beyond
@@ -88,7 +88,7 @@ def test_the_interval_holds_the_truth_of_the_whole_chain(
     book = Book(records)
     last = book.known[records[-1]["txid"]]
     name = f"{last.txid}:{data.draw(st.sampled_from(last.outputs)).vout}"
-    walked = walk_back(book, [Listed("here", name)], accuracy=0.0, max_transactions=most)
+    walked = walk_back(book, [ListedCoin("here", name)], accuracy=0.0, max_transactions=most)
     found = walked.beyond[name]
     truth = coinhaze.origins(CoinLedger.from_transactions(records), name).bits
     assert found.bits_low <= truth + 1e-12
@@ -135,19 +135,21 @@ def test_it_fetches_no_more_than_the_width_needs() -> None:
     asked = []
     for width in (2.0, 0.5, 1e-3):
         book = Book(records)
-        walked = walk_back(book, [Listed("here", name)], accuracy=width)
+        walked = walk_back(book, [ListedCoin("here", name)], accuracy=width)
         assert walked.reached
         assert walked.beyond[name].bits_low <= truth <= walked.beyond[name].bits_high
         asked.append(book.asked)
     assert asked[0] < asked[-1] < len(records) / 2
-    stopped = walk_back(Book(records), [Listed("here", name)], accuracy=1e-3, max_transactions=5)
+    stopped = walk_back(
+        Book(records), [ListedCoin("here", name)], accuracy=1e-3, max_transactions=5
+    )
     assert not stopped.reached
     assert len(stopped.ledger) == 5
     assert stopped.beyond[name].bits_low <= truth <= stopped.beyond[name].bits_high
 
 
 def test_a_wallet_from_a_part_says_what_it_does_not_know() -> None:
-    listed = [Listed("here", "p30:0"), Listed("here", "p30:1")]
+    listed = [ListedCoin("here", "p30:0"), ListedCoin("here", "p30:1")]
     walked = walk_back(Book(town(31)), listed, accuracy=0.0, max_transactions=9)
     chain = coinhaze.absorbing_chain(coinhaze.transaction_graph(walked.ledger))
     coins = find_coins(chain.graph, listed)
@@ -184,15 +186,15 @@ def test_coins_of_one_transaction_rest_as_one() -> None:
 def test_what_cannot_be_walked_back_is_refused() -> None:
     book = Book(town(3))
     for entry, kind, words in (
-        (Listed("f:1", "zz:0"), UnknownCoin, "f:1: no coin 'zz:0': not there"),
-        (Listed("f:1", "p2:7"), UnknownCoin, "f:1: no coin 'p2:7': p2 has no such output"),
-        (Listed("f:1", "m1:0"), InputError, "f:1: coin m1:0 is spent already"),
-        (Listed("f:1", address="me"), UsageError, "f:1: a node does not tell the coins of me"),
+        (ListedCoin("f:1", "zz:0"), UnknownCoin, "f:1: no coin 'zz:0': not there"),
+        (ListedCoin("f:1", "p2:7"), UnknownCoin, "f:1: no coin 'p2:7': p2 has no such output"),
+        (ListedCoin("f:1", "m1:0"), InputError, "f:1: coin m1:0 is spent already"),
+        (ListedCoin("f:1", address="me"), UsageError, "f:1: a node does not tell the coins of me"),
     ):
         with pytest.raises(kind, match=words):
             walk_back(book, [entry])
     with pytest.raises(UsageError, match="max_transactions 1 or more"):
-        walk_back(book, [Listed("f:1", "p2:0")], max_transactions=0)
+        walk_back(book, [ListedCoin("f:1", "p2:0")], max_transactions=0)
     circle = {a: Transaction(a, (Input(b, 0, 1),)) for a, b in (("a", "b"), ("b", "a"))}
     with pytest.raises(InputError, match="comes from itself"):
         in_order(circle)

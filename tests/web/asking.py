@@ -10,7 +10,7 @@ import httpx2
 
 from coinhaze.web.answers import Answers
 from coinhaze.web.app import guarded
-from coinhaze.web.jobs import Jobs
+from coinhaze.web.jobs import JobQueue
 from coinhaze.web.security.guard import Guard
 from coinhaze.web.security.hosts import Hosts
 from coinhaze.web.security.limits import Limits
@@ -25,7 +25,7 @@ T = TypeVar("T")
 def made_app(
     registry: MadeRegistry | None = None, *, patience: float = 5.0, queued: int = 64, **limits: Any
 ) -> Guard:
-    answers = Answers(registry or MadeRegistry(), jobs=Jobs(patience=patience, queued=queued))
+    answers = Answers(registry or MadeRegistry(), jobs=JobQueue(patience=patience, queued=queued))
     return guarded(answers, token=TOKEN, hosts=Hosts(), limits=Limits(**limits))
 
 

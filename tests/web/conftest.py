@@ -21,7 +21,7 @@ from coinhaze.simulate.weeks.bitcoin import bitcoin_week
 from coinhaze.web.answers import Answers
 from coinhaze.web.app import guarded
 from coinhaze.web.client import Client
-from coinhaze.web.jobs import Jobs
+from coinhaze.web.jobs import JobQueue
 from coinhaze.web.registry import LedgerRegistry
 from coinhaze.web.security.limits import Limits
 from coinhaze.web.server import address_of, listen, new_token, server_of
@@ -47,7 +47,7 @@ class Site:
 def running(registry: LedgerRegistry, *, patience: float = 5.0) -> Iterator[Site]:
     """Serve ledgers from a thread until the end of the block."""
     token = new_token()
-    app = guarded(Answers(registry, jobs=Jobs(patience=patience)), token=token, limits=QUICK)
+    app = guarded(Answers(registry, jobs=JobQueue(patience=patience)), token=token, limits=QUICK)
     server = server_of(app)
     with listen("127.0.0.1", 0) as sock:
         thread = threading.Thread(target=server.run, kwargs={"sockets": [sock]}, daemon=True)

@@ -16,7 +16,7 @@ from coinhaze.explore.models import (
     FlowColumn,
     FlowNode,
 )
-from coinhaze.report.flow_layout import Layout, Room, lay_out
+from coinhaze.report.flow_layout import Canvas, Layout, lay_out
 from coinhaze.web.drawing.flow import (
     Picture,
     draw_flow,
@@ -31,7 +31,7 @@ from coinhaze.web.pages.coin import flow_table, legend
 from web.drawn import crowded_flow, example_flow, flow_of, one_origin_flow, straight_flow
 from web.made import HOSTILE
 
-ROOM = Room(352.0, 7.0, 16.0)
+ROOM = Canvas(352.0, 7.0, 16.0)
 FLOWS = {
     "example": example_flow(),
     "crowd": crowded_flow(),

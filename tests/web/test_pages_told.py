@@ -12,7 +12,7 @@ from coinhaze import CoinLedger
 from coinhaze.ledger import write_folder
 from coinhaze.web.answers import Answers
 from coinhaze.web.app import guarded
-from coinhaze.web.jobs import Jobs
+from coinhaze.web.jobs import JobQueue
 from coinhaze.web.registry import LedgerRegistry
 from coinhaze.web.security.guard import Guard
 from web.asking import BASE, TOKEN, ask
@@ -68,7 +68,7 @@ def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Guard]:
         (folder / "list.txt").write_text("blog\nbob\n")
         paths = [folder / name for name in ("town", "pay.csv", "gone.csv", "odd.bin")]
         registry = LedgerRegistry(paths, lists={"known": folder / "list.txt"})
-        yield guarded(Answers(registry, jobs=Jobs()), token=TOKEN)
+        yield guarded(Answers(registry, jobs=JobQueue()), token=TOKEN)
 
 
 def weighed(app: Guard, exposed: str, amount: str = "") -> str:

@@ -14,7 +14,7 @@ from coinhaze.cli.waiting import wait_for
 from coinhaze.options import WalletOptions, known
 
 if TYPE_CHECKING:
-    from coinhaze.formats.lists.coins import Listed
+    from coinhaze.formats.lists.coins import ListedCoin
     from coinhaze.ledger.coins import Transaction
     from coinhaze.wallet.proposal import Proposal
     from coinhaze.wallet.report import WalletReport
@@ -144,11 +144,11 @@ def _is_path(name: str) -> bool:
     return bool(Path(name).suffix) or Path(name).exists()
 
 
-def _coins(given: Sequence[str]) -> list[Listed]:
+def _coins(given: Sequence[str]) -> list[ListedCoin]:
     """Read --nodes: coins and addresses, and files of them."""
     from coinhaze.formats.lists.coins import parse_entry, read_coin_list
 
-    found: list[Listed] = []
+    found: list[ListedCoin] = []
     for name in given:
         found += read_coin_list(name) if _is_path(name) else [parse_entry(name, "--nodes")]
     return found
@@ -178,7 +178,10 @@ def _wallet(sources: Sequence[str], options: dict[str, Any]) -> Wallet:
 
 
 def _opened(
-    sources: Sequence[str], listed: list[Listed], settings: dict[str, Any], options: dict[str, Any]
+    sources: Sequence[str],
+    listed: list[ListedCoin],
+    settings: dict[str, Any],
+    options: dict[str, Any],
 ) -> tuple[Any, int | None]:
     """Give what the files are, or the part of a node's chain that was walked back."""
     from coinhaze.errors import UsageError

@@ -41,7 +41,7 @@ WIDTH = 0.05
 
 
 @dataclass(frozen=True)
-class Group:
+class GroupedCoins:
     """What is grouped: nodes of its coins, and what is known of it itself."""
 
     kind: GroupKind
@@ -95,7 +95,7 @@ class Grouping:
         bounds = self.views.belief(self.options).lower_bounds
         return np.zeros(len(self.nodes.graph), dtype=np.bool_) if bounds is None else bounds
 
-    def find(self, kind: GroupKind, name: str) -> Group:
+    def find(self, kind: GroupKind, name: str) -> GroupedCoins:
         """Find a group by name."""
         if kind == "address":
             return self._address(name)
@@ -104,7 +104,7 @@ class Grouping:
             raise UnknownName(f"no {kind} {shorten(name)}: a ledger of transfers has accounts only")
         return self._transaction(name) if kind == "transaction" else self._block(ledger, name)
 
-    def _address(self, name: str) -> Group:
+    def _address(self, name: str) -> GroupedCoins:
         graph = self.nodes.graph
         own = name_in(graph, name)
         if self.nodes.coin_view:
@@ -116,9 +116,9 @@ class Grouping:
         if not len(found):
             why = other_network(graph, [name])
             raise UnknownName(why or f"no address {shorten(name)} in the ledger")
-        return Group("address", own, found)
+        return GroupedCoins("address", own, found)
 
-    def _transaction(self, name: str) -> Group:
+    def _transaction(self, name: str) -> GroupedCoins:
         graph = self.nodes.graph
         bare = name.removeprefix("tx:")
         party = graph.names.parties.find(f"tx:{bare}")
@@ -127,9 +127,9 @@ class Grouping:
             raise UnknownName(f"no transaction {shorten(bare)} in the ledger")
         tx = self.nodes.tx(node)
         made = self._held(self.nodes.index.made(tx))
-        return Group("transaction", bare, made, tx=tx, height=self.nodes.index.height(tx))
+        return GroupedCoins("transaction", bare, made, tx=tx, height=self.nodes.index.height(tx))
 
-    def _block(self, ledger: CoinLedger, name: str) -> Group:
+    def _block(self, ledger: CoinLedger, name: str) -> GroupedCoins:
         digits = name.replace(",", "")
         rows = np.zeros(0, dtype=np.int64)
         if digits.isascii() and digits.isdigit():
@@ -137,7 +137,7 @@ class Grouping:
         if not len(rows):
             raise UnknownName(f"no block {shorten(name)} in the ledger: ask for a height in it")
         coins = np.concatenate([self.nodes.index.made(int(tx)) for tx in rows.tolist()])
-        return Group("block", str(int(digits)), self._held(coins), height=int(digits))
+        return GroupedCoins("block", str(int(digits)), self._held(coins), height=int(digits))
 
     def _held(self, coins: Ints) -> Ints:
         """Give the nodes of some coins: the coins themselves, or who holds them."""
@@ -147,7 +147,7 @@ class Grouping:
         return found[found >= 0].astype(np.int64)
 
     def answer(
-        self, group: Group, asked: Settings, *, digest: str, after: str | None, limit: int
+        self, group: GroupedCoins, asked: Settings, *, digest: str, after: str | None, limit: int
     ) -> GroupAnswer:
         """Tell of a group and a page of its coins, those with most bits first."""
         found, notes = self._figures(group.nodes)
@@ -252,7 +252,7 @@ class Grouping:
             return None
         return float(np.dot(bits[known], worth) / total)
 
-    def _met(self, group: Group) -> list[Met] | None:
+    def _met(self, group: GroupedCoins) -> list[Met] | None:
         """Find the listed money of a group's coins; None where no list, or too much, is asked."""
         options = self.exposing
         listed = self.views.listed(options)
@@ -266,10 +266,10 @@ class Grouping:
             found.append(met(self.views, options, listed, node, past))
         return found
 
-    def _exposed_nodes(self, group: Group) -> Ints:
+    def _exposed_nodes(self, group: GroupedCoins) -> Ints:
         return self.views.nodes_in(self.exposing, self.options, group.nodes)
 
-    def _exposure(self, group: Group, exposed: Sequence[Met]) -> Exposure:
+    def _exposure(self, group: GroupedCoins, exposed: Sequence[Met]) -> Exposure:
         """Put the listed money of a group's coins together."""
         listed = self.views.listed(self.exposing)
         assert listed is not None
@@ -280,7 +280,7 @@ class Grouping:
         together = met_together(list(zip(exposed, weights, strict=True)))
         return tell_exposure(together, listed, self.exposing, nodes, at)
 
-    def _spends(self, group: Group) -> tuple[Spent, ...]:
+    def _spends(self, group: GroupedCoins) -> tuple[Spent, ...]:
         if group.tx is None:
             return ()
         index, nodes = self.nodes.index, self.nodes
@@ -297,7 +297,7 @@ class Grouping:
             found.append(Spent(name=name, amount=amount, owner=owner, href=link))
         return tuple(found)
 
-    def _transactions(self, group: Group) -> tuple[str, ...]:
+    def _transactions(self, group: GroupedCoins) -> tuple[str, ...]:
         if group.kind != "block" or group.height is None:
             return ()
         ledger = self.nodes.index.coins

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from coinhaze.amounts import Bools, Floats, Ints
 from coinhaze.errors import InputError
-from coinhaze.explore.coin.origins import Told
+from coinhaze.explore.coin.origins import OutcomeNames
 from coinhaze.explore.models import TablePage, TableRow
 from coinhaze.explore.nodes import Nodes
 from coinhaze.explore.query import TableAsk
@@ -125,7 +125,7 @@ class Table:
         """Tell some rows of the scores."""
         scores, nodes = self.scores, self.nodes
         at = scores.nodes[rows].astype(np.int64)
-        told = Told(nodes, scores.chain, None, None)  # type: ignore[arg-type]
+        told = OutcomeNames(nodes, scores.chain, None, None)  # type: ignore[arg-type]
         names, exposure, bounds = nodes.names(at), self._exposure, scores.lower_bound
         found = []
         for name, node, row in zip(names, at.tolist(), rows.tolist(), strict=True):
@@ -156,7 +156,7 @@ class Table:
     def _exposure(self) -> Floats | None:
         return self.scores.exposure if self.exposure is None else self.exposure.exposure
 
-    def _top(self, told: Told, outcome: int) -> str | None:
+    def _top(self, told: OutcomeNames, outcome: int) -> str | None:
         if outcome < 0:
             return None
         node = told.node(outcome)

@@ -9,11 +9,11 @@ import numpy as np
 from coinhaze.errors import InputError, first_few
 from coinhaze.ledger.accounts import AccountLedger
 from coinhaze.ledger.coins import CoinLedger
-from coinhaze.ledger.window import ALL, Window
+from coinhaze.ledger.window import ALL, LedgerWindow
 
 
 def refuse_unmoving(
-    ledger: CoinLedger | AccountLedger, sources: Sequence[object], window: Window = ALL
+    ledger: CoinLedger | AccountLedger, sources: Sequence[object], window: LedgerWindow = ALL
 ) -> None:
     """Refuse a ledger without rows, or whose rows move nothing; `sources` are for the message."""
     where = _named(sources)

@@ -10,7 +10,7 @@ from coinhaze.errors import UsageError
 
 
 @dataclass(frozen=True)
-class Window:
+class LedgerWindow:
     """A stretch of a chain, from one moment to another, both included: heights, or seconds."""
 
     by: str = "height"
@@ -18,10 +18,10 @@ class Window:
     last: int | None = None
 
     @classmethod
-    def of(cls, first: str | int | None, last: str | int | None) -> Window:
+    def of(cls, first: str | int | None, last: str | int | None) -> LedgerWindow:
         """Read `--from` and `--to`: heights, or dates and times such as 2021-04-01.
 
-        >>> Window.of("2021-04-01", None).first
+        >>> LedgerWindow.of("2021-04-01", None).first
         1617235200
         """
         ends = [None if end is None else _moment(str(end)) for end in (first, last)]
@@ -45,7 +45,7 @@ class Window:
         return "false" if self.first is None else f"{self.by} < {self.first}"
 
 
-ALL = Window()
+ALL = LedgerWindow()
 
 
 def _moment(text: str) -> tuple[str, int]:

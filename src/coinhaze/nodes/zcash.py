@@ -19,11 +19,11 @@ from coinhaze.errors import LedgerError
 from coinhaze.formats.bitcoin_raw.networks import ZCASH_MAGICS, Network
 from coinhaze.formats.bitcoin_raw.scripts import owners_of
 from coinhaze.formats.tabular.coin_rows import (
-    Block,
-    Inputs,
-    Outputs,
+    InputRows,
+    OutputRows,
     Place,
-    Transactions,
+    StatedBlock,
+    TransactionRows,
     coin_batch,
     numbered,
     texts,
@@ -155,7 +155,7 @@ def zcash_batch(
         _check_pools(block, flows[start : start + len(block.tx)], where(number))
     heights = whole_numbers([block.height for block in blocks], where, field="height")
     times = whole_numbers([block.time for block in blocks], where, field="time")
-    transactions = Transactions(
+    transactions = TransactionRows(
         place,
         height=heights.take(pa.array(of_block)),
         txid=texts([t.txid for t in records], place, field="txid"),
@@ -164,7 +164,7 @@ def zcash_batch(
         time=times.take(pa.array(of_block)),
     )
     headers = {
-        Block(b.height, b.hash, b.previous, b.time, root=b.root): start
+        StatedBlock(b.height, b.hash, b.previous, b.time, root=b.root): start
         for b, start in zip(blocks, starts, strict=True)
     }
     return coin_batch(
@@ -242,7 +242,7 @@ def _check_pools(block: ZcashBlock, flows: Sequence[Mapping[str, int]], where: s
         raise LedgerError(where, what, value=silent[0], fix="ask a newer node")
 
 
-def _outputs(records: Sequence[_Transaction], place: Place, network: Network | None) -> Outputs:
+def _outputs(records: Sequence[_Transaction], place: Place, network: Network | None) -> OutputRows:
     parent = np.repeat(np.arange(len(records)), [len(t.vout) for t in records])
     coins = list(chain.from_iterable(t.vout for t in records))
 
@@ -257,7 +257,7 @@ def _outputs(records: Sequence[_Transaction], place: Place, network: Network | N
         named = [",".join(sorted(set(o.script.addresses or ()))) or None for o in coins]
         owner = texts(named, of_row, field="address")
         is_data = pa.array([script[:1] == b"\x6a" for script in scripts], FLAG)
-    return Outputs(
+    return OutputRows(
         parent,
         vout=whole_numbers([o.n for o in coins], of_row, field="n"),
         value=whole_numbers([o.zat for o in coins], of_row, field="valueZat"),
@@ -273,7 +273,7 @@ def _octets(script: _Script, row: int, place: Place) -> bytes:
         raise LedgerError(place(row), "a script that is no hex", value=script.hex) from None
 
 
-def _inputs(records: Sequence[_Transaction], place: Place) -> Inputs:
+def _inputs(records: Sequence[_Transaction], place: Place) -> InputRows:
     spends = [[i for i in t.vin if i.coinbase is None] for t in records]
     parent = np.repeat(np.arange(len(records)), [len(s) for s in spends])
     flat = list(chain.from_iterable(spends))
@@ -281,7 +281,7 @@ def _inputs(records: Sequence[_Transaction], place: Place) -> Inputs:
     def of_row(row: int) -> str:
         return place(int(parent[row]))
 
-    return Inputs(
+    return InputRows(
         parent,
         vin=pa.array(numbered(parent)),
         spent_txid=texts([i.txid for i in flat], of_row, field="txid of an input"),

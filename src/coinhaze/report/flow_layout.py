@@ -54,7 +54,7 @@ class _Flow(Protocol):
 
 
 @dataclass(frozen=True)
-class Room:
+class Canvas:
     """What a drawing offers: room across, gaps, the least of a box and a lane, the most of all."""
 
     across: float
@@ -109,14 +109,14 @@ class _Item:
         self.middle = at + self.slot / 2
 
 
-def lay_out(flow: _Flow, room: Room) -> Layout:
+def lay_out(flow: _Flow, room: Canvas) -> Layout:
     """Place the boxes of a flow in their columns and lead its bands between them.
 
     >>> from types import SimpleNamespace as Some
     >>> two = [Some(id=i, column=c, kind="coin", share=1.0, folded=False)
     ...        for i, c in (("a", 1), ("b", 0))]
     >>> flow = Some(nodes=two, bands=[Some(before="a", after="b", share=1.0)])
-    >>> placed = lay_out(flow, Room(100, 4, 10))
+    >>> placed = lay_out(flow, Canvas(100, 4, 10))
     >>> placed.boxes["a"].width == placed.ribbons[0].width == placed.scale
     True
     """
@@ -167,7 +167,7 @@ def _length(items: Sequence[_Item], column: Sequence[int], gap: float) -> float:
     return sum(items[k].slot for k in column) + gap * max(len(column) - 1, 0)
 
 
-def _scale(items: Sequence[_Item], columns: Sequence[Sequence[int]], room: Room) -> float:
+def _scale(items: Sequence[_Item], columns: Sequence[Sequence[int]], room: Canvas) -> float:
     """Give the longest that 1 of share may be so that every column finds room."""
     low, high = LEAST_SCALE * room.across, room.across
     if room.most <= low:

@@ -34,7 +34,7 @@ class FlowBox:
 
 
 @dataclass(frozen=True)
-class FlowBand:
+class LayerBand:
     """Money that moved from a box of hop `hop + 1` to one of hop `hop`."""
 
     hop: int
@@ -48,7 +48,7 @@ class Layers:
     """Boxes hop by hop, largest first, the bucket last; and the bands between them."""
 
     boxes: tuple[tuple[FlowBox, ...], ...]
-    bands: tuple[FlowBand, ...]
+    bands: tuple[LayerBand, ...]
     earlier: float  # the share from before the last hop
 
 
@@ -62,7 +62,7 @@ def fold_hops(hops: Hops, labelled: Labelled, *, most: int = 6) -> Layers:
         pair = here.of_node[hop.at] * width + before.of_node[hop.to]
         total = np.bincount(pair, hop.flow, len(here.boxes) * width)
         for at in np.flatnonzero(total).tolist():
-            bands.append(FlowBand(k, at // width, at % width, float(total[at])))
+            bands.append(LayerBand(k, at // width, at % width, float(total[at])))
     return Layers(tuple(f.boxes for f in folded), tuple(bands), hops.earlier)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from coinhaze.report.flow_layout import Layout, Room, Stop, lay_out
+from coinhaze.report.flow_layout import Canvas, Layout, Stop, lay_out
 from coinhaze.report.layers import FlowBox, Layers
 from coinhaze.report.page import Html, escape
 
@@ -75,7 +75,7 @@ def place_layers(layers: Layers) -> Layout:
         _Band(_id(band.hop + 1, band.before), _id(band.hop, band.box), band.share)
         for band in layers.bands
     ]
-    return lay_out(_Flow(nodes, bands), Room(TALL, GAP, LINE))
+    return lay_out(_Flow(nodes, bands), Canvas(TALL, GAP, LINE))
 
 
 def _id(hop: int, k: int) -> str:

@@ -14,7 +14,7 @@ from coinhaze.formats.tabular.arrow_rows import ArrowStream
 from coinhaze.graph import TransactionGraph, transaction_graph
 from coinhaze.graph.build import default_time, default_view
 from coinhaze.ledger import AccountLedger, CoinLedger, Ledger
-from coinhaze.ledger.window import Window
+from coinhaze.ledger.window import LedgerWindow
 from coinhaze.observer import AbsorbingChain, absorbing_chain
 from coinhaze.observer.belief import Belief
 from coinhaze.options import (
@@ -187,7 +187,7 @@ def opening_before(thing: Any, settings: Mapping[str, Any]) -> Mapping[str, Any]
         return settings
     from coinhaze.store.read import opening_of
 
-    window = Window.of(settings.get("first"), settings.get("last"))
+    window = LedgerWindow.of(settings.get("first"), settings.get("last"))
     opening = opening_of(Path(path), window, token=settings.get("token"))
     return settings if opening is None else {**settings, "opening": opening}
 

@@ -8,12 +8,12 @@ import pyarrow as pa
 
 from coinhaze.errors import InputError, UsageError, first_few
 from coinhaze.ledger.accounts import AccountLedger
-from coinhaze.ledger.window import Window
+from coinhaze.ledger.window import LedgerWindow
 from coinhaze.store.checks import account_completeness
 from coinhaze.store.store import Store
 
 
-def account_ledger(store: Store, window: Window, *, token: str | None) -> AccountLedger:
+def account_ledger(store: Store, window: LedgerWindow, *, token: str | None) -> AccountLedger:
     """Give the ledger of a window, of one token or of the chain's own money."""
     chosen = _token(store, token)
     found = store.table(
@@ -34,7 +34,7 @@ def account_ledger(store: Store, window: Window, *, token: str | None) -> Accoun
 
 
 def opening_balances(
-    store: Store, window: Window, *, token: str | None = None
+    store: Store, window: LedgerWindow, *, token: str | None = None
 ) -> dict[str, int] | None:
     """Give what each account held when the window began, from what lies before it; None if nothing.
 

@@ -35,7 +35,7 @@ from coinhaze.ledger.completeness import (
     outcome,
 )
 from coinhaze.ledger.text import text_buffers
-from coinhaze.ledger.window import ALL, Window
+from coinhaze.ledger.window import ALL, LedgerWindow
 from coinhaze.store.rows import StatedTransactions
 from coinhaze.store.store import Store
 
@@ -48,7 +48,7 @@ AT_ONCE = 100_000  # transactions
 
 def coin_completeness(
     store: Store,
-    window: Window = ALL,
+    window: LedgerWindow = ALL,
     transactions: tuple[Check, Check] | None = None,
     ids: pa.StringArray | None = None,
 ) -> Completeness:
@@ -81,7 +81,7 @@ def coin_completeness(
 
 
 def account_completeness(
-    store: Store, window: Window = ALL, token: str | None = None
+    store: Store, window: LedgerWindow = ALL, token: str | None = None
 ) -> Completeness:
     """Check a window of a store of accounts, of one token or of all of them."""
     inside = window.inside()
@@ -90,7 +90,7 @@ def account_completeness(
     return Completeness(checks, holes, holes[0][0] if holes else None)
 
 
-def _counts(store: Store, window: Window) -> BlockCounts:
+def _counts(store: Store, window: LedgerWindow) -> BlockCounts:
     found = store.table(
         "SELECT height, count(*) AS transactions, count(*) FILTER (coinbase) AS coinbases, "
         "count(position) AS indexed, count(DISTINCT position) AS indexes, "
@@ -100,7 +100,7 @@ def _counts(store: Store, window: Window) -> BlockCounts:
     return BlockCounts(**{name: _ints(found[name]) for name in found.column_names})
 
 
-def _ends(store: Store, window: Window, seen: tuple[int, int]) -> tuple[int, int]:
+def _ends(store: Store, window: LedgerWindow, seen: tuple[int, int]) -> tuple[int, int]:
     """Give the first and last height a window should have, as far as the store reaches."""
     low, high = seen
     ((first, last),) = store.ask(
@@ -121,7 +121,7 @@ def _ends(store: Store, window: Window, seen: tuple[int, int]) -> tuple[int, int
 
 
 def _stated(
-    store: Store, counts: BlockCounts, ends: tuple[int, int], window: Window
+    store: Store, counts: BlockCounts, ends: tuple[int, int], window: LedgerWindow
 ) -> tuple[Ints, Ints] | None:
     """Give how many transactions blocks say they have, and their heights."""
     if not store.has_statements:

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from coinhaze.amounts import Bools, Ints
 from coinhaze.errors import InputError, first_few
 from coinhaze.ledger.coins import CoinLedger
-from coinhaze.ledger.window import Window
+from coinhaze.ledger.window import LedgerWindow
 from coinhaze.store.checks import coin_completeness, compare_transactions
 from coinhaze.store.names import MOST_TEXT, Names, Numbers
 from coinhaze.store.rows import (
@@ -40,7 +40,7 @@ Keys = npt.NDArray[np.uint64]
 _HALF, _LOW = np.uint64(32), np.uint64(0xFFFFFFFF)
 
 
-def coin_ledger(store: Store, window: Window, *, complete: bool = False) -> CoinLedger:
+def coin_ledger(store: Store, window: LedgerWindow, *, complete: bool = False) -> CoinLedger:
     """Give the ledger of a window; in a `complete` one an earlier coin is an error."""
     with store.scanning():
         tables, order, stated = _coin_tables(store, window)
@@ -53,7 +53,7 @@ def coin_ledger(store: Store, window: Window, *, complete: bool = False) -> Coin
 
 
 def _coin_tables(
-    store: Store, window: Window
+    store: Store, window: LedgerWindow
 ) -> tuple[dict[str, pa.Table], Ints, StatedTransactions | None]:
     """Number rows: earlier transactions and coins first, then the window's own.
 

@@ -9,7 +9,7 @@ from coinhaze.errors import InputError, LedgerError, UsageError
 from coinhaze.ledger.accounts import AccountLedger
 from coinhaze.ledger.batches import COIN_TABLES
 from coinhaze.ledger.coins import CoinLedger
-from coinhaze.ledger.window import ALL, Window
+from coinhaze.ledger.window import ALL, LedgerWindow
 from coinhaze.store.accounts import account_ledger, opening_balances
 from coinhaze.store.coins import coin_ledger
 from coinhaze.store.store import Store
@@ -18,7 +18,7 @@ from coinhaze.store.unknown_values import ledger_without_unknown
 
 def read_store(
     store: Store,
-    window: Window = ALL,
+    window: LedgerWindow = ALL,
     *,
     token: str | None = None,
     unknown: Literal["error", "leave-out"] = "error",
@@ -64,7 +64,9 @@ def refuse_orphans(store: Store) -> None:
             raise LedgerError(where, what, value=f"{height} {txid}", fix=fix)
 
 
-def opening_of(path: Path, window: Window, *, token: str | None = None) -> dict[str, int] | None:
+def opening_of(
+    path: Path, window: LedgerWindow, *, token: str | None = None
+) -> dict[str, int] | None:
     """Give the balances a window of accounts opens with, if the store tells of the time before."""
     with Store(path, read_only=True) as store:
         if store.kind != "accounts" or window.first is None:

@@ -18,7 +18,7 @@ from coinhaze.amounts import Bools, Ints
 from coinhaze.errors import LedgerError
 from coinhaze.ledger.batches import SCHEMAS
 from coinhaze.ledger.coins import DUPLICATE_COINBASES, MOST_OUTPUTS
-from coinhaze.ledger.window import Window
+from coinhaze.ledger.window import LedgerWindow
 from coinhaze.store.names import Names, Numbers
 from coinhaze.store.store import Store
 
@@ -109,7 +109,7 @@ def sorting(first: Numbers, second: Wholes) -> Ints:
     return np.argsort(key, kind="stable")
 
 
-def read_transactions(store: Store, window: Window) -> Transactions:
+def read_transactions(store: Store, window: LedgerWindow) -> Transactions:
     """Read the transactions of a window in order, as far as sources tell it."""
     names, columns = Names(), _Pieces()
     for batch in store.stream(

@@ -23,7 +23,7 @@ import pyarrow as pa
 from coinhaze.errors import InputError, first_few
 from coinhaze.ledger.batches import SCHEMAS, Batch
 from coinhaze.ledger.coins import UNKNOWN, CoinLedger
-from coinhaze.ledger.window import Window
+from coinhaze.ledger.window import LedgerWindow
 from coinhaze.store.checks import coin_completeness
 from coinhaze.store.coins import coin_ledger
 from coinhaze.store.store import Store
@@ -46,7 +46,9 @@ class _Counts(NamedTuple):
         )
 
 
-def ledger_without_unknown(store: Store, window: Window, *, complete: bool = False) -> CoinLedger:
+def ledger_without_unknown(
+    store: Store, window: LedgerWindow, *, complete: bool = False
+) -> CoinLedger:
     """Give the part of a window that hangs on no unknown share, with a note of what is left out."""
     _look_up_values(store, window)
     hidden = not store.ask("SELECT 1 FROM outputs WHERE value IS NOT NULL LIMIT 1")
@@ -57,13 +59,13 @@ def ledger_without_unknown(store: Store, window: Window, *, complete: bool = Fal
     with Store(None) as kept:
         with kept.transaction():
             kept.append(Batch(_kept_tables(store)))
-        ledger = coin_ledger(kept, Window(), complete=complete)
+        ledger = coin_ledger(kept, LedgerWindow(), complete=complete)
     # Of the store, not of what is left of it.
     completeness = coin_completeness(store, window)
     return replace(ledger, notes=(counts.note(),), completeness=completeness)
 
 
-def _look_up_values(store: Store, window: Window) -> None:
+def _look_up_values(store: Store, window: LedgerWindow) -> None:
     """Put the window's inputs, with all that is known of the coins they spend, into table told."""
     store.ask(
         "CREATE OR REPLACE TEMP TABLE in_window AS SELECT * FROM transactions "

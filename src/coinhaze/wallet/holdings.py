@@ -10,7 +10,7 @@ import numpy as np
 from coinhaze.amounts import Ints
 from coinhaze.errors import InputError, UnknownName, UsageError
 from coinhaze.formats.bitcoin_raw.addresses import foreign_words, networks_of, networks_of_owners
-from coinhaze.formats.lists.coins import Listed
+from coinhaze.formats.lists.coins import ListedCoin
 from coinhaze.graph import TransactionGraph
 from coinhaze.ledger import CoinLedger
 
@@ -30,7 +30,7 @@ class WalletCoin:
     label: str | None = None
 
 
-def find_coins(graph: TransactionGraph, listed: Iterable[Listed]) -> list[WalletCoin]:
+def find_coins(graph: TransactionGraph, listed: Iterable[ListedCoin]) -> list[WalletCoin]:
     """Find the unspent coins a list names, each once, in its order.
 
     An address stands for all its unspent coins. An entry that is unknown, spent, or of another
@@ -67,7 +67,7 @@ def coin_ledger(graph: TransactionGraph) -> CoinLedger:
     return graph.ledger
 
 
-def _coins_of(graph: TransactionGraph, entry: Listed) -> list[WalletCoin]:
+def _coins_of(graph: TransactionGraph, entry: ListedCoin) -> list[WalletCoin]:
     ledger = coin_ledger(graph)
     if entry.coin is not None:
         coin = find_coin(graph, entry.coin, label=entry.label)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from coinhaze.errors import InputError, UnknownName, UsageError
-from coinhaze.formats.lists.coins import Listed
+from coinhaze.formats.lists.coins import ListedCoin
 from coinhaze.graph import transaction_graph
 from coinhaze.ledger import CoinLedger
 from coinhaze.ledger.coins import Transaction
@@ -57,7 +57,7 @@ class WalkedChain:
 
 def walk_back(
     past: TransactionSource,
-    listed: Sequence[Listed],
+    listed: Sequence[ListedCoin],
     *,
     accuracy: float = ACCURACY,
     max_transactions: int = WalletOptions.max_transactions,
@@ -88,7 +88,7 @@ def walk_back(
         known |= {t.txid: t for t in past.transactions(wanted[:room])}
 
 
-def _check_name(entry: Listed) -> str:
+def _check_name(entry: ListedCoin) -> str:
     if entry.coin is None:
         raise UsageError(
             f"{entry.where}: a node does not tell the coins of {entry.address}: list them as "
@@ -98,7 +98,7 @@ def _check_name(entry: Listed) -> str:
 
 
 def _first(
-    past: TransactionSource, listed: Sequence[Listed], coins: Sequence[str]
+    past: TransactionSource, listed: Sequence[ListedCoin], coins: Sequence[str]
 ) -> list[Transaction]:
     """Fetch the transactions that created the coins, and check that the coins exist."""
     found: dict[str, Transaction] = {}

@@ -17,7 +17,7 @@ from coinhaze.explore.links import page_of
 from coinhaze.explore.models import Comparison, Curve, LedgerCard, LedgerPage, Ledgers, Lists
 from coinhaze.explore.progress import progress
 from coinhaze.explore.query import CompareAsk, JobAsk, Model, Settings
-from coinhaze.web.jobs import Jobs
+from coinhaze.web.jobs import JobQueue
 from coinhaze.web.problems import Refused, not_ready, refusal_of
 from coinhaze.web.registry import LedgerRegistry
 from coinhaze.web.schema import Job
@@ -57,9 +57,9 @@ class Answers:
     Methods return an `Answer`, or raise `Refused` (what is wrong) or `StillWorking` (a job).
     """
 
-    def __init__(self, registry: LedgerRegistry, *, jobs: Jobs | None = None) -> None:
+    def __init__(self, registry: LedgerRegistry, *, jobs: JobQueue | None = None) -> None:
         self.registry = registry
-        self.jobs = Jobs() if jobs is None else jobs
+        self.jobs = JobQueue() if jobs is None else jobs
         self.cache: Cache[Answer[Any] | bytes] = Cache(ROOM, _size)
         known = [__version__, *(card.id for card in registry.lists())]
         known += [f"{name}={text}" for name, text in sorted(registry.labels().items())]

@@ -87,7 +87,7 @@ BUG = Problem(
 )
 
 
-class Jobs:
+class JobQueue:
     """All work under way, and what became of the last of it."""
 
     def __init__(self, *, patience: float = PATIENCE, queued: int = MOST_QUEUED) -> None:

@@ -14,7 +14,7 @@ from coinhaze.amounts import Bools, Ints
 from coinhaze.errors import AccuracyError
 from coinhaze.explore.coin.exposure import SLACK, Met, is_untouched, met, tell_exposure, threads
 from coinhaze.explore.coin.flow import Opened, coin_node, draw_flow, origin_nodes, straight_flow
-from coinhaze.explore.coin.origins import Row, Told
+from coinhaze.explore.coin.origins import OutcomeNames, Row
 from coinhaze.explore.describe import (
     NOT_TOUCHED,
     band_words,
@@ -101,9 +101,11 @@ class Question:
         return None if self.listed is None else self.listed.nodes.nodes
 
     @property
-    def told(self) -> Told:
+    def told(self) -> OutcomeNames:
         """Tells of this coin's origins."""
-        return Told(self.nodes, self.belief, self.listed_nodes, self.nodes.balance(self.node))
+        return OutcomeNames(
+            self.nodes, self.belief, self.listed_nodes, self.nodes.balance(self.node)
+        )
 
     @cached_property
     def met(self) -> Met | None:

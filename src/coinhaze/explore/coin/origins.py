@@ -55,7 +55,7 @@ class Row:
         return Other(count=rest, share=0.0 if rest == 0 and share <= NOTHING else share)
 
 
-class Told:
+class OutcomeNames:
     """Tells of outcomes: of sources by their node, of entries of a list by their name."""
 
     def __init__(

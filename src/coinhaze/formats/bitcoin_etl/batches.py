@@ -18,12 +18,12 @@ import pyarrow as pa
 from coinhaze.errors import LedgerError, UsageError
 from coinhaze.formats.bitcoin_etl.parquet import STATED, is_parquet, parquet_batches
 from coinhaze.formats.bitcoin_etl.rows import Ends, Heads, etl_batch, owners
-from coinhaze.formats.json.records import Format, Records
+from coinhaze.formats.json.records import RecordFormat, Records
 from coinhaze.formats.tabular.coin_rows import ROWS, Place, rows_of, texts, whole_numbers
 from coinhaze.ledger.batches import FLAG, NUMBER, Batch
 from coinhaze.ledger.block_checks import stated_number
 from coinhaze.ledger.coins import CoinLedger
-from coinhaze.ledger.window import ALL, Window
+from coinhaze.ledger.window import ALL, LedgerWindow
 from coinhaze.options import Unknown
 
 Number = int | str
@@ -61,7 +61,7 @@ class _Transaction(msgspec.Struct, gc=False):
     output_value: Number | float | None = None
 
 
-_format: Format[_Transaction] = Format(
+_format: RecordFormat[_Transaction] = RecordFormat(
     "transaction of bitcoin-etl",
     msgspec.json.Decoder(_Transaction | list[_Transaction]),
     hint="values are whole satoshi, ids are text",
@@ -92,7 +92,7 @@ def ledger(
     *,
     complete: bool = False,
     token: str | None = None,
-    window: Window = ALL,
+    window: LedgerWindow = ALL,
     unknown: Unknown = "error",
 ) -> CoinLedger | None:
     """Read files of JSON lines without a store, so that errors name the line of a transaction."""

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 from coinhaze.errors import InputError, LedgerError
 from coinhaze.formats.bitcoin_etl.rows import Ends, Heads, etl_batch, owners
 from coinhaze.formats.tabular.coin_rows import Place, RowNumbers
-from coinhaze.formats.tabular.table_rows import Layout
+from coinhaze.formats.tabular.table_rows import TableLayout
 from coinhaze.ledger.batches import FLAG, NUMBER, TEXT, Batch
 
 MAGIC = b"PAR1"
@@ -68,7 +68,9 @@ def parquet_batches(path: Path) -> Iterator[Batch]:
         size = path.stat().st_size
         with pq.ParquetFile(path, page_checksum_verification=True) as file:
             columns = _leaves(file, path)
-            use = Layout("transactions", NEEDED, OPTIONAL).use(file.schema_arrow.names, UNNEEDED)
+            use = TableLayout("transactions", NEEDED, OPTIONAL).use(
+                file.schema_arrow.names, UNNEEDED
+            )
             total, done = file.metadata.num_rows, 0
             if not total:
                 yield Batch({}, columns=use)

@@ -16,12 +16,12 @@ import pyarrow.compute as pc
 from coinhaze.errors import LedgerError
 from coinhaze.formats.tabular.coin_rows import (
     MOST,
-    Block,
-    Inputs,
-    Outputs,
+    InputRows,
+    OutputRows,
     Place,
     RowNumbers,
-    Transactions,
+    StatedBlock,
+    TransactionRows,
     check_range,
     coin_batch,
     numbered,
@@ -77,7 +77,7 @@ class Ends:
 def etl_batch(heads: Heads, inputs: Ends, outputs: Ends, read: int) -> Batch:
     """Check the columns and make a batch of them."""
     coinbase = _coinbases(heads, inputs)
-    transactions = Transactions(
+    transactions = TransactionRows(
         heads.place,
         height=heads.block_number,
         txid=heads.hash,
@@ -169,16 +169,16 @@ def _flows(inputs: Ends, outputs: Ends, place: Place) -> Sequence[tuple[int, str
     return [(row, POOL, into[row]) for row in sorted(into) if into[row]]
 
 
-def _outputs(outputs: Ends) -> Outputs:
+def _outputs(outputs: Ends) -> OutputRows:
     is_data = _is(outputs.type, "nulldata")
     if outputs.script is not None:
         # Of a script too long for its column only the beginning counts.
         script = pc.fill_null(pc.starts_with(outputs.script, "6a"), False)
         is_data = pc.or_(is_data, script)
-    return Outputs(outputs.parent, outputs.index, outputs.value, outputs.owner, is_data)
+    return OutputRows(outputs.parent, outputs.index, outputs.value, outputs.owner, is_data)
 
 
-def _inputs(inputs: Ends, shown: pa.Array, coinbase: pa.Array, place: Place) -> Inputs:
+def _inputs(inputs: Ends, shown: pa.Array, coinbase: pa.Array, place: Place) -> InputRows:
     assert inputs.spent_hash is not None
     of_coinbase = pc.and_(take(coinbase, inputs.parent), shown)
     nothing = pc.fill_null(pc.equal(inputs.spent_hash, NO_HASH), True)
@@ -187,7 +187,7 @@ def _inputs(inputs: Ends, shown: pa.Array, coinbase: pa.Array, place: Place) -> 
     _refuse(pc.and_(real, nothing), inputs, place, "an input that names no coin")
     vin = pc.coalesce(inputs.index, pa.array(numbered(inputs.parent)))
     kept = inputs.some(real)
-    return Inputs(
+    return InputRows(
         kept.parent, vin.filter(real), kept.spent_hash, kept.spent_index, kept.value, kept.owner
     )
 
@@ -199,14 +199,14 @@ def _refuse(wrong: pa.Array, inputs: Ends, place: Place, what: str) -> None:
         raise LedgerError(inputs.at(place)(row), what, value=inputs.spent_hash[row].as_py())
 
 
-def _blocks(heads: Heads) -> dict[Block, int]:
-    blocks: dict[Block, int] = {}
+def _blocks(heads: Heads) -> dict[StatedBlock, int]:
+    blocks: dict[StatedBlock, int] = {}
     told = (heads.block_number, heads.block_hash, heads.block_timestamp)
     for row, (height, name, time) in enumerate(
         zip(*(column.to_pylist() for column in told), strict=True)
     ):
         if name is not None and height is not None:
-            blocks.setdefault(Block(height, name, None, time), row)
+            blocks.setdefault(StatedBlock(height, name, None, time), row)
     return blocks
 
 

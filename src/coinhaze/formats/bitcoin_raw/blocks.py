@@ -10,7 +10,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from coinhaze.errors import LedgerError
-from coinhaze.formats.bitcoin_raw.contents import HEADER, Block, block_batch, body_of, read_block
+from coinhaze.formats.bitcoin_raw.contents import (
+    HEADER,
+    BlockBytes,
+    block_batch,
+    body_of,
+    read_block,
+)
 from coinhaze.formats.bitcoin_raw.files import (
     BlockFile,
     begins_with,
@@ -123,9 +129,9 @@ def _hashes(headers: Sequence[Header], heights: Mapping[int, int]) -> dict[int, 
 
 def _bundles(
     file: BlockFile, heights: Mapping[int, int], names: Mapping[int, bytes]
-) -> Iterator[list[Block]]:
+) -> Iterator[list[BlockBytes]]:
     """Gather blocks of the chain to some four million bytes at a time."""
-    blocks: list[Block] = []
+    blocks: list[BlockBytes] = []
     octets = 0
     for i, length in enumerate(file.lengths()):
         if i not in heights:

@@ -16,7 +16,13 @@ import pyarrow as pa
 from coinhaze.errors import LedgerError
 from coinhaze.formats.bitcoin_raw.networks import BITCOIN, MERGED, MWEB, Network
 from coinhaze.formats.bitcoin_raw.scripts import owner_column
-from coinhaze.formats.bitcoin_raw.tables import Blocks, Inputs, Outputs, Transactions, make_batch
+from coinhaze.formats.bitcoin_raw.tables import (
+    BlockColumns,
+    InputColumns,
+    OutputColumns,
+    TransactionColumns,
+    make_batch,
+)
 from coinhaze.formats.bitcoin_raw.undo import UndoFile, spent_columns
 from coinhaze.formats.bitcoin_raw.wire import Cursor, Ints, Malformed, Octets, id_text, merkle_root
 from coinhaze.ledger.batches import Batch
@@ -31,7 +37,7 @@ OVERWRITTEN = {
 
 
 @dataclass(frozen=True)
-class Block:
+class BlockBytes:
     """A block: where it stands in the chain, and its bytes."""
 
     height: int
@@ -42,10 +48,10 @@ class Block:
 
 def read_block(
     height: int, name: bytes, octets: bytes, *, network: Network, source: Path | str
-) -> Block:
+) -> BlockBytes:
     """Find where a block's transactions begin; `source` is a file or node, for errors."""
     try:
-        return Block(height, name, octets, body_of(octets, network))
+        return BlockBytes(height, name, octets, body_of(octets, network))
     except Malformed as error:
         where = f"{source}: block {height}"
         raise LedgerError(where, f"its proof of work cannot be read: {error}") from None
@@ -84,7 +90,7 @@ def _skip_other_work(cursor: Cursor) -> None:
 
 
 def block_batch(
-    blocks: Sequence[Block],
+    blocks: Sequence[BlockBytes],
     *,
     network: Network,
     source: Path | str,
@@ -112,7 +118,7 @@ def block_batch(
         source,
         read,
         _blocks(blocks, layout),
-        Transactions(txids, layout.per_transaction(1), layout.per_transaction(2)),
+        TransactionColumns(txids, layout.per_transaction(1), layout.per_transaction(2)),
         _inputs(blocks, layout, network, undo),
         _outputs(blocks, layout, network),
     )
@@ -140,7 +146,7 @@ class _Layout:
         return np.diff(self.lasts[:, column], prepend=0)
 
 
-def _checked_txids(blocks: Sequence[Block], layout: _Layout, source: Path | str) -> Octets:
+def _checked_txids(blocks: Sequence[BlockBytes], layout: _Layout, source: Path | str) -> Octets:
     """Hash all transactions, and hold them against the Merkle roots in the headers."""
     plain = layout.plain.tobytes()
     ends = layout.lasts[:, 0].tolist()
@@ -161,7 +167,7 @@ def _checked_txids(blocks: Sequence[Block], layout: _Layout, source: Path | str)
     return np.frombuffer(b"".join(txids), np.uint8).reshape(-1, 32)
 
 
-def _refuse_pool(blocks: Sequence[Block], layout: _Layout, source: Path | str) -> None:
+def _refuse_pool(blocks: Sequence[BlockBytes], layout: _Layout, source: Path | str) -> None:
     """Refuse blocks that end in the transaction which moves coins into and out of MWEB.
 
     Taken as it stands it would tie each coin that comes out to those that go in beside it.
@@ -179,10 +185,10 @@ def _refuse_pool(blocks: Sequence[Block], layout: _Layout, source: Path | str) -
             raise LedgerError(where, what, value=id_text(block.hash), fix=fix)
 
 
-def _blocks(blocks: Sequence[Block], layout: _Layout) -> Blocks:
+def _blocks(blocks: Sequence[BlockBytes], layout: _Layout) -> BlockColumns:
     headers = layout.octets[layout.starts[:, None] + np.arange(HEADER)]
     names = b"".join(b.hash or bytes(32) for b in blocks)
-    return Blocks(
+    return BlockColumns(
         height=np.fromiter((b.height for b in blocks), np.int64, len(blocks)),
         time=headers[:, 68:72].copy().view("<u4")[:, 0].astype(np.int64),
         hash=np.frombuffer(names, np.uint8).reshape(-1, 32),
@@ -192,7 +198,7 @@ def _blocks(blocks: Sequence[Block], layout: _Layout) -> Blocks:
     )
 
 
-def _outputs(blocks: Sequence[Block], layout: _Layout, network: Network) -> Outputs:
+def _outputs(blocks: Sequence[BlockBytes], layout: _Layout, network: Network) -> OutputColumns:
     from coinhaze.formats.bitcoin_raw.script_kernels import NOBODY, kinds_of_scripts
 
     kinds, places = kinds_of_scripts(layout.octets, layout.script_at, layout.script_size)
@@ -205,15 +211,15 @@ def _outputs(blocks: Sequence[Block], layout: _Layout, network: Network) -> Outp
             begin = int(layout.lasts[first - 1, 2]) if first else 0
             spendable[begin : layout.lasts[first, 2]] = False
         first = last
-    return Outputs(layout.value, owner, pa.array(spendable))
+    return OutputColumns(layout.value, owner, pa.array(spendable))
 
 
 def _inputs(
-    blocks: Sequence[Block], layout: _Layout, network: Network, undo: UndoFile | None
-) -> Inputs:
+    blocks: Sequence[BlockBytes], layout: _Layout, network: Network, undo: UndoFile | None
+) -> InputColumns:
     named = layout.octets[layout.spent_at[:, None] + np.arange(36)]
     value, owner = _spent(blocks, layout, network, undo)
-    return Inputs(
+    return InputColumns(
         spent_txid=named[:, :32],
         spent_vout=named[:, 32:].copy().view("<u4").reshape(-1).astype(np.int64),
         value=value,
@@ -222,7 +228,7 @@ def _inputs(
 
 
 def _spent(
-    blocks: Sequence[Block], layout: _Layout, network: Network, undo: UndoFile | None
+    blocks: Sequence[BlockBytes], layout: _Layout, network: Network, undo: UndoFile | None
 ) -> tuple[pa.Array, pa.Array]:
     """Give values and owners of spent coins, null where no undo data tells them."""
     if undo is None:

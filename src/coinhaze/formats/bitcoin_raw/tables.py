@@ -15,7 +15,7 @@ from coinhaze.ledger.batches import Batch, Where, table_of
 
 
 @dataclass(frozen=True)
-class Blocks:
+class BlockColumns:
     """Blocks of a batch: one array entry each. A hash of zeros is one that is not known."""
 
     height: Ints
@@ -27,7 +27,7 @@ class Blocks:
 
 
 @dataclass(frozen=True)
-class Transactions:
+class TransactionColumns:
     """Transactions of a batch, block by block; the first of each block is its coinbase."""
 
     txid: Octets  # rows of 32
@@ -36,7 +36,7 @@ class Transactions:
 
 
 @dataclass(frozen=True)
-class Inputs:
+class InputColumns:
     """Inputs of a batch, without those of coinbases."""
 
     spent_txid: Octets
@@ -46,7 +46,7 @@ class Inputs:
 
 
 @dataclass(frozen=True)
-class Outputs:
+class OutputColumns:
     """Outputs of a batch."""
 
     value: Ints
@@ -57,10 +57,10 @@ class Outputs:
 def make_batch(
     path: Path | str,
     read: int,
-    blocks: Blocks,
-    transactions: Transactions,
-    inputs: Inputs,
-    outputs: Outputs,
+    blocks: BlockColumns,
+    transactions: TransactionColumns,
+    inputs: InputColumns,
+    outputs: OutputColumns,
     flows: Mapping[str, Sequence[object]] | None = None,
 ) -> Batch:
     """Join columns to a batch. `flows` has columns tx (a number in this batch), pool, into_pool."""
@@ -109,7 +109,7 @@ def steps(counts: Ints) -> Ints:
     return np.arange(last, dtype=np.int64) - np.repeat(ends - counts, counts)
 
 
-def _blocks(blocks: Blocks) -> pa.Table:
+def _blocks(blocks: BlockColumns) -> pa.Table:
     known = blocks.hash.any(axis=1)
     # The first block has none before it.
     none = pa.array(~blocks.previous[known].any(axis=1))
@@ -125,7 +125,7 @@ def _blocks(blocks: Blocks) -> pa.Table:
     )
 
 
-def _stated(blocks: Blocks) -> pa.Table:
+def _stated(blocks: BlockColumns) -> pa.Table:
     root = text_column(id_letters(blocks.root))
     stated = {"height": blocks.height, "transaction_count": blocks.sizes, "merkle_root": root}
     return table_of("stated_blocks", stated)

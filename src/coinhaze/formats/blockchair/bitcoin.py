@@ -15,30 +15,30 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from coinhaze.formats.blockchair.rows import Mined, blocks_batch, is_one_of, read_dump
-from coinhaze.formats.tabular.arrow_columns import HIGHEST_BLOCK, Columns
-from coinhaze.formats.tabular.table_rows import Layout
+from coinhaze.formats.tabular.arrow_columns import HIGHEST_BLOCK, CheckedColumns
+from coinhaze.formats.tabular.table_rows import TableLayout
 from coinhaze.ledger.batches import Batch, table_of, with_columns
 
-INPUTS = Layout(
+INPUTS = TableLayout(
     "inputs",
     (
         "spending_block_id", "transaction_hash", "index", "value", "recipient",
         "spending_transaction_hash", "spending_index", "spending_time",
     ),
 )  # fmt: skip
-OUTPUTS = Layout(
+OUTPUTS = TableLayout(
     "outputs",
     (
         "block_id", "transaction_hash", "index", "time", "value", "recipient", "type",
         "is_from_coinbase", "is_spendable",
     ),
 )  # fmt: skip
-TRANSACTIONS = Layout(
+TRANSACTIONS = TableLayout(
     "transactions",
     ("block_id", "hash", "time", "is_coinbase", "input_count", "output_count"),
     ("shielded_value_delta", "input_total", "output_total"),
 )
-BLOCKS = Layout(
+BLOCKS = TableLayout(
     "blocks", ("id", "hash", "time", "merkle_root", "nonce", "bits"), ("transaction_count",)
 )
 LAYOUTS = (INPUTS, OUTPUTS, TRANSACTIONS, BLOCKS)
@@ -71,14 +71,14 @@ def batches(path: Path) -> Iterator[Batch]:
     yield from with_columns(_batches(layout, chunks), layout.use(names, UNNEEDED))
 
 
-def _batches(layout: Layout, chunks: Iterator[Mined]) -> Iterator[Batch]:
+def _batches(layout: TableLayout, chunks: Iterator[Mined]) -> Iterator[Batch]:
     if layout is BLOCKS:
         for mined in chunks:
             batch = blocks_batch(mined, mined.columns.hashes("hash", start=""))
             tables = {**batch.tables, "stated_blocks": _stated_blocks(mined.columns)}
             yield replace(batch, tables=tables)
         return
-    convert: Callable[[Columns], dict[str, pa.Table]] = {
+    convert: Callable[[CheckedColumns], dict[str, pa.Table]] = {
         INPUTS: _inputs, OUTPUTS: _outputs, TRANSACTIONS: _transactions,
     }[layout]  # fmt: skip
     for mined in chunks:
@@ -86,7 +86,7 @@ def _batches(layout: Layout, chunks: Iterator[Mined]) -> Iterator[Batch]:
         yield Batch(convert(mined.columns), lambda _, row, w=where: w(row), mined.read)  # type: ignore[misc]
 
 
-def _inputs(columns: Columns) -> dict[str, pa.Table]:
+def _inputs(columns: CheckedColumns) -> dict[str, pa.Table]:
     height = columns.numbers("spending_block_id", HIGHEST_BLOCK)
     txid = columns.hashes("spending_transaction_hash", start="")
     inputs = {
@@ -107,7 +107,7 @@ def _inputs(columns: Columns) -> dict[str, pa.Table]:
     return {"inputs": table_of("inputs", inputs), "transactions": _each_once(spenders)}
 
 
-def _outputs(columns: Columns) -> dict[str, pa.Table]:
+def _outputs(columns: CheckedColumns) -> dict[str, pa.Table]:
     height = columns.numbers("block_id", HIGHEST_BLOCK)
     txid = columns.hashes("transaction_hash", start="")
     dead = pc.or_(
@@ -131,7 +131,7 @@ def _outputs(columns: Columns) -> dict[str, pa.Table]:
     return {"outputs": table_of("outputs", outputs), "transactions": _each_once(makers)}
 
 
-def _transactions(columns: Columns) -> dict[str, pa.Table]:
+def _transactions(columns: CheckedColumns) -> dict[str, pa.Table]:
     height = columns.numbers("block_id", HIGHEST_BLOCK)
     txid = columns.hashes("hash", start="")
     made = {
@@ -151,7 +151,7 @@ def _transactions(columns: Columns) -> dict[str, pa.Table]:
     return tables
 
 
-def _stated_blocks(columns: Columns) -> pa.Table:
+def _stated_blocks(columns: CheckedColumns) -> pa.Table:
     stated = {
         "height": columns.numbers("id", HIGHEST_BLOCK),
         "transaction_count": columns.numbers("transaction_count", _LAST_INDEX, optional=True),
@@ -161,7 +161,7 @@ def _stated_blocks(columns: Columns) -> pa.Table:
 
 
 def _stated_transactions(
-    columns: Columns, height: pa.Array, txid: pa.Array, coinbase: pa.Array
+    columns: CheckedColumns, height: pa.Array, txid: pa.Array, coinbase: pa.Array
 ) -> pa.Table:
     """Take counts and totals; a coinbase counts an input that is in no table of inputs."""
     number, amount = pa.scalar(None, pa.int64()), columns.numbers
@@ -178,7 +178,7 @@ def _stated_transactions(
     return table_of("stated_transactions", stated)
 
 
-def _moments(columns: Columns, name: str) -> pa.Array:
+def _moments(columns: CheckedColumns, name: str) -> pa.Array:
     time = columns.moments(name)
     columns.require(name, time)
     return time

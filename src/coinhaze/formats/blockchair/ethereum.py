@@ -30,29 +30,29 @@ from coinhaze.formats.ethereum.traces import (
     HELD_SCHEMA,
     IDLE_CALLS,
     ZERO_ADDRESS,
-    Pool,
+    BlockBuffer,
     telling,
 )
-from coinhaze.formats.tabular.arrow_columns import HIGHEST_BLOCK, Columns
-from coinhaze.formats.tabular.table_rows import Layout
+from coinhaze.formats.tabular.arrow_columns import HIGHEST_BLOCK, CheckedColumns
+from coinhaze.formats.tabular.table_rows import TableLayout
 from coinhaze.ledger.batches import NUMBER, TEXT, Batch, with_columns
 
-CALLS = Layout(
+CALLS = TableLayout(
     "calls",
     (
         "block_id", "transaction_hash", "index", "time", "failed", "type", "sender", "recipient",
         "value", "transferred",
     ),
 )  # fmt: skip
-TRANSACTIONS = Layout(
+TRANSACTIONS = TableLayout(
     "transactions",
     ("block_id", "index", "hash", "time", "failed", "type", "sender", "recipient", "value"),
 )
-TOKENS = Layout(
+TOKENS = TableLayout(
     "erc-20 transactions",
     ("block_id", "transaction_hash", "time", "token_address", "sender", "recipient", "value"),
 )
-BLOCKS = Layout("blocks", ("id", "hash", "time", "miner", "uncle_count"))
+BLOCKS = TableLayout("blocks", ("id", "hash", "time", "miner", "uncle_count"))
 LAYOUTS = (CALLS, TOKENS, TRANSACTIONS, BLOCKS)
 # Columns that the tables have and that are not needed.
 UNNEEDED = (
@@ -94,7 +94,7 @@ def batches(path: Path) -> Iterator[Batch]:
     yield from with_columns(found, layout.use(names, UNNEEDED))
 
 
-def _batches(path: Path, layout: Layout, chunks: Iterator[Mined]) -> Iterator[Batch]:
+def _batches(path: Path, layout: TableLayout, chunks: Iterator[Mined]) -> Iterator[Batch]:
     if layout is BLOCKS:
         for mined in chunks:
             yield blocks_batch(mined, mined.columns.hashes("hash"))
@@ -102,7 +102,7 @@ def _batches(path: Path, layout: Layout, chunks: Iterator[Mined]) -> Iterator[Ba
     convert: Callable[[Mined], dict[str, pa.Array]] = {
         CALLS: _calls, TRANSACTIONS: _transactions, TOKENS: _tokens,
     }[layout]  # fmt: skip
-    pool, read = Pool(path), 0
+    pool, read = BlockBuffer(path), 0
     direction = _Direction()
     for given in chunks:
         mined, read = direction.oldest_first(given), given.read
@@ -250,5 +250,5 @@ def _call_place(mined: Mined, reward: pa.Array) -> pa.Array:
     below = pc.replace_substring_regex(index, r"^0(\.|$)", "")
     inside = pc.if_else(reward, pa.scalar(None, TEXT), below)
     column = columns.table.column_names.index("index")
-    inner = Columns(columns.table.set_column(column, "index", inside), columns.where)
+    inner = CheckedColumns(columns.table.set_column(column, "index", inside), columns.where)
     return pc.if_else(reward, _row_place(mined), places(inner, "index", ".", DEEPEST))

@@ -15,9 +15,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from coinhaze.errors import LedgerError
-from coinhaze.formats.tabular.arrow_columns import HIGHEST_BLOCK, Columns
+from coinhaze.formats.tabular.arrow_columns import HIGHEST_BLOCK, CheckedColumns
 from coinhaze.formats.tabular.delimited import Chunk, open_text, stream_text
-from coinhaze.formats.tabular.table_rows import Layout
+from coinhaze.formats.tabular.table_rows import TableLayout
 from coinhaze.ledger.batches import Batch, table_of
 
 MEMPOOL = "-1"
@@ -27,7 +27,7 @@ MEMPOOL = "-1"
 class Mined:
     """The rows of a chunk that are in a block."""
 
-    columns: Columns
+    columns: CheckedColumns
     row: pa.Array  # numbers of the rows in the file
     read: int
 
@@ -36,15 +36,15 @@ class Mined:
         return pa.repeat(pa.scalar(value), len(self.columns))
 
 
-def is_one_of(layouts: Sequence[Layout], head: bytes) -> bool:
+def is_one_of(layouts: Sequence[TableLayout], head: bytes) -> bool:
     """Tell whether a file that begins so has a header of one of these tables."""
     line = head.split(b"\n", 1)[0].decode("utf-8", "replace")
     return _layout(layouts, line.lstrip("\ufeff").rstrip("\r\n").split("\t")) is not None
 
 
 def read_dump(
-    path: Path, layouts: Sequence[Layout], *, what: str
-) -> tuple[Layout, list[str], Iterator[Mined]]:
+    path: Path, layouts: Sequence[TableLayout], *, what: str
+) -> tuple[TableLayout, list[str], Iterator[Mined]]:
     """Tell which table a file is, and give its columns' names and its rows.
 
     `what` says what the file is not if it is none of the tables.
@@ -71,7 +71,7 @@ def blocks_batch(mined: Mined, hashes: pa.Array) -> Batch:
     return Batch({"blocks": table}, lambda _, row: columns.where(row), mined.read)
 
 
-def _layout(layouts: Sequence[Layout], names: Sequence[str]) -> Layout | None:
+def _layout(layouts: Sequence[TableLayout], names: Sequence[str]) -> TableLayout | None:
     return next((layout for layout in layouts if layout.fits(names)), None)
 
 
@@ -80,6 +80,6 @@ def _mined(chunk: Chunk, block: str) -> Mined:
     at = np.flatnonzero(np.asarray(kept))
     row = pa.array(at + chunk.first)
     if len(at) == len(kept):
-        return Mined(Columns(chunk.table, chunk.where), row, chunk.read)
+        return Mined(CheckedColumns(chunk.table, chunk.where), row, chunk.read)
     table = chunk.table.take(pa.array(at))
-    return Mined(Columns(table, lambda r: chunk.where(int(at[r]))), row, chunk.read)
+    return Mined(CheckedColumns(table, lambda r: chunk.where(int(at[r]))), row, chunk.read)

@@ -7,10 +7,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from coinhaze.errors import LedgerError
-from coinhaze.formats.tabular.arrow_columns import Columns
+from coinhaze.formats.tabular.arrow_columns import CheckedColumns
 
 
-def places(columns: Columns, name: str, separator: str, deepest: int) -> pa.Array:
+def places(columns: CheckedColumns, name: str, separator: str, deepest: int) -> pa.Array:
     """Give places in a tree, as text such as 0,8,1 or as lists, in bytes that sort as they do.
 
     Four bytes a step, the highest first; the root has none. Text would put 10 before 2.
@@ -30,7 +30,7 @@ def places(columns: Columns, name: str, separator: str, deepest: int) -> pa.Arra
     return _as_binary(steps, lengths)
 
 
-def _listed(columns: Columns, name: str, column: pa.Array) -> tuple[np.ndarray, np.ndarray]:
+def _listed(columns: CheckedColumns, name: str, column: pa.Array) -> tuple[np.ndarray, np.ndarray]:
     lengths = pc.fill_null(pc.list_value_length(column), 0).to_numpy(zero_copy_only=False)
     steps = column.flatten()
     owners = np.repeat(np.arange(len(column)), lengths)
@@ -44,7 +44,7 @@ def _listed(columns: Columns, name: str, column: pa.Array) -> tuple[np.ndarray, 
 
 
 def _split(
-    columns: Columns, name: str, column: pa.Array, separator: str
+    columns: CheckedColumns, name: str, column: pa.Array, separator: str
 ) -> tuple[np.ndarray, np.ndarray]:
     # Most traces stand at few places: look at each once.
     codes = pc.fill_null(column, "").dictionary_encode()
@@ -63,7 +63,7 @@ def _split(
     return flat[index], taken
 
 
-def _no_place(columns: Columns, name: str, row: int) -> LedgerError:
+def _no_place(columns: CheckedColumns, name: str, row: int) -> LedgerError:
     value = columns.table[name][row].as_py()
     return LedgerError(columns.where(row), f"{name} is no place in a tree of calls", value=value)
 

@@ -33,12 +33,12 @@ from coinhaze.formats.ethereum.traces import (
     HELD_SCHEMA,
     IDLE_CALLS,
     ZERO_ADDRESS,
-    Pool,
+    BlockBuffer,
     telling,
 )
 from coinhaze.formats.ethereum.withdrawals import withdrawals
-from coinhaze.formats.tabular.arrow_columns import HIGHEST_BLOCK, Columns
-from coinhaze.formats.tabular.table_rows import Layout, Piece, column_names, names_in, pieces
+from coinhaze.formats.tabular.arrow_columns import HIGHEST_BLOCK, CheckedColumns
+from coinhaze.formats.tabular.table_rows import Piece, TableLayout, column_names, names_in, pieces
 from coinhaze.ledger.batches import NUMBER, TEXT, Batch, table_of, with_columns
 
 _MOST = 2**31 - 1
@@ -46,12 +46,12 @@ UNNAMED_TOKEN = "unnamed"
 # The address that is to log moves of ether as if it were a token (EIP-7708).
 ETHER_LOGGER = "0x" + "f" * 39 + "e"
 
-TRANSACTIONS = Layout(
+TRANSACTIONS = TableLayout(
     "transactions",
     ("hash", "block_number", "transaction_index", "from_address", "to_address", "value"),
     ("receipt_status", "status", "receipt_contract_address", "block_timestamp", "block_hash"),
 )
-TRACES = Layout(
+TRACES = TableLayout(
     "traces",
     (
         "block_number", "transaction_hash", "transaction_index", "from_address", "to_address",
@@ -59,7 +59,7 @@ TRACES = Layout(
     ),
     ("reward_type", "error", "status", "trace_id", "block_timestamp", "block_hash"),
 )  # fmt: skip
-TOKENS = Layout(
+TOKENS = TableLayout(
     "token_transfers",
     (
         "token_address", "from_address", "to_address", "value", "transaction_hash", "log_index",
@@ -67,12 +67,12 @@ TOKENS = Layout(
     ),
     ("block_timestamp", "block_hash"),
 )  # fmt: skip
-DATAFARM = Layout(
+DATAFARM = TableLayout(
     "datafarm",
     ("blocknumber", "txhash", "txindex", "logindex", "txfrom", "txto", "txvalue"),
     ("timestamp",),
 )
-BLOCKS = Layout("blocks", ("number", "hash", "parent_hash", "timestamp"), ("withdrawals",))
+BLOCKS = TableLayout("blocks", ("number", "hash", "parent_hash", "timestamp"), ("withdrawals",))
 LAYOUTS = (TRACES, TOKENS, DATAFARM, TRANSACTIONS, BLOCKS)
 # Columns that the tables have and that are not needed.
 UNNEEDED = (
@@ -130,18 +130,18 @@ def batches(path: Path) -> Iterator[Batch]:
     yield from with_columns(_table_batches(path, layout, names), layout.use(names, UNNEEDED))
 
 
-def _table_batches(path: Path, layout: Layout, names: Sequence[str]) -> Iterator[Batch]:
+def _table_batches(path: Path, layout: TableLayout, names: Sequence[str]) -> Iterator[Batch]:
     if layout is TRACES:
         yield from _trace_batches(path, names)
         return
-    convert: Callable[[Columns], pa.Table] = {
+    convert: Callable[[CheckedColumns], pa.Table] = {
         TRANSACTIONS: _transactions, TOKENS: _tokens, DATAFARM: _datafarm, BLOCKS: _withdrawn,
     }[layout]  # fmt: skip
     for piece in pieces(path, layout):
         yield _batch(piece, layout, convert(piece.columns))
 
 
-def _batch(piece: Piece, layout: Layout, transfers: pa.Table) -> Batch:
+def _batch(piece: Piece, layout: TableLayout, transfers: pa.Table) -> Batch:
     """Put transfers, with the rows they stand on, and the blocks told of in one batch."""
     rows = {"transfers": transfers["row"]}
     tables = {"transfers": transfers.drop_columns(["row"])}
@@ -163,7 +163,7 @@ def _kept(columns: dict[str, pa.Array], kept: pa.Array) -> pa.Table:
     return table.filter(kept)
 
 
-def told_blocks(columns: Columns, layout: Layout) -> pa.Table | None:
+def told_blocks(columns: CheckedColumns, layout: TableLayout) -> pa.Table | None:
     """List the blocks that rows tell of, if any, each once, with the row it was met on first."""
     if layout is BLOCKS:
         names, parent = ("number", "hash", "timestamp"), columns.hashes("parent_hash")
@@ -198,7 +198,7 @@ def _moved(amount: pa.Array) -> pa.Array:
     return pc.fill_null(pc.not_equal(amount, "0"), False)
 
 
-def _transactions(columns: Columns) -> pa.Table:
+def _transactions(columns: CheckedColumns) -> pa.Table:
     n = len(columns)
     txid = columns.hashes("hash")
     created = pc.binary_join_element_wise("created by ", txid, "")
@@ -225,7 +225,7 @@ def _transactions(columns: Columns) -> pa.Table:
     )
 
 
-def _tokens(columns: Columns) -> pa.Table:
+def _tokens(columns: CheckedColumns) -> pa.Table:
     log = columns.numbers("log_index", _MOST)
     token, amount = columns.addresses("token_address"), columns.amounts("value")
     return _kept(
@@ -245,7 +245,7 @@ def _tokens(columns: Columns) -> pa.Table:
     )
 
 
-def _datafarm(columns: Columns) -> pa.Table:
+def _datafarm(columns: CheckedColumns) -> pa.Table:
     amount = columns.amounts("txvalue")
     return _kept(
         {
@@ -264,7 +264,7 @@ def _datafarm(columns: Columns) -> pa.Table:
     )
 
 
-def _withdrawn(columns: Columns) -> pa.Table:
+def _withdrawn(columns: CheckedColumns) -> pa.Table:
     paid = withdrawals(columns)
     row = paid["row"]
     height = columns.numbers("number", HIGHEST_BLOCK).take(row)
@@ -293,7 +293,7 @@ def _trace_batches(path: Path, names: Sequence[str]) -> Iterator[Batch]:
     if "status" not in names and "error" not in names:
         what = "traces with neither `status` nor `error`: nothing tells which calls failed"
         raise LedgerError(f"{path}:1", what, value=list(names)[:40])
-    pool = Pool(path)
+    pool = BlockBuffer(path)
     read = 0
     for piece in pieces(path, TRACES):
         read = piece.read
@@ -344,7 +344,9 @@ def trace_rows(piece: Piece) -> pa.Table:
     return telling(table)
 
 
-def _moving(columns: Columns, kind: pa.Array, amount: pa.Array, failed: pa.Array) -> pa.Array:
+def _moving(
+    columns: CheckedColumns, kind: pa.Array, amount: pa.Array, failed: pa.Array
+) -> pa.Array:
     """Tell which rows move money, if nothing above them failed."""
     how = columns.texts("call_type")
     alive = pc.invert(failed)
@@ -359,7 +361,7 @@ def _moving(columns: Columns, kind: pa.Array, amount: pa.Array, failed: pa.Array
     return pc.and_(pc.and_(_moved(amount), alive), pc.invert(idle))
 
 
-def _parties(columns: Columns, kind: pa.Array, moves: pa.Array) -> dict[str, pa.Array]:
+def _parties(columns: CheckedColumns, kind: pa.Array, moves: pa.Array) -> dict[str, pa.Array]:
     sender = columns.addresses("from_address", optional=True)
     recipient = columns.addresses("to_address", optional=True)
     made = pc.is_in(kind, value_set=pa.array(MADE))
@@ -369,14 +371,16 @@ def _parties(columns: Columns, kind: pa.Array, moves: pa.Array) -> dict[str, pa.
     return {"sender": sender, "recipient": recipient}
 
 
-def _trace_kind(columns: Columns, kind: pa.Array) -> pa.Array:
+def _trace_kind(columns: CheckedColumns, kind: pa.Array) -> pa.Array:
     numbers = pc.index_in(kind, value_set=pa.array(list(KINDS)))
     names = pa.array(list(KINDS.values())).take(numbers)
     uncle = pc.and_(pc.equal(kind, "reward"), pc.equal(columns.texts("reward_type"), "uncle"))
     return pc.if_else(pc.fill_null(uncle, False), "uncle", names)
 
 
-def _trace_txid(columns: Columns, kind: pa.Array, outside: pa.Array, height: pa.Array) -> pa.Array:
+def _trace_txid(
+    columns: CheckedColumns, kind: pa.Array, outside: pa.Array, height: pa.Array
+) -> pa.Array:
     index = columns.numbers("transaction_index", _MOST, optional=True)
     columns.require("transaction_index", index, pc.invert(outside))
     unnamed = pc.binary_join_element_wise(pc.cast(height, TEXT), pc.cast(index, TEXT), ":")
@@ -384,13 +388,13 @@ def _trace_txid(columns: Columns, kind: pa.Array, outside: pa.Array, height: pa.
     return pc.if_else(outside, _outside_name(kind, height), inside)
 
 
-def _trace_position(columns: Columns, kind: pa.Array, outside: pa.Array) -> pa.Array:
+def _trace_position(columns: CheckedColumns, kind: pa.Array, outside: pa.Array) -> pa.Array:
     index = columns.numbers("transaction_index", _MOST, optional=True)
     last = pc.if_else(pc.equal(kind, "reward"), pa.scalar(AFTER_ALL, NUMBER), pa.scalar(0, NUMBER))
     return pc.if_else(outside, last, index)
 
 
-def _trace_place(columns: Columns, outside: pa.Array, row: pa.Array) -> pa.Array:
+def _trace_place(columns: CheckedColumns, outside: pa.Array, row: pa.Array) -> pa.Array:
     """Give the place in the tree; outside of one, the number in the trace's id, else its row."""
     place = places(columns, "trace_address", ",", DEEPEST)
     if not pc.any(outside).as_py():

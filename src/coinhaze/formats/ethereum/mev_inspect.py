@@ -16,8 +16,8 @@ import pyarrow as pa
 from coinhaze.errors import InputError, LedgerError
 from coinhaze.formats.compression import UNREADABLE, open_plain
 from coinhaze.formats.ethereum.etl import TRACES, told_blocks, trace_rows
-from coinhaze.formats.ethereum.traces import Pool
-from coinhaze.formats.tabular.arrow_columns import Columns
+from coinhaze.formats.ethereum.traces import BlockBuffer
+from coinhaze.formats.tabular.arrow_columns import CheckedColumns
 from coinhaze.formats.tabular.table_rows import BOM, Piece
 from coinhaze.ledger.batches import TEXT, Batch
 
@@ -80,13 +80,13 @@ def batches(path: Path) -> Iterator[Batch]:
         return _where(path, row)
 
     read = path.stat().st_size
-    piece = Piece(Columns(table, where), 0, read)
+    piece = Piece(CheckedColumns(table, where), 0, read)
     blocks = told_blocks(piece.columns, TRACES)
     if blocks is not None:
         first = blocks["row"].to_pylist()
         told = blocks.drop_columns(["row"])
         yield Batch({"blocks": told}, lambda _, row: where(first[row]), read)
-    pool = Pool(path)
+    pool = BlockBuffer(path)
     yield from pool.add(trace_rows(piece), read)
     yield from pool.rest(read)
 

@@ -19,7 +19,7 @@ from typing import NamedTuple
 import msgspec
 
 from coinhaze.errors import LedgerError
-from coinhaze.formats.json.records import Format, Records
+from coinhaze.formats.json.records import RecordFormat, Records
 from coinhaze.formats.tabular.coin_rows import HIGHEST, LATEST
 from coinhaze.ledger.batches import Batch, Rows, gather
 from coinhaze.ledger.checks import exact_amount, whole_number
@@ -59,10 +59,10 @@ class _Pool(NamedTuple):
     amount: int  # in the smallest unit
 
 
-_deposits: Format[_Deposit] = Format(
+_deposits: RecordFormat[_Deposit] = RecordFormat(
     "deposit of Tornado Cash", msgspec.json.Decoder(_Deposit | list[_Deposit])
 )
-_withdrawals: Format[_Withdrawal] = Format(
+_withdrawals: RecordFormat[_Withdrawal] = RecordFormat(
     "withdrawal of Tornado Cash", msgspec.json.Decoder(_Withdrawal | list[_Withdrawal])
 )
 

@@ -68,7 +68,7 @@ def telling(table: pa.Table) -> pa.Table:
     return table
 
 
-class Pool:
+class BlockBuffer:
     """Rows held until all of their block are there."""
 
     def __init__(self, path: Path, held: int = HELD) -> None:

@@ -9,7 +9,7 @@ import msgspec
 import pyarrow as pa
 
 from coinhaze.errors import LedgerError
-from coinhaze.formats.tabular.arrow_columns import ADDRESS_DIGITS, Columns
+from coinhaze.formats.tabular.arrow_columns import ADDRESS_DIGITS, CheckedColumns
 from coinhaze.formats.tabular.table_rows import Withdrawal
 from coinhaze.ledger.batches import NUMBER, TEXT
 from coinhaze.ledger.checks import exact_amount, whole_number
@@ -21,7 +21,7 @@ _ADDRESS = re.compile(f"(0x)?[0-9a-f]{{{ADDRESS_DIGITS}}}")
 _decoder = msgspec.json.Decoder(list[Withdrawal])
 
 
-def withdrawals(columns: Columns) -> pa.Table:
+def withdrawals(columns: CheckedColumns) -> pa.Table:
     """List the withdrawals of all rows: row, index, address and amount in wei."""
     found: dict[str, list[Any]] = {"row": [], "index": [], "address": [], "wei": []}
     for row, cell in enumerate(_cells(columns)):
@@ -32,7 +32,7 @@ def withdrawals(columns: Columns) -> pa.Table:
     return pa.table({name: pa.array(found[name], kind) for name, kind in types.items()})
 
 
-def _cells(columns: Columns) -> list[Any]:
+def _cells(columns: CheckedColumns) -> list[Any]:
     if not columns.has("withdrawals"):
         return []
     cells = columns.table["withdrawals"]
@@ -46,7 +46,7 @@ def _cells(columns: Columns) -> list[Any]:
         raise LedgerError(columns.where(0), f"withdrawals cannot be read: {error}") from None
 
 
-def _listed(cell: Any, columns: Columns, row: int) -> list[Withdrawal]:
+def _listed(cell: Any, columns: CheckedColumns, row: int) -> list[Withdrawal]:
     try:
         if isinstance(cell, str):
             # In CSV the objects of a list stand side by side, without its brackets.

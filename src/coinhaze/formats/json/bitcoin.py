@@ -19,16 +19,16 @@ from coinhaze.errors import LedgerError
 from coinhaze.formats.bitcoin_etl.lines import owner_of
 from coinhaze.formats.bitcoin_raw.bare_keys import KeyNames, Script, network_in
 from coinhaze.formats.bitcoin_raw.networks import Network
-from coinhaze.formats.json.records import FAULTS, Format
+from coinhaze.formats.json.records import FAULTS, RecordFormat
 from coinhaze.formats.tabular.coin_rows import (
     MOST,
     ROWS,
-    Block,
-    Inputs,
-    Outputs,
+    InputRows,
+    OutputRows,
     Place,
     RowNumbers,
-    Transactions,
+    StatedBlock,
+    TransactionRows,
     coin_batch,
     numbered,
     rows_of,
@@ -90,7 +90,7 @@ class _Block(msgspec.Struct, gc=False, rename=_NAMES):
     valuePools: Any = None
 
 
-_format: Format[_Block] = Format(
+_format: RecordFormat[_Block] = RecordFormat(
     "block of getblock",
     msgspec.json.Decoder(_Block | list[_Block], float_hook=Decimal),
     hint="ask getblock for verbosity 2 or 3",
@@ -180,7 +180,7 @@ def _batch(blocks: Sequence[_Block], where: Place, read: int, names: KeyNames) -
 
     heights = whole_numbers([b.height for b in blocks], where, field="height")
     times = whole_numbers([b.time for b in blocks], where, field="time")
-    transactions = Transactions(
+    transactions = TransactionRows(
         place,
         height=heights.take(pa.array(of_block)),
         txid=texts([t.txid for t in records], place, field="txid"),
@@ -190,7 +190,7 @@ def _batch(blocks: Sequence[_Block], where: Place, read: int, names: KeyNames) -
     )
     firsts = (np.cumsum(sizes) - sizes).tolist()
     told = {
-        Block(b.height, b.hash, b.previous, b.time, b.count, b.root): first
+        StatedBlock(b.height, b.hash, b.previous, b.time, b.count, b.root): first
         for b, first in zip(blocks, firsts, strict=True)
     }
     outputs, inputs = _outputs(records, place, names), _inputs(records, position, place, names)
@@ -222,11 +222,11 @@ def _coinbase_fault(transaction: _Transaction, number: int) -> str:
     return "a coinbase that is not the first of its block" if any(coinbase) else ""
 
 
-def _outputs(records: Sequence[_Transaction], place: Place, names: KeyNames) -> Outputs:
+def _outputs(records: Sequence[_Transaction], place: Place, names: KeyNames) -> OutputRows:
     parent = rows_of([len(t.vout) for t in records])
     coins = [o for t in records for o in t.vout]
     of_row = _of_parent(parent, place)
-    return Outputs(
+    return OutputRows(
         parent,
         vout=whole_numbers([o.n for o in coins], of_row, field="n"),
         value=pa.array(_satoshis(coins, of_row), NUMBER),
@@ -237,13 +237,13 @@ def _outputs(records: Sequence[_Transaction], place: Place, names: KeyNames) -> 
 
 def _inputs(
     records: Sequence[_Transaction], position: RowNumbers, place: Place, names: KeyNames
-) -> Inputs:
+) -> InputRows:
     counts = [len(t.vin) if p else 0 for t, p in zip(records, position.tolist(), strict=True)]
     parent = rows_of(counts)
     spends = [i for t, count in zip(records, counts, strict=True) if count for i in t.vin]
     of_row = _of_parent(parent, place)
     coins = [i.prevout for i in spends]
-    return Inputs(
+    return InputRows(
         parent,
         vin=pa.array(numbered(parent)),
         spent_txid=texts([i.txid for i in spends], of_row, field="txid of an input"),

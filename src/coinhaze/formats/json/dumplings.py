@@ -24,10 +24,10 @@ from coinhaze.formats.bitcoin_raw.scripts import owners_of
 from coinhaze.formats.compression import UNREADABLE, open_plain
 from coinhaze.formats.tabular.coin_rows import (
     ROWS,
-    Inputs,
-    Outputs,
+    InputRows,
+    OutputRows,
     Place,
-    Transactions,
+    TransactionRows,
     coin_batch,
     numbered,
     rows_of,
@@ -130,7 +130,7 @@ def _batch(lines: Sequence[_Line], path: Path, read: int) -> Batch:
 
     times = whole_numbers([line.time for line in lines], place, field="time")
     index = whole_numbers([line.position for line in lines], place, field="index in the block")
-    transactions = Transactions(
+    transactions = TransactionRows(
         place,
         height=times,
         txid=texts([line.txid for line in lines], place, field="txid"),
@@ -142,7 +142,7 @@ def _batch(lines: Sequence[_Line], path: Path, read: int) -> Batch:
     return coin_batch(transactions, outputs, inputs, digits=64, read=read)
 
 
-def _outputs(lines: Sequence[_Line], place: Place) -> Outputs:
+def _outputs(lines: Sequence[_Line], place: Place) -> OutputRows:
     parent = rows_of([len(line.made) for line in lines])
     value, script = zip(*(made for line in lines for made in line.made), strict=True)
     owner, spendable = owners_of([bytes.fromhex(s) for s in script], BITCOIN)
@@ -150,7 +150,7 @@ def _outputs(lines: Sequence[_Line], place: Place) -> Outputs:
     def of_row(row: int) -> str:
         return place(int(parent[row]))
 
-    return Outputs(
+    return OutputRows(
         parent,
         vout=pa.array(numbered(parent)),
         value=whole_numbers(value, of_row, field="value of an output"),
@@ -159,14 +159,14 @@ def _outputs(lines: Sequence[_Line], place: Place) -> Outputs:
     )
 
 
-def _inputs(lines: Sequence[_Line], place: Place) -> Inputs:
+def _inputs(lines: Sequence[_Line], place: Place) -> InputRows:
     parent = rows_of([len(line.spent) for line in lines])
     txid, vout, value, script = zip(*(s for line in lines for s in line.spent), strict=True)
 
     def of_row(row: int) -> str:
         return place(int(parent[row]))
 
-    return Inputs(
+    return InputRows(
         parent,
         vin=pa.array(numbered(parent)),
         spent_txid=texts(txid, of_row, field="txid of an input"),

@@ -19,15 +19,15 @@ import pyarrow.compute as pc
 from coinhaze.errors import InputError, LedgerError
 from coinhaze.formats.bitcoin_raw.bare_keys import KeyNames, Script, network_in
 from coinhaze.formats.bitcoin_raw.networks import Network
-from coinhaze.formats.json.records import Format, Records
+from coinhaze.formats.json.records import RecordFormat, Records
 from coinhaze.formats.tabular.coin_rows import (
     HIGHEST,
     ROWS,
-    Block,
-    Inputs,
-    Outputs,
+    InputRows,
+    OutputRows,
     Place,
-    Transactions,
+    StatedBlock,
+    TransactionRows,
     coin_batch,
     numbered,
     rows_of,
@@ -66,7 +66,7 @@ class _Transaction(msgspec.Struct, gc=False):
 
 
 _WAITING = _Status(confirmed=False)
-_format: Format[_Transaction] = Format(
+_format: RecordFormat[_Transaction] = RecordFormat(
     "transaction of Esplora",
     msgspec.json.Decoder(_Transaction | list[_Transaction]),
     hint="values are whole satoshi, ids are text",
@@ -149,7 +149,7 @@ def _batch(found: Records[_Transaction], names: KeyNames) -> Batch:
     heights = [
         _height(s, c, place, row) for row, (s, c) in enumerate(zip(statuses, coinbase, strict=True))
     ]
-    transactions = Transactions(
+    transactions = TransactionRows(
         place,
         height=whole_numbers(heights, place, field="height"),
         txid=texts([t.txid for t in records], place, field="txid"),
@@ -157,10 +157,10 @@ def _batch(found: Records[_Transaction], names: KeyNames) -> Batch:
         position=pa.array([0 if c else None for c in coinbase], NUMBER),
         time=whole_numbers([s.block_time for s in statuses], place, field="block_time"),
     )
-    blocks: dict[Block, int] = {}
+    blocks: dict[StatedBlock, int] = {}
     for row, (s, height) in enumerate(zip(statuses, heights, strict=True)):
         if s.block_hash is not None:
-            blocks.setdefault(Block(height, s.block_hash, None, s.block_time), row)
+            blocks.setdefault(StatedBlock(height, s.block_hash, None, s.block_time), row)
     outputs, inputs = _outputs(records, place, names), _inputs(records, coinbase, place, names)
     return coin_batch(transactions, outputs, inputs, digits=64, blocks=blocks, read=found.read)
 
@@ -182,7 +182,7 @@ def _height(status: _Status, coinbase: bool, place: Place, row: int) -> int:
     return status.block_height
 
 
-def _outputs(records: Sequence[_Transaction], place: Place, names: KeyNames) -> Outputs:
+def _outputs(records: Sequence[_Transaction], place: Place, names: KeyNames) -> OutputRows:
     parent = rows_of([len(t.vout) for t in records])
     coins = [o for t in records for o in t.vout]
 
@@ -195,7 +195,7 @@ def _outputs(records: Sequence[_Transaction], place: Place, names: KeyNames) -> 
             raise LedgerError(
                 of_row(row), "an output of an asset (Liquid)", value=coin.asset, fix=fix
             )
-    return Outputs(
+    return OutputRows(
         parent,
         vout=pa.array(numbered(parent)),
         value=whole_numbers([o.value for o in coins], of_row, field="value"),
@@ -206,7 +206,7 @@ def _outputs(records: Sequence[_Transaction], place: Place, names: KeyNames) -> 
 
 def _inputs(
     records: Sequence[_Transaction], coinbase: Sequence[bool], place: Place, names: KeyNames
-) -> Inputs:
+) -> InputRows:
     counts = [0 if c else len(t.vin) for t, c in zip(records, coinbase, strict=True)]
     parent = rows_of(counts)
     spends = [i for t, c in zip(records, coinbase, strict=True) if not c for i in t.vin]
@@ -215,7 +215,7 @@ def _inputs(
     def of_row(row: int) -> str:
         return place(int(parent[row]))
 
-    return Inputs(
+    return InputRows(
         parent,
         vin=pa.array(numbered(parent)),
         spent_txid=texts([i.txid for i in spends], of_row, field="txid of an input"),

@@ -42,7 +42,7 @@ class Records(Generic[T]):
 
 
 @dataclass(frozen=True)
-class Format(Generic[T]):
+class RecordFormat(Generic[T]):
     """How to decode a record, or an array of them, and what to call it in errors."""
 
     name: str

@@ -40,7 +40,7 @@ Row = tuple[str, Mapping[str, object]]
 
 
 @dataclass(frozen=True)
-class Listed:
+class ListedCoin:
     """One entry: a coin by name, or an address that stands for its coins."""
 
     where: str
@@ -50,13 +50,13 @@ class Listed:
     value: int | None = None
 
 
-def read_coin_list(path: str | Path) -> list[Listed]:
+def read_coin_list(path: str | Path) -> list[ListedCoin]:
     """Read a list of coins or addresses; the format is told by what the file begins with."""
     content = read_plain(Path(path), most=LARGEST, what="coins")
     return parse_coin_list(content, where=str(path))
 
 
-def parse_coin_list(content: bytes, *, where: str = "coins") -> list[Listed]:
+def parse_coin_list(content: bytes, *, where: str = "coins") -> list[ListedCoin]:
     """Read bytes as `read_coin_list` reads a file.
 
     >>> parse_coin_list(b"txid,vout,label\\nt,1,rent")[0].coin
@@ -82,7 +82,7 @@ def parse_coin_list(content: bytes, *, where: str = "coins") -> list[Listed]:
     return listed
 
 
-def parse_entry(text: str, where: str = "coin") -> Listed:
+def parse_entry(text: str, where: str = "coin") -> ListedCoin:
     """Tell a coin from an address.
 
     >>> parse_entry("1A1zP1eP5QGefi2DMPTfTL5SLmv7DivfNa").address
@@ -153,22 +153,22 @@ def _from_json(text: str, file: str) -> Iterator[Row]:
         yield where, told
 
 
-def _entry(where: str, row: Mapping[str, object]) -> Listed:
+def _entry(where: str, row: Mapping[str, object]) -> ListedCoin:
     name = row.get("coin", row.get("output"))
     if "txid" in row or "vout" in row:
         name = f"{row.get('txid', '')}:{row.get('vout', '')}"
     label = None if "label" not in row else check_name(row["label"], where, field="label")
     if name is None:
         address = row.get("address")
-        return Listed(where, address=_address(address, where), label=label)
+        return ListedCoin(where, address=_address(address, where), label=label)
     coin = _COIN.fullmatch(str(name))
     if coin is None:
         if "txid" in row or ":" in str(name):
             fix = "a transaction's id and the number of its output"
             raise LedgerError(where, "not a coin txid:vout", value=name, fix=fix)
-        return Listed(where, address=_address(name, where), label=label)
+        return ListedCoin(where, address=_address(name, where), label=label)
     txid = coin["txid"].lower() if _HASH.fullmatch(coin["txid"]) else coin["txid"]
-    return Listed(where, f"{txid}:{int(coin['vout'])}", None, label, _value(row, where))
+    return ListedCoin(where, f"{txid}:{int(coin['vout'])}", None, label, _value(row, where))
 
 
 def _address(address: object, where: str) -> str:
@@ -198,7 +198,7 @@ def _is_amount(amount: object) -> bool:
     return isinstance(places, int) and (places >= -8 or amount == amount.quantize(_SMALLEST))
 
 
-def _refuse_twice(listed: list[Listed]) -> None:
+def _refuse_twice(listed: list[ListedCoin]) -> None:
     seen: dict[str, str] = {}
     for entry in listed:
         name = entry.coin or entry.address or ""

@@ -37,7 +37,7 @@ _ISO = (
 
 
 @dataclass(frozen=True, eq=False)
-class Columns:
+class CheckedColumns:
     """Some rows of a file; each method gives one column, or says which row is wrong and why."""
 
     table: pa.Table

@@ -36,7 +36,7 @@ class ArrowStream(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class Opened:
+class OpenedTable:
     """The names of the columns, and what gives chosen ones: tables, and bytes read so far."""
 
     names: list[str]
@@ -59,7 +59,7 @@ def names_at_start(head: bytes) -> list[str]:
         return []
 
 
-def open_arrow(path: Path, start: bytes) -> Opened:
+def open_arrow(path: Path, start: bytes) -> OpenedTable:
     """Open a file that begins so."""
     kind = "Parquet" if start.startswith(PARQUET) else "Arrow"
     try:
@@ -72,7 +72,7 @@ def open_arrow(path: Path, start: bytes) -> Opened:
         raise _unreadable(path, kind, error) from None
 
 
-def open_object(given: ArrowStream, place: str) -> Opened:
+def open_object(given: ArrowStream, place: str) -> OpenedTable:
     """Open an object that gives an Arrow stream; `place` is what errors call it."""
     try:
         reader = pa.RecordBatchReader.from_stream(given)
@@ -83,10 +83,10 @@ def open_object(given: ArrowStream, place: str) -> Opened:
     def tables(columns: Sequence[str]) -> Iterator[tuple[pa.Table, int]]:
         return _checked(((batch, 0) for batch in reader), columns, place, "an Arrow stream")
 
-    return Opened(names, tables)
+    return OpenedTable(names, tables)
 
 
-def _parquet(path: Path) -> Opened:
+def _parquet(path: Path) -> OpenedTable:
     file, size = pq.ParquetFile(path, pre_buffer=False), path.stat().st_size
     whole = max(file.metadata.num_rows, 1)
 
@@ -102,10 +102,10 @@ def _parquet(path: Path) -> Opened:
     def tables(columns: Sequence[str]) -> Iterator[tuple[pa.Table, int]]:
         return _checked(batches(columns), columns, path, "Parquet")
 
-    return Opened(list(file.schema_arrow.names), tables)
+    return OpenedTable(list(file.schema_arrow.names), tables)
 
 
-def _arrow_file(path: Path) -> Opened:
+def _arrow_file(path: Path) -> OpenedTable:
     names = list(pa.ipc.open_file(pa.memory_map(str(path))).schema.names)
 
     def tables(columns: Sequence[str]) -> Iterator[tuple[pa.Table, int]]:
@@ -115,10 +115,10 @@ def _arrow_file(path: Path) -> Opened:
         batches = ((reader.get_batch(k), size * (k + 1) // count) for k in range(count))
         return _checked(batches, columns, path, "Arrow")
 
-    return Opened(names, tables)
+    return OpenedTable(names, tables)
 
 
-def _arrow_stream(path: Path) -> Opened:
+def _arrow_stream(path: Path) -> OpenedTable:
     names = list(pa.ipc.open_stream(pa.memory_map(str(path))).schema.names)
     with open(path, "rb") as file:
         file.seek(-len(_END), 2)
@@ -133,7 +133,7 @@ def _arrow_stream(path: Path) -> Opened:
         if source.tell() != path.stat().st_size:
             raise InputError(f"{path}: something follows the Arrow stream")
 
-    return Opened(names, tables)
+    return OpenedTable(names, tables)
 
 
 def _only(names: Sequence[str], columns: Sequence[str]) -> pa.ipc.IpcReadOptions:

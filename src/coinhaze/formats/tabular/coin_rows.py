@@ -29,7 +29,7 @@ _HEX = re.compile("(?:0x)?([0-9a-fA-F]+)")
 
 
 @dataclass(frozen=True, eq=False)
-class Transactions:
+class TransactionRows:
     """One row a transaction. `place` says where a transaction was read."""
 
     place: Place
@@ -41,7 +41,7 @@ class Transactions:
 
 
 @dataclass(frozen=True, eq=False)
-class Outputs:
+class OutputRows:
     """One row an output; `parent` is the row of its transaction, `is_data` marks no coin at all."""
 
     parent: RowNumbers
@@ -52,7 +52,7 @@ class Outputs:
 
 
 @dataclass(frozen=True, eq=False)
-class Inputs:
+class InputRows:
     """One row an input, those of coinbases left out; `parent` is the row of its transaction."""
 
     parent: RowNumbers
@@ -63,7 +63,7 @@ class Inputs:
     owner: pa.Array
 
 
-class Block(NamedTuple):
+class StatedBlock(NamedTuple):
     """What a source tells of a block."""
 
     height: int
@@ -75,12 +75,12 @@ class Block(NamedTuple):
 
 
 def coin_batch(
-    transactions: Transactions,
-    outputs: Outputs,
-    inputs: Inputs,
+    transactions: TransactionRows,
+    outputs: OutputRows,
+    inputs: InputRows,
     *,
     digits: int | None = None,
-    blocks: Mapping[Block, int] | None = None,
+    blocks: Mapping[StatedBlock, int] | None = None,
     flows: Sequence[tuple[int, str, int]] = (),
     read: int = 0,
 ) -> Batch:
@@ -188,7 +188,7 @@ def numbered(parent: RowNumbers) -> RowNumbers:
     return np.arange(len(parent)) - np.repeat(starts, lengths)
 
 
-def _checked(t: Transactions, digits: int | None) -> Transactions:
+def _checked(t: TransactionRows, digits: int | None) -> TransactionRows:
     check_range(t.height, t.place, field="height", most=HIGHEST)
     check_optional_range(t.position, t.place, field="index in the block", most=LAST_INDEX)
     check_optional_range(t.time, t.place, field="time", most=LATEST)
@@ -196,7 +196,7 @@ def _checked(t: Transactions, digits: int | None) -> Transactions:
     return replace(t, txid=txid)
 
 
-def _transaction_table(t: Transactions) -> pa.Table:
+def _transaction_table(t: TransactionRows) -> pa.Table:
     return table_of(
         "transactions",
         {
@@ -209,7 +209,7 @@ def _transaction_table(t: Transactions) -> pa.Table:
     )
 
 
-def _output_table(t: Transactions, o: Outputs) -> pa.Table:
+def _output_table(t: TransactionRows, o: OutputRows) -> pa.Table:
     def place(row: int) -> str:
         return t.place(int(o.parent[row]))
 
@@ -232,7 +232,7 @@ def _output_table(t: Transactions, o: Outputs) -> pa.Table:
     )
 
 
-def _input_table(t: Transactions, i: Inputs, digits: int | None) -> pa.Table:
+def _input_table(t: TransactionRows, i: InputRows, digits: int | None) -> pa.Table:
     def place(row: int) -> str:
         return t.place(int(i.parent[row]))
 
@@ -256,7 +256,7 @@ def _input_table(t: Transactions, i: Inputs, digits: int | None) -> pa.Table:
 
 
 def _flow_table(
-    t: Transactions, flows: Sequence[tuple[int, str, int]], parent: RowNumbers
+    t: TransactionRows, flows: Sequence[tuple[int, str, int]], parent: RowNumbers
 ) -> pa.Table:
     for row, _, value in flows:
         if abs(value) > MOST:
@@ -272,7 +272,9 @@ def _flow_table(
     )
 
 
-def _block_table(blocks: Sequence[Block], parent: RowNumbers, of_transaction: Place) -> pa.Table:
+def _block_table(
+    blocks: Sequence[StatedBlock], parent: RowNumbers, of_transaction: Place
+) -> pa.Table:
     def place(row: int) -> str:
         return of_transaction(int(parent[row]))
 
@@ -290,7 +292,7 @@ def _block_table(blocks: Sequence[Block], parent: RowNumbers, of_transaction: Pl
     )
 
 
-def _stated_table(blocks: Sequence[Block], parent: RowNumbers, place: Place) -> pa.Table:
+def _stated_table(blocks: Sequence[StatedBlock], parent: RowNumbers, place: Place) -> pa.Table:
     """Give what blocks say of their transactions, those that say something."""
     for block, row in zip(blocks, parent.tolist(), strict=True):
         if block.root is not None and not re.fullmatch("[0-9a-fA-F]{64}", block.root):

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from coinhaze.amounts import Ints
 from coinhaze.errors import LedgerError
-from coinhaze.formats.tabular.arrow_columns import YEAR_10000, Columns
+from coinhaze.formats.tabular.arrow_columns import YEAR_10000, CheckedColumns
 from coinhaze.ledger.batches import NUMBER
 
 _SECONDS, _MILLISECONDS = "^[0-9]{1,11}$", "^[0-9]{13}$"
@@ -51,7 +51,7 @@ class Instants:
         return cls(seconds, np.concatenate([np.zeros(0, np.int64), *(p.nanos for p in parts)]))
 
 
-def instants(columns: Columns, name: str | None) -> Instants:
+def instants(columns: CheckedColumns, name: str | None) -> Instants:
     """Read the times in a column; null where there are none."""
     n = len(columns)
     if name is None:
@@ -84,7 +84,7 @@ def _split(ticks: pa.Array, per: int) -> Instants:
     return Instants(pa.array(seconds, NUMBER, mask=unknown), rest * (10**9 // per))
 
 
-def _of_text(columns: Columns, name: str, text: pa.Array) -> Instants:
+def _of_text(columns: CheckedColumns, name: str, text: pa.Array) -> Instants:
     in_seconds = pc.match_substring_regex(text, _SECONDS)
     if pc.all(in_seconds).as_py() is not False:
         return _split(pc.cast(text, NUMBER), 1)
@@ -114,7 +114,7 @@ def _iso(text: pa.Array) -> pa.Array:
     return pc.replace_substring_regex(text, "([0-9]) ([+-][0-9]{2}:?[0-9]{2})$", r"\1\2")
 
 
-def _fault(columns: Columns, name: str, text: pa.Array) -> LedgerError:
+def _fault(columns: CheckedColumns, name: str, text: pa.Array) -> LedgerError:
     """Find the first row that is no time, or is written in another way than the first."""
     values = text.to_pylist()
     first = next(v for v in values if v is not None)

@@ -13,11 +13,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from coinhaze.errors import LedgerError
-from coinhaze.formats.tabular.arrow_columns import Columns
+from coinhaze.formats.tabular.arrow_columns import CheckedColumns
 from coinhaze.formats.tabular.coin_rows import HIGHEST, LAST_INDEX, LATEST, MOST, check_ids
 from coinhaze.formats.tabular.table_rows import (
-    Layout,
     Piece,
+    TableLayout,
     column_names,
     names_in,
     pieces,
@@ -28,7 +28,7 @@ from coinhaze.ledger.coins import POOLS
 
 # The store's tables by the columns each is known by, the most telling first.
 LAYOUTS = tuple(
-    Layout(name, known, tuple(n for n in SCHEMAS[name].names if n not in known))
+    TableLayout(name, known, tuple(n for n in SCHEMAS[name].names if n not in known))
     for name, known in {
         "rings": ("height", "txid", "vin", "member_txid", "member_vout"),
         "inputs": ("height", "txid", "vin", "spent_txid", "spent_vout"),
@@ -63,7 +63,7 @@ def batches(path: Path) -> Iterator[Batch]:
     yield from with_columns(table_batches(pieces(path, layout), layout.name), layout.use(names))
 
 
-def table_layout(names: Sequence[str], place: str) -> Layout:
+def table_layout(names: Sequence[str], place: str) -> TableLayout:
     """Tell which table has these columns."""
     for layout in LAYOUTS:
         if layout.fits(names):
@@ -81,7 +81,7 @@ def table_batches(rows: Iterable[Piece], name: str) -> Iterator[Batch]:
         yield Batch({name: table}, lambda _, row, c=columns: c.where(row), piece.read)  # type: ignore[misc]
 
 
-def _column(columns: Columns, field: pa.Field) -> pa.Array:
+def _column(columns: CheckedColumns, field: pa.Field) -> pa.Array:
     """Check a column by the rule of its name in the store."""
     name, optional = field.name, field.nullable
     if name == "spendable" and not columns.has(name):
@@ -107,7 +107,7 @@ def _column(columns: Columns, field: pa.Field) -> pa.Array:
     return check_ids(texts, columns.where, field=name, digits=None) if name in _IDS else texts
 
 
-def _values(columns: Columns, name: str) -> pa.Array:
+def _values(columns: CheckedColumns, name: str) -> pa.Array:
     """Give values of coins, whole satoshi; null where hidden or not told."""
     kind = columns.plain(name).type
     if pa.types.is_floating(kind):

@@ -14,10 +14,10 @@ import pyarrow as pa
 
 from coinhaze.errors import InputError, LedgerError
 from coinhaze.formats.compression import UNREADABLE, open_plain
-from coinhaze.formats.tabular.arrow_columns import Columns
+from coinhaze.formats.tabular.arrow_columns import CheckedColumns
 from coinhaze.formats.tabular.arrow_rows import (
     AT_ONCE,
-    Opened,
+    OpenedTable,
     is_arrow,
     names_at_start,
     open_arrow,
@@ -30,7 +30,7 @@ LONGEST = 64 << 20  # bytes a line of JSON may have
 
 
 @dataclass(frozen=True, eq=False)
-class Layout:
+class TableLayout:
     """The columns of a table: those it is known by, and those it may have."""
 
     name: str
@@ -52,7 +52,7 @@ class Layout:
 class Piece:
     """Some rows of a file."""
 
-    columns: Columns
+    columns: CheckedColumns
     first: int  # the number of its first row
     read: int  # bytes of the file read so far
 
@@ -77,7 +77,7 @@ def names_in(head: bytes) -> list[str]:
     return header_names(line.decode("utf-8", "replace").rstrip("\r"))
 
 
-def pieces(path: Path, layout: Layout) -> Iterator[Piece]:
+def pieces(path: Path, layout: TableLayout) -> Iterator[Piece]:
     """Read the columns of a layout, some ten thousand rows at a time."""
     return open_rows(path).pieces(layout)
 
@@ -87,7 +87,7 @@ class OpenRows:
     """A file that is open: the names of its columns, and what reads its rows, once."""
 
     names: list[str]
-    pieces: Callable[[Layout], Iterator[Piece]]
+    pieces: Callable[[TableLayout], Iterator[Piece]]
     close: Callable[[], None] = lambda: None
 
 
@@ -113,13 +113,15 @@ def open_rows(path: Path) -> OpenRows:
     return OpenRows(opened.names, lambda layout: pieces_of(opened, layout, str(path)))
 
 
-def _from_text(path: Path, file: BinaryIO, names: list[str], layout: Layout) -> Iterator[Piece]:
+def _from_text(
+    path: Path, file: BinaryIO, names: list[str], layout: TableLayout
+) -> Iterator[Piece]:
     needed, optional = layout.needed, layout.optional
     for chunk in stream_text(path, needed, optional=optional, file=file, names=names):
-        yield Piece(Columns(chunk.table, chunk.where), chunk.first, chunk.read)
+        yield Piece(CheckedColumns(chunk.table, chunk.where), chunk.first, chunk.read)
 
 
-def pieces_of(opened: Opened, layout: Layout, place: str) -> Iterator[Piece]:
+def pieces_of(opened: OpenedTable, layout: TableLayout, place: str) -> Iterator[Piece]:
     """Read the columns of a layout out of what is open."""
     names = opened.names
     for name in (*layout.needed, *layout.optional):
@@ -128,7 +130,7 @@ def pieces_of(opened: Opened, layout: Layout, place: str) -> Iterator[Piece]:
     first = 0
     chosen = [n for n in (*layout.needed, *layout.optional) if n in names]
     for table, read in opened.tables(chosen):
-        yield Piece(Columns(table, _row_namer(place, first)), first, read)
+        yield Piece(CheckedColumns(table, _row_namer(place, first)), first, read)
         first += len(table)
 
 
@@ -136,7 +138,7 @@ def _row_namer(place: str, first: int) -> Callable[[int], str]:
     return lambda row: f"{place}: row {first + row + 1}"
 
 
-def _from_json(path: Path, layout: Layout) -> Iterator[Piece]:
+def _from_json(path: Path, layout: TableLayout) -> Iterator[Piece]:
     names = (*layout.needed, *layout.optional)
     fields = [(name, _Value, None) for name in names]
     decode = msgspec.json.Decoder(msgspec.defstruct(layout.name, fields)).decode
@@ -148,7 +150,9 @@ def _from_json(path: Path, layout: Layout) -> Iterator[Piece]:
                 rows = [_decoded(decode, line, f"{path}:{number}") for number, line in some]
                 table = pa.table({n: _texts([getattr(r, n) for r in rows]) for n in names})
                 where = _line_namer(path, [number for number, _ in some])
-                yield Piece(Columns(table, where), first, min(file.tell(), path.stat().st_size))
+                yield Piece(
+                    CheckedColumns(table, where), first, min(file.tell(), path.stat().st_size)
+                )
                 first += len(rows)
     except UNREADABLE as error:
         raise InputError(f"{path}: cannot be read: {error}") from None

@@ -32,7 +32,7 @@ from coinhaze.formats.tabular.coin_rows import (
     whole_numbers,
 )
 from coinhaze.formats.tabular.delimited import header_of, line_of, read_text
-from coinhaze.formats.tabular.table_rows import Layout
+from coinhaze.formats.tabular.table_rows import TableLayout
 from coinhaze.ledger.batches import NUMBER, TEXT, Batch, table_of, with_columns
 from coinhaze.ledger.checks import check_names
 
@@ -87,7 +87,7 @@ def batches(path: Path) -> Iterator[Batch]:
 
 
 def _described(file: Path, needed: tuple[str, ...], batch: Batch) -> Iterator[Batch]:
-    use = Layout(file.name, needed).use(header_of(file, ","), UNNEEDED)
+    use = TableLayout(file.name, needed).use(header_of(file, ","), UNNEEDED)
     return with_columns([batch], use)
 
 

@@ -20,8 +20,8 @@ from coinhaze.amounts import Ints
 from coinhaze.formats.tabular.arrow_columns import HIGHEST_BLOCK
 from coinhaze.formats.tabular.instants import instants
 from coinhaze.formats.tabular.row_order import put_in_order
-from coinhaze.formats.tabular.table_rows import Layout, Piece
-from coinhaze.formats.transfers.columns import NEEDED, Told
+from coinhaze.formats.tabular.table_rows import Piece, TableLayout
+from coinhaze.formats.transfers.columns import NEEDED, DescribedColumns
 from coinhaze.formats.transfers.order import LAST, Gathering
 from coinhaze.formats.transfers.transfers import Places, Transfers, amounts, words
 from coinhaze.ledger.batches import NUMBER, TEXT, Batch, table_of
@@ -40,7 +40,9 @@ class _Order:
 
 
 def transfer_batches(
-    read: Callable[[Layout], Iterable[Piece]], told: Told, digest: Callable[[], str]
+    read: Callable[[TableLayout], Iterable[Piece]],
+    told: DescribedColumns,
+    digest: Callable[[], str],
 ) -> Iterator[Batch]:
     """Make batches; `read` gives the rows of the file, `digest` names it."""
     order = _order(read, told)
@@ -92,14 +94,14 @@ def _stored(piece: Piece, reader: Transfers, order: _Order, name: str) -> pa.Tab
     )
 
 
-def _order(read: Callable[[Layout], Iterable[Piece]], told: Told) -> _Order:
+def _order(read: Callable[[TableLayout], Iterable[Piece]], told: DescribedColumns) -> _Order:
     """Look through a file for what orders it, before a row of it is stored."""
     if not any(what in told for what in _ORDERING):
         return _Order()
     names = [told.columns[w] for w in (*_ORDERING, "txid", "id", "payer") if w in told]
     if "nonce" in told:
         names += [told.columns[what] for what in NEEDED]
-    layout = Layout("transfers", tuple(dict.fromkeys(names)), told.times)
+    layout = TableLayout("transfers", tuple(dict.fromkeys(names)), told.times)
     gathering, places, reader = Gathering(), Places(), Transfers(told)
     texts: dict[str, list[pa.Array]] = {"txid": [], "sender": [], "payer": [], "id": []}
     gathering.begin(told)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from coinhaze.errors import LedgerError, first_few
 from coinhaze.formats.tabular.column_use import NOTED, UNUSED, Use, plain_name, use_of
-from coinhaze.formats.tabular.table_rows import Layout
+from coinhaze.formats.tabular.table_rows import TableLayout
 
 # Plain names (`column_use.plain_name`), the better ones first: of several lines the first that a
 # file has is taken. Two names of one line in a file are refused.
@@ -58,12 +58,12 @@ BARE = {*NEEDED, "time"}
 
 
 @dataclass(frozen=True)
-class Told:
+class DescribedColumns:
     """Which columns tell what, and the layout to read them by.
 
     `times` are further columns of times, which must not contradict the first.
 
-    >>> Told.by(["From", "To", "Value", "Blockno"]).columns["height"]
+    >>> DescribedColumns.by(["From", "To", "Value", "Blockno"]).columns["height"]
     'Blockno'
     """
 
@@ -71,7 +71,7 @@ class Told:
     times: tuple[str, ...] = ()
 
     @classmethod
-    def by(cls, names: Sequence[str]) -> Told | None:
+    def by(cls, names: Sequence[str]) -> DescribedColumns | None:
         """Find out by the names of the columns; nothing if they tell of no transfers."""
         found = {what: _spelt(what, names) for what in SPELT}
         told = {what: lines[0][0] for what, lines in found.items() if lines}
@@ -94,11 +94,11 @@ class Told:
         return what in self.columns
 
     @property
-    def layout(self) -> Layout:
+    def layout(self) -> TableLayout:
         """Say what to read."""
         needed = tuple(self.columns[what] for what in NEEDED)
         others = (name for name in self.columns.values() if name not in needed)
-        return Layout("transfers", needed, (*others, *self.times))
+        return TableLayout("transfers", needed, (*others, *self.times))
 
     @property
     def index(self) -> str | None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from coinhaze.errors import InputError, UsageError
-from coinhaze.formats.tabular.arrow_rows import Opened
+from coinhaze.formats.tabular.arrow_rows import OpenedTable
 from coinhaze.formats.tabular.delimited import read_text
 from coinhaze.formats.tabular.table_rows import (
     column_names,
@@ -17,12 +17,12 @@ from coinhaze.formats.tabular.table_rows import (
     pieces_of,
 )
 from coinhaze.formats.transfers.batches import transfer_batches
-from coinhaze.formats.transfers.columns import NEEDED, Told
-from coinhaze.formats.transfers.transfers import Source, account_ledger
+from coinhaze.formats.transfers.columns import NEEDED, DescribedColumns
+from coinhaze.formats.transfers.transfers import TransferTable, account_ledger
 from coinhaze.ledger.accounts import AccountLedger
 from coinhaze.ledger.batches import Batch, with_columns
 from coinhaze.ledger.completeness import OF_ACCOUNTS, nothing_checkable
-from coinhaze.ledger.window import ALL, Window
+from coinhaze.ledger.window import ALL, LedgerWindow
 
 
 def recognises(head: bytes) -> bool:
@@ -33,7 +33,7 @@ def recognises(head: bytes) -> bool:
 
 def recognises_columns(names: Sequence[str]) -> bool:
     """Tell by the names of its columns whether a file is one of transfers."""
-    return Told.by(names) is not None
+    return DescribedColumns.by(names) is not None
 
 
 def batches(path: Path) -> Iterator[Batch]:
@@ -51,7 +51,7 @@ def ledger(
     *,
     complete: bool = False,
     token: str | None = None,
-    window: Window = ALL,
+    window: LedgerWindow = ALL,
     unknown: str = "error",
 ) -> AccountLedger:
     """Read files as one ledger, fees too, which a store does not keep."""
@@ -59,11 +59,11 @@ def ledger(
 
 
 def ledger_of_tables(
-    tables: Sequence[tuple[Opened, str]],
+    tables: Sequence[tuple[OpenedTable, str]],
     *,
     complete: bool = False,
     token: str | None = None,
-    window: Window = ALL,
+    window: LedgerWindow = ALL,
     unknown: str = "error",
 ) -> AccountLedger:
     """Read tables that are open, each with the name that errors call it by, as one ledger."""
@@ -71,7 +71,11 @@ def ledger_of_tables(
 
 
 def _ledger(
-    sources: Iterator[Source], complete: bool, token: str | None, window: Window, unknown: str
+    sources: Iterator[TransferTable],
+    complete: bool,
+    token: str | None,
+    window: LedgerWindow,
+    unknown: str,
 ) -> AccountLedger:
     if complete:
         raise UsageError("`complete` is for coins: transfers carry no list of known coins")
@@ -82,8 +86,8 @@ def _ledger(
     return replace(found, completeness=nothing_checkable(OF_ACCOUNTS, why))
 
 
-def _described(names: Sequence[str], path: Path) -> Told:
-    told = Told.by(names)
+def _described(names: Sequence[str], path: Path) -> DescribedColumns:
+    told = DescribedColumns.by(names)
     if told is None:
         read_text(path, NEEDED)  # says what is wrong with most
         raise InputError(f"{path}: no transfers beside transfers: one ledger is one kind of rows")
@@ -91,18 +95,18 @@ def _described(names: Sequence[str], path: Path) -> Told:
     return told
 
 
-def _source(path: Path) -> Source:
+def _source(path: Path) -> TransferTable:
     rows = open_rows(path)
     try:
         told = _described(rows.names, path)
     except BaseException:
         rows.close()
         raise
-    return Source(rows.pieces(told.layout), told, told.use(rows.names))
+    return TransferTable(rows.pieces(told.layout), told, told.use(rows.names))
 
 
-def _table(opened: Opened, place: str) -> Source:
-    told = Told.by(opened.names)
+def _table(opened: OpenedTable, place: str) -> TransferTable:
+    told = DescribedColumns.by(opened.names)
     assert told is not None
     told.check(opened.names, place)
-    return Source(pieces_of(opened, told.layout, place), told, told.use(opened.names))
+    return TransferTable(pieces_of(opened, told.layout, place), told, told.use(opened.names))

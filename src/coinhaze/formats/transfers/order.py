@@ -11,10 +11,10 @@ import pyarrow.compute as pc
 
 from coinhaze.amounts import Bools, Ints
 from coinhaze.errors import LedgerError
-from coinhaze.formats.tabular.arrow_columns import HIGHEST_BLOCK, Columns
+from coinhaze.formats.tabular.arrow_columns import HIGHEST_BLOCK, CheckedColumns
 from coinhaze.formats.tabular.instants import Instants, instants
 from coinhaze.formats.tabular.row_order import Key, OrderColumns
-from coinhaze.formats.transfers.columns import Told
+from coinhaze.formats.transfers.columns import DescribedColumns
 from coinhaze.ledger.batches import NUMBER
 from coinhaze.ledger.checks import Place
 
@@ -27,19 +27,19 @@ _NUMBERS = (*_LIMITS, "nonce")
 class Gathering:
     """Columns that order rows, on their way in."""
 
-    told: list[Told] = field(default_factory=list)
+    told: list[DescribedColumns] = field(default_factory=list)
     lengths: list[int] = field(default_factory=list)  # rows of each file
     numbers: dict[str, list[pa.Array]] = field(default_factory=lambda: {n: [] for n in _NUMBERS})
     times: list[Instants] = field(default_factory=list)
     further: list[dict[str, Instants]] = field(default_factory=list)
     unreadable: set[str] = field(default_factory=set)  # columns of times that are not used
 
-    def begin(self, told: Told) -> None:
+    def begin(self, told: DescribedColumns) -> None:
         """Go on with another file."""
         self.told.append(told)
         self.lengths.append(0)
 
-    def add(self, columns: Columns) -> None:
+    def add(self, columns: CheckedColumns) -> None:
         """Read what orders the rows of a piece of the file last begun."""
         told, n = self.told[-1].columns, len(columns)
         self.lengths[-1] += n
@@ -52,7 +52,7 @@ class Gathering:
         self.times.append(instants(columns, told.get("time")))
         self.further.append(self._further(columns))
 
-    def _further(self, columns: Columns) -> dict[str, Instants]:
+    def _further(self, columns: CheckedColumns) -> dict[str, Instants]:
         """Read further columns of times; what cannot be read says nothing beside what can."""
         found = {}
         for name in self.told[-1].times:
@@ -79,7 +79,7 @@ class Gathering:
 class OrderOfTransfers:
     """Columns that order the rows of files, null where a file does not tell."""
 
-    told: Sequence[Told]
+    told: Sequence[DescribedColumns]
     file: Ints  # of each row
     numbers: dict[str, pa.Array]
     time: Instants
@@ -120,7 +120,7 @@ class OrderOfTransfers:
         lengths = np.bincount(self.file, minlength=len(self.told)).tolist()
         return OrderColumns(lengths, when, within, step, group, nonce, sender, unplaced)
 
-    def _here(self) -> list[Told]:
+    def _here(self) -> list[DescribedColumns]:
         """Give what the files that have rows tell."""
         return [self.told[k] for k in np.unique(self.file)]
 

@@ -20,39 +20,39 @@ import pyarrow.compute as pc
 
 from coinhaze.amounts import Ints
 from coinhaze.errors import LedgerError, UsageError, first_few
-from coinhaze.formats.tabular.arrow_columns import Columns
+from coinhaze.formats.tabular.arrow_columns import CheckedColumns
 from coinhaze.formats.tabular.column_use import Use, column_notes, joined_use, rows_text, without
 from coinhaze.formats.tabular.repeats import identical_rows, without_repeats
 from coinhaze.formats.tabular.row_order import put_in_order
 from coinhaze.formats.tabular.table_rows import Piece
-from coinhaze.formats.transfers.columns import Told
+from coinhaze.formats.transfers.columns import DescribedColumns
 from coinhaze.formats.transfers.order import Gathering
 from coinhaze.ledger.accounts import AccountLedger
 from coinhaze.ledger.batches import NUMBER, TEXT
 from coinhaze.ledger.checks import Place
-from coinhaze.ledger.window import ALL, Window
+from coinhaze.ledger.window import ALL, LedgerWindow
 
 NUMBERED_ID = r"^(?P<txid>.+):(?P<step>0|[1-9][0-9]{0,9})$"
 _EXACT = "store integers, decimals, digits as text, or 32 bytes with the highest first"
 
 
 @dataclass(frozen=True, eq=False)
-class Source:
+class TransferTable:
     """A table of transfers: its rows, what its columns tell and what becomes of them."""
 
     pieces: Iterable[Piece]
-    told: Told
+    told: DescribedColumns
     use: Use = field(default_factory=dict)
 
 
 class Transfers:
     """Reads the pieces of one source, one after the other."""
 
-    def __init__(self, told: Told) -> None:
+    def __init__(self, told: DescribedColumns) -> None:
         self.told = told
         self.numbered: bool | None = None  # whether ids are `txid:number`, as the first ones are
 
-    def keys(self, columns: Columns) -> tuple[pa.Array | None, pa.Array | None]:
+    def keys(self, columns: CheckedColumns) -> tuple[pa.Array | None, pa.Array | None]:
         """Give the transaction and the index of rows, as far as they tell."""
         told = self.told.columns
         if "id" not in told:
@@ -71,7 +71,7 @@ class Transfers:
         columns.refuse(told["id"], pc.invert(fits), "does not end in a number as those before do")
         return pc.struct_field(parted, "txid"), pc.cast(pc.struct_field(parted, "step"), NUMBER)
 
-    def table(self, columns: Columns) -> pa.Table:
+    def table(self, columns: CheckedColumns) -> pa.Table:
         """Give the columns of a piece; those that are not told are null."""
         told, nothing = self.told.columns, pa.nulls(len(columns), TEXT)
         txid, index = self.keys(columns)
@@ -96,7 +96,7 @@ class Transfers:
 
 
 def account_ledger(
-    sources: Iterable[Source], *, token: str | None = None, window: Window = ALL
+    sources: Iterable[TransferTable], *, token: str | None = None, window: LedgerWindow = ALL
 ) -> AccountLedger:
     """Make a ledger of sources, in whatever order they and their rows come."""
     tables, where, gathering, uses = [], Places(), Gathering(), []
@@ -133,7 +133,11 @@ def account_ledger(
 
 
 def _ledger(
-    table: pa.Table, told: Sequence[Told], place: Place, notes: tuple[str, ...], use: Use
+    table: pa.Table,
+    told: Sequence[DescribedColumns],
+    place: Place,
+    notes: tuple[str, ...],
+    use: Use,
 ) -> AccountLedger:
     def some(*what: str) -> bool:
         return any(w in t for t in told for w in what)
@@ -169,7 +173,7 @@ def _of_token(table: pa.Table, token: str | None) -> Ints:
     return np.flatnonzero(np.asarray(pc.equal(pc.ascii_lower(named), token.lower())))
 
 
-def _inside(table: pa.Table, window: Window) -> Ints | None:
+def _inside(table: pa.Table, window: LedgerWindow) -> Ints | None:
     """Give the rows of a window, None if it is all."""
     if window == ALL:
         return None
@@ -225,7 +229,7 @@ def _through(rows: Ints, place: Place) -> Place:
     return lambda row: place(int(rows[row]))
 
 
-def amounts(columns: Columns, name: str) -> pa.Array:
+def amounts(columns: CheckedColumns, name: str) -> pa.Array:
     """Give exact amounts as digits."""
     kind = columns.plain(name).type
     if pa.types.is_floating(kind):
@@ -234,17 +238,17 @@ def amounts(columns: Columns, name: str) -> pa.Array:
     return columns.amounts(name)
 
 
-def words(columns: Columns, name: str | None) -> pa.Array:
+def words(columns: CheckedColumns, name: str | None) -> pa.Array:
     """Give names that may be missing."""
     return pa.nulls(len(columns), TEXT) if name is None else columns.names(name, optional=True)
 
 
 # Text is checked once, when the ledger is made of it.
-def _raw_amounts(columns: Columns, name: str) -> pa.Array:
+def _raw_amounts(columns: CheckedColumns, name: str) -> pa.Array:
     column = columns.table[name].combine_chunks()
     return column if pa.types.is_string(column.type) else amounts(columns, name)
 
 
-def _raw_names(columns: Columns, name: str) -> pa.Array:
+def _raw_names(columns: CheckedColumns, name: str) -> pa.Array:
     column = columns.table[name].combine_chunks()
     return column if pa.types.is_string(column.type) else columns.names(name)

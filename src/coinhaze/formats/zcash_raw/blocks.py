@@ -21,7 +21,13 @@ from coinhaze.formats.bitcoin_raw.files import BlockFile, begins_with, errors_na
 from coinhaze.formats.bitcoin_raw.heights import Header, height_told, place
 from coinhaze.formats.bitcoin_raw.networks import ZCASH, ZCASH_MAGICS, ZCASH_TESTNET, Network
 from coinhaze.formats.bitcoin_raw.scripts import owners_of
-from coinhaze.formats.bitcoin_raw.tables import Blocks, Inputs, Outputs, Transactions, make_batch
+from coinhaze.formats.bitcoin_raw.tables import (
+    BlockColumns,
+    InputColumns,
+    OutputColumns,
+    TransactionColumns,
+    make_batch,
+)
 from coinhaze.formats.bitcoin_raw.undo import UndoFile, spent_columns
 from coinhaze.formats.bitcoin_raw.wire import (
     Cursor,
@@ -35,7 +41,7 @@ from coinhaze.formats.bitcoin_raw.wire import (
 )
 from coinhaze.formats.compression import open_plain
 from coinhaze.formats.zcash_raw.transactions import (
-    Transaction,
+    ZcashTransaction,
     read_transaction,
     skip_to_coinbase_script,
 )
@@ -98,7 +104,7 @@ class _Raw:
 class _Block:
     height: int
     header: bytes
-    transactions: list[Transaction]
+    transactions: list[ZcashTransaction]
 
 
 def _is_bare(head: bytes) -> bool:
@@ -179,7 +185,7 @@ def _faults_named(where: str) -> Iterator[None]:
         raise LedgerError(where, f"no Zcash block: {error}") from None
 
 
-def _read_block(cursor: Cursor) -> tuple[bytes, list[Transaction]]:
+def _read_block(cursor: Cursor) -> tuple[bytes, list[ZcashTransaction]]:
     """Read the header and the transactions of a block."""
     header = _read_header(cursor)
     return header, [read_transaction(cursor) for _ in range(cursor.count(10))]
@@ -251,7 +257,7 @@ def _batch(
         path,
         read,
         _blocks(blocks),
-        Transactions(
+        TransactionColumns(
             _rows((t.txid for t in transactions), 32),
             _numbers(len(t.spent) for t in transactions),
             _numbers(len(t.values) for t in transactions),
@@ -270,8 +276,8 @@ def _rows(texts: Iterable[bytes], size: int) -> Octets:
     return np.frombuffer(b"".join(texts), np.uint8).reshape(-1, size)
 
 
-def _blocks(blocks: Sequence[_Block]) -> Blocks:
-    return Blocks(
+def _blocks(blocks: Sequence[_Block]) -> BlockColumns:
+    return BlockColumns(
         height=_numbers(b.height for b in blocks),
         time=_numbers(read_uint32(b.header, 100) for b in blocks),
         hash=_rows((double_sha256(b.header) for b in blocks), 32),
@@ -281,7 +287,7 @@ def _blocks(blocks: Sequence[_Block]) -> Blocks:
     )
 
 
-def _inputs(blocks: Sequence[_Block], network: Network, undo: UndoFile | None) -> Inputs:
+def _inputs(blocks: Sequence[_Block], network: Network, undo: UndoFile | None) -> InputColumns:
     spent = _rows((s for b in blocks for t in b.transactions for s in t.spent), 36)
     shapes = [_numbers(len(t.spent) for t in b.transactions[1:]) for b in blocks]
     wanted = [(b.header[4:36], shape) for b, shape in zip(blocks, shapes, strict=True)]
@@ -290,7 +296,7 @@ def _inputs(blocks: Sequence[_Block], network: Network, undo: UndoFile | None) -
         spent_columns(record, int(shape.sum()), network)
         for record, shape in zip(records, shapes, strict=True)
     ]
-    return Inputs(
+    return InputColumns(
         spent_txid=spent[:, :32],
         spent_vout=spent[:, 32:].copy().view("<u4").reshape(-1).astype(np.int64),
         value=pa.concat_arrays([value for value, _ in columns]),
@@ -298,13 +304,13 @@ def _inputs(blocks: Sequence[_Block], network: Network, undo: UndoFile | None) -
     )
 
 
-def _outputs(blocks: Sequence[_Block], network: Network) -> Outputs:
+def _outputs(blocks: Sequence[_Block], network: Network) -> OutputColumns:
     paying = [t for block in blocks for t in block.transactions]
     owner, spendable = owners_of([s for t in paying for s in t.scripts], network)
     # The coinbase of the first block was never made spendable.
     first = [b.height == 0 for b in blocks for t in b.transactions for _ in t.scripts]
     lost = pa.array(first, pa.bool_())
-    return Outputs(
+    return OutputColumns(
         value=_numbers(v for t in paying for v in t.values),
         owner=owner,
         spendable=pc.and_not(spendable, lost),

@@ -22,7 +22,7 @@ _PROOF, _SIGNATURE = 192, 64
 
 
 @dataclass
-class Transaction:
+class ZcashTransaction:
     """One transaction. `into` has the flow into each pool, below 0 out of it, without zeros."""
 
     txid: bytes = b""
@@ -40,7 +40,7 @@ class Transaction:
             del self.into[pool]
 
 
-def read_transaction(cursor: Cursor) -> Transaction:
+def read_transaction(cursor: Cursor) -> ZcashTransaction:
     """Read the transaction that begins at a place, and move on behind it."""
     start = cursor.at
     head = cursor.unsigned(4)
@@ -57,7 +57,7 @@ def read_transaction(cursor: Cursor) -> Transaction:
             )
     if version == 5:
         return _read_v5(cursor, head)
-    found = Transaction()
+    found = ZcashTransaction()
     _read_inputs(cursor, found)
     _read_outputs(cursor, found)
     cursor.skip(4 if version < 3 else 8)
@@ -78,7 +78,7 @@ def skip_to_coinbase_script(cursor: Cursor) -> None:
     cursor.skip(_OUTPOINT)
 
 
-def _read_inputs(cursor: Cursor, found: Transaction) -> list[bytes]:
+def _read_inputs(cursor: Cursor, found: ZcashTransaction) -> list[bytes]:
     """Read inputs, and give their sequence numbers."""
     sequences = []
     for i in range(cursor.count(_INPUT)):
@@ -96,7 +96,7 @@ def _read_inputs(cursor: Cursor, found: Transaction) -> list[bytes]:
     return sequences
 
 
-def _read_outputs(cursor: Cursor, found: Transaction) -> None:
+def _read_outputs(cursor: Cursor, found: ZcashTransaction) -> None:
     for _ in range(cursor.count(_OUTPUT)):
         found.values.append(_money(cursor.signed(8)))
         found.scripts.append(cursor.text())
@@ -108,14 +108,14 @@ def _money(amount: int, least: int = 0) -> int:
     return amount
 
 
-def _read_balance(cursor: Cursor, found: Transaction, pool: str) -> bytes:
+def _read_balance(cursor: Cursor, found: ZcashTransaction, pool: str) -> bytes:
     """Read what a transfer takes out of a pool: above 0 out of it, where ours is below 0."""
     octets = cursor.take(8)
     found.add_flow(pool, -_money(int.from_bytes(octets, "little", signed=True), -MOST_MONEY))
     return octets
 
 
-def _read_v4_sapling(cursor: Cursor, found: Transaction) -> int:
+def _read_v4_sapling(cursor: Cursor, found: ZcashTransaction) -> int:
     _read_balance(cursor, found, "sapling")
     spends = cursor.count(_V4_SPEND)
     cursor.skip(spends * _V4_SPEND)
@@ -126,7 +126,7 @@ def _read_v4_sapling(cursor: Cursor, found: Transaction) -> int:
     return spends + outputs
 
 
-def _read_joinsplits(cursor: Cursor, found: Transaction, size: int) -> None:
+def _read_joinsplits(cursor: Cursor, found: ZcashTransaction, size: int) -> None:
     number = cursor.count(size)
     for _ in range(number):
         into, out_of = _money(cursor.signed(8)), _money(cursor.signed(8))
@@ -144,9 +144,9 @@ def _hash_each(name: bytes, things: Iterable[bytes], *slices: slice) -> bytes:
     return _hash(name, *(thing[part] for thing in things for part in slices))
 
 
-def _read_v5(cursor: Cursor, head: int) -> Transaction:
+def _read_v5(cursor: Cursor, head: int) -> ZcashTransaction:
     """Read a transaction of version 5: its id is a tree of hashes without signatures (ZIP 244)."""
-    found = Transaction()
+    found = ZcashTransaction()
     branch, rest = cursor.take(4), cursor.take(8)
     words = head.to_bytes(4, "little") + _GROUPS[5].to_bytes(4, "little") + branch + rest
     digests = [
@@ -159,7 +159,7 @@ def _read_v5(cursor: Cursor, head: int) -> Transaction:
     return found
 
 
-def _read_transparent(cursor: Cursor, found: Transaction) -> bytes:
+def _read_transparent(cursor: Cursor, found: ZcashTransaction) -> bytes:
     sequences = _read_inputs(cursor, found)
     start = cursor.at
     number = cursor.compact_size()
@@ -177,7 +177,7 @@ def _read_transparent(cursor: Cursor, found: Transaction) -> bytes:
     )
 
 
-def _read_v5_sapling(cursor: Cursor, found: Transaction) -> bytes:
+def _read_v5_sapling(cursor: Cursor, found: ZcashTransaction) -> bytes:
     spends = [cursor.take(_SPEND) for _ in range(cursor.count(_SPEND))]
     outputs = [cursor.take(_SAPLING_OUTPUT) for _ in range(cursor.count(_SAPLING_OUTPUT))]
     if not spends and not outputs:
@@ -209,7 +209,7 @@ def _read_v5_sapling(cursor: Cursor, found: Transaction) -> bytes:
     )
 
 
-def _read_orchard(cursor: Cursor, found: Transaction) -> bytes:
+def _read_orchard(cursor: Cursor, found: ZcashTransaction) -> bytes:
     actions = [cursor.take(_ACTION) for _ in range(cursor.count(_ACTION))]
     if not actions:
         return _hash(b"ZTxIdOrchardHash")

@@ -33,7 +33,7 @@ NO_STEPS = "an ordered policy follows parcels, not a walk: steps are null"
 
 
 @dataclass(frozen=True, eq=False)
-class Labels:
+class LotLabels:
     """What money counts as: its source, or an entry of the list it passed last."""
 
     outcomes: Outcomes
@@ -54,7 +54,7 @@ class Parcels:
     graph: TransactionGraph
     order: Order
     payments: Payments
-    labels: Labels
+    labels: LotLabels
     piles: Piles
     gained: Amounts  # for each outcome what came to count as it, being listed ...
     lost: Amounts  # ... and what came to count as another
@@ -199,7 +199,7 @@ def parcels(
     return follow(graph, payments, labels_of(graph, payments, listed), order)
 
 
-def follow(graph: TransactionGraph, payments: Payments, labels: Labels, order: Order) -> Parcels:
+def follow(graph: TransactionGraph, payments: Payments, labels: LotLabels, order: Order) -> Parcels:
     """Replay all payments of a graph."""
     piles, gained, lost = _replayed(payments, labels, order)
     notes = (*graph.notes, NO_STEPS)
@@ -220,12 +220,14 @@ def follow(graph: TransactionGraph, payments: Payments, labels: Labels, order: O
     )
 
 
-def labels_of(graph: TransactionGraph, payments: Payments, listed: Iterable[str] | None) -> Labels:
+def labels_of(
+    graph: TransactionGraph, payments: Payments, listed: Iterable[str] | None
+) -> LotLabels:
     """Say what money counts as: its own source, or, with a list, an entry or elsewhere."""
     nobody = np.full(len(payments.whole), NO_COLUMN, dtype=np.int64)
     if listed is None:
         nodes = payments.opening_node
-        return Labels(SourceNames(graph.names, nodes), np.arange(len(nodes)), nobody)
+        return LotLabels(SourceNames(graph.names, nodes), np.arange(len(nodes)), nobody)
     sources = source_set(graph, listed)
     if not sources.labels:
         raise InputError(
@@ -236,7 +238,7 @@ def labels_of(graph: TransactionGraph, payments: Payments, listed: Iterable[str]
     counts_as[graph.names.party[sources.nodes]] = sources.entry[sources.nodes]
     elsewhere = len(sources.labels)
     own = counts_as[payments.openers]
-    return Labels(
+    return LotLabels(
         outcomes=pa.array([*sources.labels, ELSEWHERE], pa.string()),
         opening=np.where(own == NO_COLUMN, elsewhere, own),
         listed=counts_as,
@@ -261,7 +263,7 @@ def _refuse_snapshots(graph: TransactionGraph, sources: SourceSet) -> None:
 
 def _replayed(
     payments: Payments,
-    labels: Labels,
+    labels: LotLabels,
     order: Order,
     *,
     end: int | None = None,

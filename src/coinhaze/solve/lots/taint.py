@@ -16,7 +16,7 @@ from coinhaze.measures.taint import Taint, Trail
 from coinhaze.observer import absorbing_chain
 from coinhaze.observer.policies import POISON, PROPORTIONAL, Order, Policy, taint_policies
 from coinhaze.options import LedgerKeywords
-from coinhaze.solve.lots.lots import Labels, Parcels, follow, labels_of
+from coinhaze.solve.lots.lots import LotLabels, Parcels, follow, labels_of
 from coinhaze.solve.lots.payments import Payments, payments_of
 from coinhaze.solve.lots.tiho import Traced, check_coins, trace_tiho
 from coinhaze.solve.score import rows_of, score
@@ -189,7 +189,7 @@ def _trail(graph: TransactionGraph, rows: Ints, held: _Held, **columns: Amounts)
     )
 
 
-def _opened(payments: Payments, labels: Labels) -> Amounts:
+def _opened(payments: Payments, labels: LotLabels) -> Amounts:
     """Give what was there at the start, for each outcome."""
     return payments.opening.total_by(labels.opening, len(labels.outcomes))
 

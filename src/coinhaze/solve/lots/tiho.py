@@ -17,7 +17,7 @@ from coinhaze.errors import UsageError
 from coinhaze.graph import TransactionGraph
 from coinhaze.ledger import CoinLedger
 from coinhaze.observer.chain import NO_COLUMN
-from coinhaze.solve.lots.lots import Labels
+from coinhaze.solve.lots.lots import LotLabels
 from coinhaze.solve.lots.payments import Payments
 
 Taints = dict[int, int]  # entry of the list -> amount
@@ -42,7 +42,7 @@ def check_coins(graph: TransactionGraph) -> None:
 
 
 def trace_tiho(
-    graph: TransactionGraph, payments: Payments, labels: Labels, tainted: Bools
+    graph: TransactionGraph, payments: Payments, labels: LotLabels, tainted: Bools
 ) -> Traced:
     """Follow listed money through every transaction it reaches; `tainted` says which nodes."""
     check_coins(graph)
@@ -106,7 +106,7 @@ _Ends = list[tuple[int, int]]  # coin and its value
 
 
 def _transactions(
-    graph: TransactionGraph, payments: Payments, labels: Labels, tainted: Bools
+    graph: TransactionGraph, payments: Payments, labels: LotLabels, tainted: Bools
 ) -> Iterator[tuple[int, _Ends, _Ends]]:
     """Give transactions that are tainted or pay a listed coin: party, inputs and outputs."""
     reached = np.zeros(len(payments.whole), dtype=np.bool_)

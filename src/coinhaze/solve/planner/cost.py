@@ -18,7 +18,7 @@ from coinhaze.solve.exact.stream_kernels import WIDTH
 from coinhaze.solve.planner import thresholds
 from coinhaze.solve.query import Query
 from coinhaze.solve.structure.columns import Columns
-from coinhaze.solve.truncated.lists import Lists, births_of
+from coinhaze.solve.truncated.lists import ListWork, births_of
 
 
 @dataclass(frozen=True)
@@ -120,5 +120,5 @@ def sweep_cost(query: Query, columns: Columns, *, most: float = np.inf) -> Sweep
         chosen[:] = True
     scale = len(columns) / max(int(chosen.sum()), 1)
     births = np.where(chosen, births_of(columns), 0)
-    swept = Lists.of(query, columns, births=[births], entries=most / scale).solve(0)
+    swept = ListWork.of(query, columns, births=[births], entries=most / scale).solve(0)
     return SweepCost(entries=swept.entries * scale, alive=swept.peak * scale)

@@ -125,7 +125,7 @@ def sweep_blocks(
     """
     if not 0 <= draws <= WIDTH:
         raise UsageError(f"a tail is sketched by up to {WIDTH} draws, not {draws}")
-    work = Lists.of(
+    work = ListWork.of(
         query,
         columns,
         births=block_births(columns, blocks),
@@ -157,7 +157,7 @@ def sweep_blocks(
 
 
 @dataclass(frozen=True, eq=False)
-class Lists:
+class ListWork:
     """The work of sparse lists; a piece is the number of a block of columns."""
 
     moves: Moves
@@ -193,7 +193,7 @@ class Lists:
         weigh: bool = False,
         memory: int = thresholds.LIST_MEMORY,
         entries: float = math.inf,
-    ) -> Lists:
+    ) -> ListWork:
         """Prepare to sweep blocks; `memory` and `entries` are limits of each."""
         moves = query.moves
         n = len(moves)

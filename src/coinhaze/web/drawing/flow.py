@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from coinhaze.explore.models import Flow, FlowNode
-from coinhaze.report.flow_layout import Layout, Ribbon, Room, Stop, lay_out
+from coinhaze.report.flow_layout import Canvas, Layout, Ribbon, Stop, lay_out
 from coinhaze.report.page import Html, escape
 from coinhaze.web.drawing.flow_fold import fold_flow
 from coinhaze.web.drawing.flow_marks import Marks, kind_of, narrow_node, wide_node
@@ -50,10 +50,10 @@ def draw_flow(flow: Flow, picture: Picture) -> Html:
 def draw_wide(flow: Flow, picture: Picture) -> Html:
     """Draw columns side by side, the coin on the right."""
     one_path = len(flow.nodes) <= len(flow.columns)
-    room = Room(SHORT_TALL if one_path else WIDE_TALL, 7.0, 16.0)
+    room = Canvas(SHORT_TALL if one_path else WIDE_TALL, 7.0, 16.0)
     if not picture.shares:
         crowd = max(Counter(node.column for node in flow.nodes).values())
-        room = Room(23.0 * crowd + THIN, 7.0, 16.0, most=THIN)
+        room = Canvas(23.0 * crowd + THIN, 7.0, 16.0, most=THIN)
     layout = lay_out(flow, room)
     last = max((node.column for node in flow.nodes), default=1) or 1
     step = (COIN_AT - ORIGINS_AT) / last
@@ -85,7 +85,7 @@ def draw_wide(flow: Flow, picture: Picture) -> Html:
 def draw_narrow(flow: Flow, picture: Picture) -> Html:
     """Draw columns below each other, the coin on top; letters name the origins of the table."""
     most = SPAN if picture.shares else 4 * THIN
-    layout = lay_out(flow, Room(SPAN, 14.0, 50.0, 8.0, most))
+    layout = lay_out(flow, Canvas(SPAN, 14.0, 50.0, 8.0, most))
     last = max((node.column for node in flow.nodes), default=1)
     # A drawing that asks for more room than there is, is drawn smaller: only marks, no words.
     shrink = SPAN / layout.across

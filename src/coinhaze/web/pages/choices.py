@@ -23,7 +23,7 @@ class RuleChoice(NamedTuple):
     on: bool
 
 
-class Choice(NamedTuple):
+class MenuEntry(NamedTuple):
     """An entry of a menu."""
 
     href: str
@@ -38,7 +38,7 @@ class Menu(NamedTuple):
     name: str
     help: str  # what the option is for
     now: str
-    choices: list[Choice]
+    choices: list[MenuEntry]
 
 
 class Choices(NamedTuple):
@@ -94,29 +94,33 @@ def _rule(
 
 def _options(
     name: str, options: Sequence[str], words: dict[str, str], used: str | None, link: Linker
-) -> list[Choice]:
+) -> list[MenuEntry]:
     if len(options) < 2:
         return []
     # The ledger's own default is left out of links.
     return [
-        Choice(link(**{name: None if k == 0 else o, "open": ()}), words.get(o, o), o == used)
+        MenuEntry(link(**{name: None if k == 0 else o, "open": ()}), words.get(o, o), o == used)
         for k, o in enumerate(options)
     ]
 
 
-def _lists(lists: Sequence[ListCard], used: Settings, link: Linker) -> list[Choice]:
+def _lists(lists: Sequence[ListCard], used: Settings, link: Linker) -> list[MenuEntry]:
     if not lists:
         return []
     current = (used.list or "").partition("@")[0]
     found = (
-        [] if needs_list(used.policy) else [Choice(link(list=None, open=()), "none", not current)]
+        []
+        if needs_list(used.policy)
+        else [MenuEntry(link(list=None, open=()), "none", not current)]
     )
     return found + [
-        Choice(link(list=each.id, open=()), f"{each.name} ({each.entries:,})", each.name == current)
+        MenuEntry(
+            link(list=each.id, open=()), f"{each.name} ({each.entries:,})", each.name == current
+        )
         for each in lists
     ]
 
 
-def _menu(label: str, name: str, choices: list[Choice], help: str = "") -> Menu:
+def _menu(label: str, name: str, choices: list[MenuEntry], help: str = "") -> Menu:
     now = next((choice.words for choice in choices if choice.on), "choose")
     return Menu(label, name, help, now, choices)

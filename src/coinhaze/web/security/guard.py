@@ -19,7 +19,7 @@ from coinhaze.web.problems import Refused
 from coinhaze.web.security.codes import CHALLENGE, ENTER, Codes, digest, given_token
 from coinhaze.web.security.headers import ALWAYS, NO_STORE, Asked
 from coinhaze.web.security.hosts import Hosts
-from coinhaze.web.security.limits import Limits, Pace
+from coinhaze.web.security.limits import Limits, RateLimit
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -52,11 +52,11 @@ class Guard:
         self._hosts = hosts
         self._show = show or plain_page
         limit = self.limits
-        self._requests = Pace(limit.requests, at_once=2 * limit.requests)
+        self._requests = RateLimit(limit.requests, at_once=2 * limit.requests)
         # Strangers have a pace of their own: whoever has no token cannot use up the owner's.
-        self._strangers = Pace(limit.requests, at_once=2 * limit.requests)
-        self._changes = Pace(limit.changes, at_once=3 * limit.changes)
-        self._bad_tokens = Pace(limit.bad_tokens, at_once=20)
+        self._strangers = RateLimit(limit.requests, at_once=2 * limit.requests)
+        self._changes = RateLimit(limit.changes, at_once=3 * limit.changes)
+        self._bad_tokens = RateLimit(limit.bad_tokens, at_once=20)
         self._slots = asyncio.Semaphore(limit.concurrent)
         self._waiting = 0
 

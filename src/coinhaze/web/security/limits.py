@@ -28,10 +28,10 @@ class Limits:
     bad_tokens: float = 1.0  # a second: nobody guesses 256 bits, but nobody shall try
 
 
-class Pace:
+class RateLimit:
     """Tells whether something comes too often: `rate` a second, and some at once.
 
-    >>> pace = Pace(1.0, at_once=2, clock=lambda: 0.0)
+    >>> pace = RateLimit(1.0, at_once=2, clock=lambda: 0.0)
     >>> [pace.allows("a") for _ in range(3)], pace.allows("b")
     ([True, True, False], True)
     """
