@@ -102,11 +102,12 @@ def coin_page(path: Path) -> str:
         async with httpx2.AsyncClient(
             transport=transport, base_url="http://127.0.0.1:8000", headers=headers
         ) as client:
-            for _ in range(20):
+            # The first page waits for kernels to be compiled, which can take a minute.
+            for _ in range(600):
                 answer = await client.get(f"/l/{path.stem}/coin/carol")
                 if answer.status_code != 202:
                     break
-                await asyncio.sleep(0.1)
+                await asyncio.sleep(0.2)
         assert answer.status_code == 200, (answer.status_code, answer.text[:300])
         return answer.text
 
