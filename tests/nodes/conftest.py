@@ -4,17 +4,10 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from coinhaze import errors
 from coinhaze.nodes.http import LARGEST_ANSWER
 from coinhaze.nodes.rpc import JsonRpc
 from nodes.daemons import Daemon, bitcoin_daemon
 from nodes.fakes import Fake
-
-
-@pytest.fixture(autouse=True)
-def forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Forgets the secrets of a test: passwords that are words would be hidden in others' errors."""
-    monkeypatch.setattr(errors, "_secrets", set())
 
 
 @pytest.fixture
