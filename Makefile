@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 RUN_READY := $(VENV)/.run-ready
 DEV_READY := $(VENV)/.dev-ready
 
-.PHONY: demo test lint unit test-long mutants bench soak figures docs lock clean
+.PHONY: demo test lint unit test-long test-gpu mutants bench soak figures docs lock clean
 
 demo: $(RUN_READY)
 	$(BIN)/coinhaze demo -o coinhaze-demo
@@ -20,10 +20,14 @@ lint: $(DEV_READY)
 	$(BIN)/lint-imports
 
 unit: $(DEV_READY)
-	$(BIN)/pytest -n 2 -m "not long"
+	$(BIN)/pytest -n 2 -m "not long and not gpu"
 
 test-long: $(DEV_READY)
-	$(BIN)/pytest -n 2 -m long
+	$(BIN)/pytest -n 2 -m "long and not gpu"
+
+# On a machine with a GPU and CuPy: pip install -e '.[gpu]'.
+test-gpu: $(DEV_READY)
+	$(BIN)/pytest -m gpu
 
 # Small wrong changes, each of which some test must notice; at most 20 minutes on two cores.
 mutants: $(DEV_READY)

@@ -59,11 +59,12 @@ class Rounding(NamedTuple):
 def terms_of(columns: Columns, sources: Floats, *, by_fours: bool) -> Floats:
     """Bound the roundings of adding a row up.
 
-    A tile's terms, then tile by tile: lists add sources up one by one at worst, tiles round once.
+    A tile's terms, then tile by tile: lists add sources up one by one at worst; tiles carry what
+    their sums lose, and round once for a block and once for all blocks.
     Inner entropies of columns err by the moves behind their gates. Logarithms are right to 2e-14
     each, 150 roundings.
     """
-    tiles = np.ones(len(sources)) if by_fours else -(-sources // WIDTH)
+    tiles = np.full(len(sources), 2.0) if by_fours else -(-sources // WIDTH)
     return tiles + (WIDTH + ENTRY_ERROR + columns.inner_error + 48)
 
 

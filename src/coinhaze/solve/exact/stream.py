@@ -1,13 +1,15 @@
 """Factors -> sums, B streamed a tile of outcomes at a time and never stored whole.
 
-Tiles are solved by several workers but added up in their order, so their number changes no bit of
-the result.
+Tiles are grouped into blocks, which depend on the number of columns only. A block's tiles are added
+up where they are solved, and blocks in their order, so the number of workers changes no bit of the
+result.
 """
 
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -39,21 +41,41 @@ def stream_sums(
     progress: Progress,
 ) -> tuple[Sums, Floats]:
     """Add every scored row up over all columns; also give x^T B for each column."""
-    starts = range(0, len(columns), WIDTH)
     tiles, weights = Tiles.of(query, columns, orders)
-    total = tiles.total
+    blocks = blocks_of(len(columns))
+    total = Sums.zeros(len(query.scored), len(orders))
     lost = np.zeros((3, len(query.scored)))
-    with open_workers(tiles, len(starts), budget) as workers:
-        for first, (part, weighed) in zip(starts, workers.map(starts), strict=True):
-            add_tile(*total.arrays()[:7], *part.arrays()[:7], lost)
-            tiles.spare.append(part)
-            weights[first : first + WIDTH] += weighed[: len(columns) - first]
-            progress(min(1.0, (first + WIDTH) / len(columns)))
-    for values, less in zip((total.entropy, total.mass, total.prior), lost, strict=True):
-        values += less
+    with open_workers(tiles, len(blocks), budget) as workers:
+        for part in workers.map(blocks):
+            add_tile(*total.arrays()[:7], *part.sums.arrays()[:7], lost)
+            weights[part.columns.start : part.columns.stop] += part.weights
+            progress(part.columns.stop / len(columns))
+    _add_lost(total, lost)
     return total, weights
 
 
+def blocks_of(columns: int) -> list[range]:
+    """Cut columns into blocks of whole tiles, as many as keep any number of workers busy."""
+    tiles = -(-columns // WIDTH)
+    step = max(1, tiles // BLOCKS) * WIDTH
+    return [range(first, min(first + step, columns)) for first in range(0, columns, step)]
+
+
+def _add_lost(sums: Sums, lost: Floats) -> None:
+    for values, less in zip((sums.entropy, sums.mass, sums.prior), lost, strict=True):
+        values += less
+
+
+class BlockSums(NamedTuple):
+    """What a block of columns adds to every scored row, and its part of x^T B."""
+
+    columns: range
+    sums: Sums
+    weights: Floats
+
+
+# At least so many blocks, where there are as many tiles.
+BLOCKS = 512
 TileRoom = tuple[Floats, Bools]  # a tile of every inner state, and which of them are live
 
 
@@ -69,7 +91,7 @@ def tile_bytes(states: int, kind: type[np.floating] = np.float64) -> int:
 
 @dataclass(frozen=True, eq=False)
 class Tiles:
-    """The work of exact tiles, in the order of the factors; a piece is a tile's first column."""
+    """The work of exact tiles, in the order of the factors; a piece is a block of columns."""
 
     factor: Factor
     own: Floats
@@ -80,10 +102,6 @@ class Tiles:
     priors: Priors
     elsewhere: int
     orders: Floats
-    # Largest entries found so far: what is below need not be located. A worker that cannot see
-    # them as they grow locates more, to the same end.
-    total: Sums
-    spare: list[Sums] = field(default_factory=list)  # parts that were added, to be used again
     waiting: int = 2
 
     @classmethod
@@ -115,7 +133,6 @@ class Tiles:
             priors=columns.priors,
             elsewhere=columns.elsewhere,
             orders=orders,
-            total=Sums.zeros(len(scored), len(orders)),
         )
         return tiles, weights
 
@@ -128,23 +145,30 @@ class Tiles:
         """Make one worker's tile."""
         return tile_room(self.factor.inner)
 
-    def solve(self, first: int, room: TileRoom) -> tuple[Sums, Floats]:
-        """Solve the tile that begins at a column; give its sums and its part of x^T B."""
-        factor, priors = self.factor, self.priors
-        x, live = room
-        try:
-            part = self.spare.pop()
-        except IndexError:
-            part = Sums.zeros(len(self.scored), len(self.orders))
+    def solve(self, columns: range, room: TileRoom) -> BlockSums:
+        """Solve the tiles of a block one by one and add them up in their order."""
+        total, part = (Sums.zeros(len(self.scored), len(self.orders)) for _ in range(2))
+        lost = np.zeros((3, len(self.scored)))
+        weights = np.zeros(len(columns))
+        for first in range(columns.start, columns.stop, WIDTH):
+            weighed = self._solve_tile(first, room, total.top, part)
+            weights[first - columns.start :][:WIDTH] = weighed[: columns.stop - first]
+            add_tile(*total.arrays()[:7], *part.arrays()[:7], lost)
+        _add_lost(total, lost)
+        return BlockSums(columns, total, weights)
+
+    def _solve_tile(self, first: int, room: TileRoom, highest: Floats, part: Sums) -> Floats:
+        """Fill in the sums of one tile, given the largest entries before it; give its x^T B."""
+        factor, priors, (x, live) = self.factor, self.priors, room
         start_tile(self.own, self.column, first, x, live)
         factor.solve_tile(x, live, self.needed)
-        weighed = weigh_tile(x, live, self.excess) if len(self.excess) else np.zeros(WIDTH)
+        weighed: Floats = weigh_tile(x, live, self.excess) if len(self.excess) else np.zeros(WIDTH)
         sum_tile(
             x, live, self.own, self.column, factor.lower, factor.lower_at, factor.lower_v,
-            first, self.scored, self.elsewhere, self.total.top, priors.inner, priors.bits,
+            first, self.scored, self.elsewhere, highest, priors.inner, priors.bits,
             priors.top, priors.powers, self.orders, *part.arrays()[:7],
         )  # fmt: skip
-        return part, weighed
+        return weighed
 
 
 def time_tiles(
@@ -152,12 +176,13 @@ def time_tiles(
 ) -> float:
     """Estimate the seconds all tiles take, from a few of them spread over the columns."""
     starts, some = _sampled_tiles(columns, sample)
+    blocks = [range(first, min(first + WIDTH, len(columns))) for first in some.tolist()]
     tiles, _ = Tiles.of(query, columns, orders)
     with open_workers(tiles, len(starts), budget) as workers:
         # Memory touched for the first time is slow; later tiles find it there.
-        list(workers.map(some[: workers.count].tolist()))
+        list(workers.map(blocks[: workers.count]))
         begin = time.perf_counter()
-        list(workers.map(some.tolist()))
+        list(workers.map(blocks))
         taken = time.perf_counter() - begin
     return taken * len(starts) / max(len(some), 1)
 

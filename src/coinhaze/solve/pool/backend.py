@@ -15,10 +15,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
+from importlib import import_module
 from typing import Any, Protocol, TypeVar
 
 from coinhaze.errors import UsageError
-from coinhaze.solve.pool.limits import Budget
+from coinhaze.solve.pool.limits import GPU, Budget
 
 Piece = TypeVar("Piece", contravariant=True)
 Part = TypeVar("Part", covariant=True)
@@ -51,7 +52,11 @@ class Workers(Protocol[Piece, Part]):
         """How many there are."""
 
     def map(self, pieces: Iterable[Piece]) -> Iterator[Part]:
-        """Give the parts in the order of their pieces."""
+        """Give the parts in the order of their pieces.
+
+        Where the parts of neighbouring pieces were added up before they were brought here, they
+        come as one.
+        """
 
 
 # Opens workers for a work of so many pieces, within a budget, and closes them at the end.
@@ -69,6 +74,8 @@ def open_workers(
     work: Work[Piece, Room, Part], pieces: int, budget: Budget
 ) -> AbstractContextManager[Workers[Piece, Part]]:
     """Open workers of the backend that a budget names."""
+    if budget.backend == GPU and GPU not in _BACKENDS:
+        register_backend(GPU, import_module("coinhaze.solve.gpu.backend").open_gpu)
     backend = _BACKENDS.get(budget.backend)
     if backend is None:
         raise UsageError(f"unknown backend {budget.backend!r}: one of {', '.join(_BACKENDS)}")

@@ -12,7 +12,7 @@ from coinhaze.errors import ResourceError, UsageError
 from coinhaze.ledger.frozen import release_unused
 from coinhaze.solve.planner import thresholds
 
-THREADS = "threads"  # the backend of this process; see backend.py
+THREADS, GPU = "threads", "gpu"  # the backends of this package; see backend.py
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
 

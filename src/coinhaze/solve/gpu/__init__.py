@@ -1,0 +1,1 @@
+"""One GPU: tiles of columns and of draws by a schedule that is plain data."""
