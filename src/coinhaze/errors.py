@@ -24,6 +24,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from coinhaze.measures.origins import Origins
     from coinhaze.measures.scores import Scores
 
 # What no message may show: passwords and keys of the nodes this process talks to.
@@ -110,15 +111,19 @@ class NotAnswering(SourceUnreachable):
 class AccuracyError(CoinhazeError):
     """The requested accuracy was not reached; the message says what was.
 
-    `scores` holds what was reached, with proven intervals that are wider than requested. It is
-    None where nothing can be trusted: a law is broken, or numbers left the range of floats.
+    `scores` holds what was reached, with proven intervals that are wider than requested, and
+    `origins` the same where the origins of one node were asked for. They are None where nothing
+    can be trusted: a law is broken, or numbers left the range of floats.
     """
 
     exit_code = 5
 
-    def __init__(self, message: str, *, scores: Scores | None = None) -> None:
+    def __init__(
+        self, message: str, *, scores: Scores | None = None, origins: Origins | None = None
+    ) -> None:
         super().__init__(message)
         self.scores = scores
+        self.origins = origins
 
 
 class ResourceError(CoinhazeError):

@@ -89,6 +89,34 @@ def test_a_broken_law_leaves_no_scores(monkeypatch: pytest.MonkeyPatch) -> None:
     assert found.value.scores is None
 
 
+def test_origins_short_of_the_accuracy_are_told_and_exit_with_5(
+    run: Run, transfers: Path, tmp_path: Path
+) -> None:
+    code, out, err = run("origins", transfers, "carol", "--accuracy", TOO_NARROW, "--json")
+    assert (code, err.count("warning: the proven interval is")) == (5, 1)
+    told = json.loads(out)
+    assert told["bits_low"] < 0.9544340029249649 < told["bits_high"] < told["bits_low"] + 1e-12
+    for form in ("html", "txt"):
+        given = ("origins", transfers, "carol", "--accuracy", TOO_NARROW, "-o", f"told.{form}")
+        code, out, err = run(*given, "--strict")
+        assert (code, out, (tmp_path / f"told.{form}").exists()) == (5, "", False)
+        assert "coinhaze: the proven interval is" in err
+        assert run(*given)[0] == 5
+        assert "carol" in (tmp_path / f"told.{form}").read_text()
+    assert "the proven interval is" in (tmp_path / "told.html").read_text()
+
+
+def test_the_error_carries_the_origins() -> None:
+    ledger = coinhaze.AccountLedger.from_transfers([("a", "c", 5), ("b", "c", 3)])
+    with pytest.raises(AccuracyError) as found:
+        coinhaze.origins(ledger, "c", accuracy=1e-17)
+    origins = found.value.origins
+    assert origins is not None
+    assert origins.notes == (str(found.value),)
+    assert origins.sources().to_pylist()[0] == {"source": "a", "probability": 0.625}
+    assert origins.bits_low < 0.9544340029249649 < origins.bits_high
+
+
 def test_strict_refuses_a_ledger_with_a_failed_check() -> None:
     ledger = coinhaze.AccountLedger.from_transfers([("a", "c", 5), ("b", "c", 3)])
     failed = Completeness((Check("heights contiguous", "failed", 2, "height 3"),))

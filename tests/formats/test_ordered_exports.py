@@ -96,7 +96,7 @@ def test_newest_first_is_the_ledger_that_oldest_first_is(
         "time", "timestamp", "TimeStamp", "block_time", "block_timestamp", "evt_block_time",
         "UnixTimestamp", "unixtime", "DateTime (UTC)", "datetime", "Date", "height", "block_number",
         "blockNumber", "Block Number", "Blockno", "block_height", "block", "block_id",
-        "evt_block_number", "BLOCK_NUMBER",
+        "evt_block_number", "BLOCK_NUMBER", "block_signed_at", "ts", "slot", "block_date",
     ],
 )  # fmt: skip
 def test_what_orders_a_file_is_found_under_the_names_exports_use(tmp_path: Path, name: str) -> None:
@@ -136,17 +136,20 @@ def test_a_time_that_cannot_be_read_is_refused_by_its_line(tmp_path: Path) -> No
         read(path)
 
 
-def test_the_block_comes_before_the_index_of_the_transaction_and_that_before_the_log() -> None:
+@pytest.mark.parametrize("index", ["transaction_index", "TX_POSITION"])
+def test_the_block_comes_before_the_index_of_the_transaction_and_that_before_the_log(
+    index: str,
+) -> None:
     rows = [("a", "b", 1, 7, 2, 0), ("b", "c", 1, 7, 2, 5), ("c", "d", 1, 7, 10, 1)]
     rows += [("d", "e", 1, 8, 0, 0)]
-    names = ("from", "to", "amount", "block_number", "transaction_index", "log_index")
+    names = ("from", "to", "amount", "block_number", index, "log_index")
     for seed in range(8):
         mixed = random.Random(seed).sample(rows, len(rows))
         ledger = read(table(mixed, *names))
         assert parties(ledger) == ["ab", "bc", "cd", "de"]
         assert "share their place" not in notes(ledger)
         if mixed != rows:
-            assert "by block_number, transaction_index, log_index" in notes(ledger)
+            assert f"by block_number, {index}, log_index" in notes(ledger)
 
 
 def test_ties_keep_the_order_of_the_file_turned_round_where_it_runs_newest_first() -> None:

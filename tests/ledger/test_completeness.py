@@ -468,5 +468,5 @@ def test_checks_of_blocks_find_what_looking_at_each_block_does(
         assert seen.failures == len(wrong)
         assert seen.first == (f"height {min(wrong)}" if wrong else "")
     assert (by_name[INDEXES].status == "not checkable") == (not told)
-    lacking = missing + (torn if told else []) + fewer
+    lacking = missing + bare + (torn if told else []) + fewer
     assert found.missing_from == (min(lacking) if lacking else None)

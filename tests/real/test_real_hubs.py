@@ -45,3 +45,10 @@ def test_a_part_of_an_ethereum_week_is_proven_to_1e_10() -> None:
 @pytest.mark.parametrize("size", [0.1, 1.0])
 def test_an_ethereum_week_will_be_proven_to_1e_10(size: float) -> None:
     assert bound_of(simulate_week("ethereum-week", size=size)) <= 1e-10
+
+
+@pytest.mark.long
+def test_a_tenth_of_an_ethereum_week_is_scored_exactly_by_default() -> None:
+    scores = coinhaze.score(simulate_week("ethereum-week", size=0.1), time="temporal")
+    assert scores.shortfall is None
+    assert scores.width <= 1e-10

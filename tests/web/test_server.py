@@ -173,7 +173,8 @@ def test_strangers_do_not_use_up_the_owner_s_connections(served: Served, says: b
             waits.append(time.monotonic() - began)
             assert found.status_code == 200
             assert "town.csv" in found.text
-    assert min(waits) < 1.0, waits
+    # The first came over a connection that was open already.
+    assert min(waits[1:]) < 1.0, waits
 
 
 def test_connections_stay_within_their_limit(served: Served) -> None:

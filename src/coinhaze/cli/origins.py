@@ -16,6 +16,7 @@ from coinhaze.cli.options import (
     settings_of,
     takes,
     tell_notes,
+    warn,
 )
 from coinhaze.cli.waiting import wait_for
 from coinhaze.options import GraphOptions, ObserverOptions, ReadOptions, known
@@ -48,7 +49,7 @@ def command(
     """
     import numpy as np
 
-    from coinhaze.errors import UsageError
+    from coinhaze.errors import AccuracyError, UsageError
     from coinhaze.explore.explain import explain
     from coinhaze.graph.holes import incomplete_notes
     from coinhaze.report.files import check_place
@@ -71,14 +72,21 @@ def command(
         lambda _: explain(list(sources), node, labels=names, hops=hops, most=top, **settings),
     )
     chain = told.origins.chain
+    shortfall = told.origins.shortfall
     if strict:
         refuse_incomplete(chain.graph)
+        if shortfall is not None:
+            raise AccuracyError(shortfall)
     missing = incomplete_notes(chain.graph, np.array([told.origins.node]))
     tell_notes((*chain.notes, *missing))
+    if shortfall is not None:
+        warn(shortfall)
     suffix = "" if output is None else output.suffix.lower()
     form = "json" if as_json else form or SUFFIXES.get(suffix, "text")
     about = made_by(inputs=inputs, command=" ".join(["coinhaze", *sys.argv[1:]]))
     _tell(told, form, about, output)
+    if shortfall is not None:
+        raise click.exceptions.Exit(AccuracyError.exit_code)
 
 
 def _tell(told: Any, form: str, about: dict[str, object], output: Path | None) -> None:

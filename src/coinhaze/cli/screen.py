@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from coinhaze.cli.options import Command, named_files, nodes_of, settings_of, takes
+from coinhaze.cli.options import Command, named_files, nodes_of, settings_of, takes, tell_notes
 from coinhaze.cli.waiting import wait_for
 from coinhaze.options import GraphOptions, ReadOptions, known
 
@@ -48,7 +48,7 @@ def command(
     from coinhaze.formats.registry import digest_of
     from coinhaze.report.files import check_output
     from coinhaze.report.provenance import made_by
-    from coinhaze.screening.report import ListFile
+    from coinhaze.screening.report import ListFile, notes_of
     from coinhaze.screening.screen import screen
     from coinhaze.solve.score import refuse_incomplete
 
@@ -74,9 +74,12 @@ def command(
         refuse_incomplete(found.graph)
     listing = ListFile(Path(listed).name, digest_of(Path(listed)))
     about = made_by(inputs=inputs, command=" ".join(["coinhaze", *sys.argv[1:]]))
+    if output is not None or as_json:  # what is shown has them
+        tell_notes(notes_of(found))
     if output is not None:
         for path in _write(found, listing, about, output, top):
             click.echo(f"wrote {path}", err=True)
+        click.echo(found.graph.ledger.completeness.line(), err=True)
     if as_json:
         from coinhaze.screening.report import screening_json
 

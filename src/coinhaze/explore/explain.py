@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal, Unpack
 
+from coinhaze.errors import AccuracyError
 from coinhaze.graph.find import find_node
 from coinhaze.observer import AbsorbingChain
 from coinhaze.observer.belief import Belief
@@ -30,7 +31,8 @@ def explain(
 ) -> OriginsReport:
     """Find a node's origins and flow by hop, with what its past is called.
 
-    `source` and settings are those of `origins`; `labels` are names of addresses.
+    `source` and settings are those of `origins`; `labels` are names of addresses. Where the
+    accuracy is not reached, what was is explained: its `shortfall` says so.
 
     >>> import coinhaze
     >>> ledger = coinhaze.AccountLedger.from_transfers([("a", "c", 1), ("b", "c", 3)])
@@ -43,7 +45,12 @@ def explain(
     else:
         belief = chain_of(source, **settings)
     start = find_node(belief.graph, node)
-    found = origins(belief, start, accuracy=accuracy)
+    try:
+        found = origins(belief, start, accuracy=accuracy)
+    except AccuracyError as error:
+        if error.origins is None:
+            raise
+        found = error.origins
     labelled = Labelled(belief.graph, labels or {})
     layers = None
     if isinstance(belief, AbsorbingChain):

@@ -100,8 +100,8 @@ def check_blocks(
     low, high = ends or (int(counts.height[0]), int(counts.height[-1]))
     holes = gaps(counts.height, low, high)
     partial: list[int] = [low for low, _ in holes]
-    checks = [_heights(counts, holes), _coinbases(counts)]
-    for check, lacking in (_indexes(counts), _counts(counts, stated)):
+    checks = [_heights(counts, holes)]
+    for check, lacking in (_coinbases(counts), _indexes(counts), _counts(counts, stated)):
         checks.append(check)
         partial += lacking
     return BlockFindings(tuple(checks), holes, min(partial, default=None))
@@ -129,16 +129,17 @@ def _heights(counts: BlockCounts, holes: tuple[tuple[int, int], ...]) -> Check:
     )
 
 
-def _coinbases(counts: BlockCounts) -> Check:
+def _coinbases(counts: BlockCounts) -> tuple[Check, list[int]]:
     rows = np.flatnonzero(counts.coinbases != 1)
     first = int(rows[0]) if len(rows) else 0
-    return outcome(
+    check = outcome(
         COINBASES,
         len(rows),
         f"height {counts.height[first]}",
         f"{counts.coinbases[first]} coinbases there",
         compared=f"{len(counts.height):,} blocks",
     )
+    return check, [int(h) for h in counts.height[counts.coinbases == 0][:1]]
 
 
 def _indexes(counts: BlockCounts) -> tuple[Check, list[int]]:

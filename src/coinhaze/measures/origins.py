@@ -33,6 +33,7 @@ class Origins(ArrowTable):
     way_next: Ints  # from each of them, the next one on its likeliest way here
     way_end: Ints  # for each outcome, the node where its likeliest way begins, -1 if unknown
     missing: float = 0.0  # how much was not followed: shares above are that much too low at most
+    shortfall: str | None = None  # the interval is wider than requested: by how much
 
     @property
     def name(self) -> str:
@@ -45,7 +46,7 @@ class Origins(ArrowTable):
     @property
     def notes(self) -> tuple[str, ...]:
         """What a reader of these origins should know."""
-        return self.chain.notes
+        return self.chain.notes + (() if self.shortfall is None else (self.shortfall,))
 
     @property
     def lower_bound(self) -> bool:

@@ -203,5 +203,5 @@ def _facts(found: OriginsReport, made_by: Mapping[str, object]) -> Html:
     rows += [(f"file {i['file']}", f"sha256 {i['sha256']}") for i in inputs]
     settings = found.origins.chain.settings.items()
     rows += [(name, value) for name, value in settings if value is not None]
-    rows += [("note", note) for note in found.origins.chain.notes]
+    rows += [("note", note) for note in found.origins.notes]
     return table(("what", "value"), rows)

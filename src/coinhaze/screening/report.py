@@ -110,11 +110,12 @@ def provenance_of(
         "undefined": dict(found.undefined),
         "haircut_margin": found.half_width(),
         "completeness": found.graph.ledger.completeness.record(),
-        "notes": list(_notes(found)),
+        "notes": list(notes_of(found)),
     }
 
 
-def _notes(found: Screening) -> tuple[str, ...]:
+def notes_of(found: Screening) -> tuple[str, ...]:
+    """Say what readers of the figures must know: about the graph, and what the ledger lacks."""
     return (*found.graph.notes, *incomplete_notes(found.graph, found.taint.nodes))
 
 
@@ -286,7 +287,7 @@ def _made(found: Screening, listing: ListFile, made_by: Mapping[str, object]) ->
         "settings: "
         + ", ".join(f"{k} {v}" for k, v in found.graph.settings.items() if v is not None),
         found.graph.ledger.completeness.line(),
-        *(f"note: {note}" for note in _notes(found)),
+        *(f"note: {note}" for note in notes_of(found)),
     ]
     return Section("How it was made", tuple(lines))
 

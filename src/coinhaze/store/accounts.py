@@ -54,7 +54,7 @@ def opening_balances(
     below = [account for account, total in (balances | zero).items() if total < 0]
     if below:
         raise InputError(
-            f"{store.path}: {len(below)} accounts paid more than they had received before the "
+            f"{store.name}: {len(below)} accounts paid more than they had received before the "
             f"window ({first_few(below)}): earlier transfers are missing; give a table of opening "
             "balances"
         )

@@ -67,16 +67,17 @@ def coin_completeness(
     found = check_blocks(counts, whole=whole, ends=ends, stated=stated)
     heights, coinbases, indexes, numbers = found.checks
     merkle, lacking = _merkle(store, counts, ids)
+    links, replaced = _links(store, window.inside())
     checks = (
         heights,
-        _links(store, window.inside()),
+        links,
         coinbases,
         indexes,
         numbers,
         *(transactions or _transactions(store, counts)),
         merkle,
     )
-    low = [h for h in (found.missing_from, lacking) if h is not None]
+    low = [h for h in (found.missing_from, lacking, replaced) if h is not None]
     return Completeness(checks, found.holes, min(low, default=None))
 
 
@@ -86,8 +87,10 @@ def account_completeness(
     """Check a window of a store of accounts, of one token or of all of them."""
     inside = window.inside()
     heights, holes = _block_heights(store, inside, token)
-    checks = (heights, _links(store, inside), _logs(store, inside, token))
-    return Completeness(checks, holes, holes[0][0] if holes else None)
+    links, replaced = _links(store, inside)
+    low = [low for low, _ in holes[:1]] + ([] if replaced is None else [replaced])
+    checks = (heights, links, _logs(store, inside, token))
+    return Completeness(checks, holes, min(low, default=None))
 
 
 def _counts(store: Store, window: LedgerWindow) -> BlockCounts:
@@ -137,7 +140,8 @@ def _stated(
     return heights, numbers
 
 
-def _links(store: Store, condition: str) -> Check:
+def _links(store: Store, condition: str) -> tuple[Check, int | None]:
+    """Compare each block with the one it names, and give the lowest height that has another."""
     ((links, torn, first),) = store.ask(
         "SELECT count(*), count(*) FILTER (torn), min(height) FILTER (torn) FROM (SELECT b.height, "
         "b.previous <> a.hash AS torn FROM (SELECT * FROM blocks WHERE "
@@ -147,14 +151,16 @@ def _links(store: Store, condition: str) -> Check:
         f"SELECT count(*) FROM blocks WHERE {condition} AND previous IS NULL AND height > 0"
     )
     if not links:
-        return not_checkable(LINKS, NO_PREVIOUS if untold else "no two neighbouring blocks")
-    return outcome(
+        why = NO_PREVIOUS if untold else "no two neighbouring blocks"
+        return not_checkable(LINKS, why), None
+    check = outcome(
         LINKS,
         torn,
         f"height {first}",
         "the block names another before it",
         compared=f"{links:,} links" + (f", {untold:,} blocks name none" if untold else ""),
     )
+    return check, first - 1 if torn else None
 
 
 def compare_transactions(ledger: CoinLedger, stated: StatedTransactions) -> tuple[Check, Check]:
@@ -298,7 +304,7 @@ def _merkle(
         try:
             root = id_text(merkle_root(listed))
         except Malformed as bad:
-            raise InputError(f"{store.path}: height {height}: {bad}") from None
+            raise InputError(f"{store.name}: height {height}: {bad}") from None
         if root != roots[height]:
             wrong.append((height, root))
     lowest = wrong[0][0] if wrong else None
@@ -331,7 +337,7 @@ def _ids_by_block(
         except ValueError:
             octets = b""
         if len(octets) != 32 * len(column):
-            raise InputError(f"{store.path}: ids between heights {low} and {high} are not hashes")
+            raise InputError(f"{store.name}: ids between heights {low} and {high} are not hashes")
         hashed = np.frombuffer(octets, np.uint8).reshape(-1, 32)[:, ::-1].tobytes()
         at = 0
         for height, number in zip(heights, numbers, strict=True):

@@ -151,7 +151,7 @@ def _ledger_order(store: Store, made: Transactions, inputs: Mentions) -> Ints:
         np.maximum.at(level, spender, level[maker] + 1)
         if np.array_equal(before, level):
             return np.lexsort((level, made.heights))
-    raise InputError(f"{store.path}: transactions of one block spend each other's coins in a ring")
+    raise InputError(f"{store.name}: transactions of one block spend each other's coins in a ring")
 
 
 def _earlier_coins(
@@ -200,7 +200,7 @@ def _told_of(store: Store, earlier: _Earlier, owners: Names) -> _Earlier:
             for row in left[: SHOWN + 1]
         ]
         raise InputError(
-            f"{store.path}: the values of {len(left)} coins spent in the window are not known "
+            f"{store.name}: the values of {len(left)} coins spent in the window are not known "
             f"({first_few(shown, SHOWN)}): ingest the blocks that made them, undo data "
             "(rev*.dat), or from a node that tells them; or leave out what hangs on them "
             "(--unknown leave-out)"
@@ -243,7 +243,7 @@ def _rows_spent(store: Store, made: Transactions, spent: _Spent, outputs: Output
     if len(lost):
         name = _name_of(inputs, int(lost[0]), made, spent.place)
         raise InputError(
-            f"{store.path}: {len(lost)} inputs spend coins that are not there, though their "
+            f"{store.name}: {len(lost)} inputs spend coins that are not there, though their "
             f"transactions are, such as {name}: ingest the outputs too"
         )
     rows += len(spent.earlier.tx)
@@ -316,7 +316,7 @@ def _rings(
     if len(outside):
         name = _name_of(rings, int(outside[0]), made, place)
         raise InputError(
-            f"{store.path}: {len(outside)} ring members lie outside the window, such as "
+            f"{store.name}: {len(outside)} ring members lie outside the window, such as "
             f"{name}: widen it"
         )
     order = np.lexsort((coin, rings.vin, rings.tx))

@@ -34,8 +34,8 @@ def read_store(
     kind = store.kind
     if kind is None:
         if store.ask("SELECT 1 FROM blocks LIMIT 1"):
-            raise InputError(f"{store.path}: holds blocks but no transactions: ingest those too")
-        raise InputError(f"{store.path}: the store is empty: ingest something first")
+            raise InputError(f"{store.name}: holds blocks but no transactions: ingest those too")
+        raise InputError(f"{store.name}: the store is empty: ingest something first")
     if kind == "accounts":
         if unknown != "error":
             raise UsageError("`unknown` is for coins: every transfer tells its amount")
@@ -60,7 +60,7 @@ def refuse_orphans(store: Store) -> None:
         )
         if lost:
             what, (height, txid) = "a row of a transaction that is not there", lost[0]
-            where, fix = f"{store.path or 'store'}: {table}", "give the table of transactions too"
+            where, fix = f"{store.name}: {table}", "give the table of transactions too"
             raise LedgerError(where, what, value=f"{height} {txid}", fix=fix)
 
 

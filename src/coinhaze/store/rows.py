@@ -127,7 +127,7 @@ def read_transactions(store: Store, window: LedgerWindow) -> Transactions:
         if len(names) < len(columns):
             row = int(np.flatnonzero(number != np.arange(first, len(columns)))[0])
             raise LedgerError(
-                f"{store.path or 'store'}: transactions",
+                f"{store.name}: transactions",
                 "one id at two heights",
                 value=batch["name"][row].as_py(),
                 fix="if the chain was reorganised, ingest from its node; else one source is wrong",

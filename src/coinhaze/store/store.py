@@ -99,6 +99,11 @@ class Store:
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    @property
+    def name(self) -> str:
+        """What errors call it."""
+        return str(self.path or "store")
+
     def close(self) -> None:
         """Close the file, breaking off what another thread may still be doing."""
         self.connection.interrupt()
@@ -210,7 +215,7 @@ class Store:
         brings |= {"coins" for t in COIN_TABLES if t in batch.tables}
         kind = self.kind
         if kind is not None and brings - {kind}:
-            raise UsageError(f"{self.path}: holds {kind}; a store is one ledger: use another file")
+            raise UsageError(f"{self.name}: holds {kind}; a store is one ledger: use another file")
 
     def _append(self, batch: Batch, name: str) -> int:
         keys = KEYS[name]
@@ -279,7 +284,7 @@ class Store:
         if found:
             shown = first_few([" ".join(str(v) for v in row) for row in found])
             fix = "if the chain was reorganised, ingest from its node; else one source is wrong"
-            raise LedgerError(f"{self.path or 'store'}: {name}", what, value=shown, fix=fix)
+            raise LedgerError(f"{self.name}: {name}", what, value=shown, fix=fix)
 
     def roll_back(self, height: int) -> int:
         """Take out everything from a height on; give the rows taken. Belongs in a transaction."""

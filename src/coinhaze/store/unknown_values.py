@@ -116,7 +116,7 @@ def _refuse_pools(store: Store) -> None:
         height, txid, pool = met[0]
         others = first_few([txid for _, txid, _ in met[1:]])
         raise InputError(
-            f"{store.path}: transaction {txid} of block {height} has to be left out, but it moves "
+            f"{store.name}: transaction {txid} of block {height} has to be left out, but it moves "
             f"money into or out of pool {pool}, so that what is in the pool from there on cannot "
             f"be told: end the window before it (--to {height - 1})"
             + (f"; likewise {others}" if others else "")

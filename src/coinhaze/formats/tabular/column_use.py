@@ -16,7 +16,7 @@ KINDS = ("used", "unused", "unknown")
 
 # What exports of transfers tell beside who paid whom how much and when; none of it is needed.
 UNUSED = frozenset([
-    "amountusd", "basefeepergas", "blockchain", "blockdate", "blockhash", "blockmonth",
+    "amountusd", "basefeepergas", "blockchain", "blockhash", "blockmonth",
     "blockweek", "blockyear", "callindex", "chain", "chainid", "comment", "confirmations",
     "contractname", "cumulativegasused", "currentvalueusd", "decimals", "description",
     "effectivegasprice", "evttxfrom", "evttxto", "fees", "fromlabel", "fromname", "functionname",

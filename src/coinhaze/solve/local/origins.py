@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Literal, Unpack
 
 import numpy as np
@@ -11,6 +12,7 @@ import scipy.sparse.csgraph
 from coinhaze.amounts import Floats, Ints
 from coinhaze.errors import AccuracyError, UnknownName
 from coinhaze.measures import Origins
+from coinhaze.measures.scores import reached
 from coinhaze.observer import AbsorbingChain
 from coinhaze.observer.chain import NO_COLUMN
 from coinhaze.options import ModelKeywords
@@ -121,9 +123,11 @@ def _exactly(structure: Structure, start: int, width: float) -> Origins:
     kept, state = query.reduced.kept, query.reduced.state
     if state[start] == NO_STATE:
         raise no_answer(chain, start)
-    score = score_exactly(chain, rows, method="origins", width=width, lumped=lumped)
+    score = reached(
+        lambda: score_exactly(chain, rows, method="origins", width=width, lumped=lumped)
+    )
     nodes = np.flatnonzero(kept)
-    return _origins(
+    found = _origins(
         chain,
         start,
         tuple(float(v[0]) for v in (score.bits, score.bits_low, score.bits_high, score.steps)),
@@ -131,6 +135,10 @@ def _exactly(structure: Structure, start: int, width: float) -> Origins:
         visits=query.factor.visits(int(state[start]))[state[nodes]],
         missing=0.0,
     )
+    if score.shortfall is None:
+        return found
+    short = replace(found, shortfall=score.shortfall)
+    raise AccuracyError(score.shortfall, scores=score, origins=short)
 
 
 def _origins(
