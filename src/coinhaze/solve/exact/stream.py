@@ -147,10 +147,14 @@ class Tiles:
 
     def solve(self, columns: range, room: TileRoom) -> BlockSums:
         """Solve the tiles of a block one by one and add them up in their order."""
-        total, part = (Sums.zeros(len(self.scored), len(self.orders)) for _ in range(2))
-        lost = np.zeros((3, len(self.scored)))
+        total = Sums.zeros(len(self.scored), len(self.orders))
         weights = np.zeros(len(columns))
-        for first in range(columns.start, columns.stop, WIDTH):
+        weights[:WIDTH] = self._solve_tile(columns.start, room, total.top, total)[: len(columns)]
+        if len(columns) <= WIDTH:
+            return BlockSums(columns, total, weights)
+        part = Sums.zeros(len(self.scored), len(self.orders))
+        lost = np.zeros((3, len(self.scored)))
+        for first in range(columns.start + WIDTH, columns.stop, WIDTH):
             weighed = self._solve_tile(first, room, total.top, part)
             weights[first - columns.start :][:WIDTH] = weighed[: columns.stop - first]
             add_tile(*total.arrays()[:7], *part.arrays()[:7], lost)

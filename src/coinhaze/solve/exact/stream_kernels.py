@@ -10,6 +10,7 @@ import math
 import numpy as np
 from llvmlite import ir
 from numba import njit, types
+from numba.core.typing import signature as signature_of
 from numba.extending import intrinsic
 
 from coinhaze.solve.exact.pairs_kernels import two_sum
@@ -41,6 +42,20 @@ def _float_of(typing_context, value):
     return types.float64(types.int64), code
 
 
+@intrinsic
+def fma(typing_context, a, b, c):
+    """Give a b + c, rounded once.
+
+    Written out, so that the same operations are fused whatever the CPU: a compiler that may choose
+    fuses where the CPU can, and last digits then depend on its kind.
+    """
+
+    def code(context, builder, signature, args):
+        return builder.fma(*args)
+
+    return signature_of(a, a, a, a), code
+
+
 @njit(cache=True, nogil=True, inline="always", error_model="numpy")
 def _split(p):
     """Give e and t with log2 p = e + 2 artanh(t) / ln 2, for a normal float above 0."""
@@ -58,16 +73,16 @@ def log2(p):
     exponent, t = _split(p)
     u = t * t
     series = _S10
-    series = series * u + _S9
-    series = series * u + _S8
-    series = series * u + _S7
-    series = series * u + _S6
-    series = series * u + _S5
-    series = series * u + _S4
-    series = series * u + _S3
-    series = series * u + _S2
-    series = series * u + _S1
-    series = series * u + _S0
+    series = fma(series, u, _S9)
+    series = fma(series, u, _S8)
+    series = fma(series, u, _S7)
+    series = fma(series, u, _S6)
+    series = fma(series, u, _S5)
+    series = fma(series, u, _S4)
+    series = fma(series, u, _S3)
+    series = fma(series, u, _S2)
+    series = fma(series, u, _S1)
+    series = fma(series, u, _S0)
     return exponent + t * series
 
 
@@ -80,17 +95,17 @@ def exp(x):
     whole = np.floor(bits + 0.5)
     u = (bits - whole) * _LN2
     series = _E11
-    series = series * u + _E10
-    series = series * u + _E9
-    series = series * u + _E8
-    series = series * u + _E7
-    series = series * u + _E6
-    series = series * u + _E5
-    series = series * u + _E4
-    series = series * u + _E3
-    series = series * u + _E2
-    series = series * u + 1.0
-    series = series * u + 1.0
+    series = fma(series, u, _E10)
+    series = fma(series, u, _E9)
+    series = fma(series, u, _E8)
+    series = fma(series, u, _E7)
+    series = fma(series, u, _E6)
+    series = fma(series, u, _E5)
+    series = fma(series, u, _E4)
+    series = fma(series, u, _E3)
+    series = fma(series, u, _E2)
+    series = fma(series, u, 1.0)
+    series = fma(series, u, 1.0)
     return series * _float_of((np.int64(whole) + 1023) << 52)
 
 
@@ -107,34 +122,60 @@ def _quick_surprise(p):
     exponent, t = _split(p)
     u = t * t
     series = _S7
-    series = series * u + _S6
-    series = series * u + _S5
-    series = series * u + _S4
-    series = series * u + _S3
-    series = series * u + _S2
-    series = series * u + _S1
-    series = series * u + _S0
+    series = fma(series, u, _S6)
+    series = fma(series, u, _S5)
+    series = fma(series, u, _S4)
+    series = fma(series, u, _S3)
+    series = fma(series, u, _S2)
+    series = fma(series, u, _S1)
+    series = fma(series, u, _S0)
     return -p * (exponent + t * series) if p > 2.3e-308 else 0.0
 
 
-# Sums may be reordered here, so that they run on vector units; the order is fixed once compiled.
-# The largest entry has a loop of its own: in the same one it would keep the sums from it.
-@njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "contract"})
-def row_sums(rows, i, inner, prior_bits, prior_top, width):
-    """Add up entropy, mass and prior entropy of row i of a tile; also its largest entry."""
-    h = 0.0
-    m = 0.0
-    q = 0.0
-    for c in range(width):
+@njit(cache=True, nogil=True, inline="always", error_model="numpy")
+def add_up(terms):
+    """Add the terms of a tile up by twos, always in this order, whatever the CPU; overwrites them.
+
+    Loops of their own, so that they run on vector units.
+    """
+    for c in range(32):
+        terms[c] += terms[c + 32]
+    for c in range(16):
+        terms[c] += terms[c + 16]
+    for c in range(8):
+        terms[c] += terms[c + 8]
+    for c in range(4):
+        terms[c] += terms[c + 4]
+    return (terms[0] + terms[2]) + (terms[1] + terms[3])
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def row_sums(rows, i, inner, prior_bits, has_priors, terms):
+    """Add up entropy, mass and prior entropy of row i of a tile."""
+    for c in range(WIDTH):
         p = rows[i, c]
-        h += _quick_surprise(p) + p * inner[c]
-        m += p
-        q += p * prior_bits[c]
+        terms[c] = fma(p, inner[c], _quick_surprise(p))
+    h = add_up(terms)
+    for c in range(WIDTH):
+        terms[c] = rows[i, c]
+    m = add_up(terms)
+    q = 0.0
+    if has_priors:
+        for c in range(WIDTH):
+            terms[c] = rows[i, c] * prior_bits[c]
+        q = add_up(terms)
+    return h, m, q
+
+
+# The largest of some numbers is the same in any order.
+@njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "nnan", "nsz"})
+def _largest(rows, i, prior_top):
+    """Give the largest entry of row i of a tile."""
     best = 0.0
-    for c in range(width):
+    for c in range(WIDTH):
         t = rows[i, c] * prior_top[c]
         best = t if t > best else best
-    return h, m, q, best
+    return best
 
 
 @njit(cache=True, nogil=True)
@@ -148,7 +189,7 @@ def start_tile(own, column, first, x, live):
             x[i, k] = own[i]
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
+@njit(cache=True, nogil=True, error_model="numpy")
 def gather(rows, i, fresh, begin, end, at, values, x, live):
     """Add rows of x with their weights up into row i; `fresh` tells that it holds nothing yet.
 
@@ -171,10 +212,10 @@ def gather(rows, i, fresh, begin, end, at, values, x, live):
             j2, v2 = j, v
         elif fresh:
             for k in range(WIDTH):
-                rows[i, k] = (v0 * x[j0, k] + v1 * x[j1, k]) + (v2 * x[j2, k] + v * x[j, k])
+                rows[i, k] = fma(v0, x[j0, k], v1 * x[j1, k]) + fma(v2, x[j2, k], v * x[j, k])
         else:
             for k in range(WIDTH):
-                rows[i, k] += (v0 * x[j0, k] + v1 * x[j1, k]) + (v2 * x[j2, k] + v * x[j, k])
+                rows[i, k] += fma(v0, x[j0, k], v1 * x[j1, k]) + fma(v2, x[j2, k], v * x[j, k])
         if held == 3:
             fresh = False
         held = (held + 1) % 4
@@ -183,13 +224,13 @@ def gather(rows, i, fresh, begin, end, at, values, x, live):
             rows[i, k] = v0 * x[j0, k]
     elif held > 0:
         for k in range(WIDTH):
-            rows[i, k] += v0 * x[j0, k]
+            rows[i, k] = fma(v0, x[j0, k], rows[i, k])
     if held > 1:
         for k in range(WIDTH):
-            rows[i, k] += v1 * x[j1, k]
+            rows[i, k] = fma(v1, x[j1, k], rows[i, k])
     if held > 2:
         for k in range(WIDTH):
-            rows[i, k] += v2 * x[j2, k]
+            rows[i, k] = fma(v2, x[j2, k], rows[i, k])
     return fresh and held == 0
 
 
@@ -294,16 +335,17 @@ def leaf_row(place, own, column, first, lower, lower_at, lower_v, x, live, rows)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _score(rows, i, skip, inner, prior_bits, prior_top, width):
+def _score(rows, i, skip, inner, prior_bits, prior_top, has_priors, terms):
     """Add row i up; what lies in column `skip` is given apart and enters only the largest entry."""
+    best = _largest(rows, i, prior_top)
     if skip < 0:
-        h, m, q, best = row_sums(rows, i, inner, prior_bits, prior_top, width)
+        h, m, q = row_sums(rows, i, inner, prior_bits, has_priors, terms)
         return h, m, q, best, 0.0
     apart = rows[i, skip]
     rows[i, skip] = 0.0
-    h, m, q, best = row_sums(rows, i, inner, prior_bits, prior_top, width)
+    h, m, q = row_sums(rows, i, inner, prior_bits, has_priors, terms)
     rows[i, skip] = apart
-    return h, m, q, max(best, apart * prior_top[skip]), apart
+    return h, m, q, best, apart
 
 
 @njit(cache=True, nogil=True)
@@ -328,9 +370,13 @@ def sum_tile(
     """
     width = min(WIDTH, len(prior_bits) - first)
     skip = elsewhere - first if first <= elsewhere < first + width else -1
-    folded = inner[first : first + width]
-    bits, tops = prior_bits[first : first + width], prior_top[first : first + width]
-    buffer = np.zeros((1, WIDTH))
+    # Past the last column there is nothing in any row, and nothing to add.
+    folded, bits, tops = np.zeros(WIDTH), np.zeros(WIDTH), np.zeros(WIDTH)
+    folded[:width] = inner[first : first + width]
+    bits[:width] = prior_bits[first : first + width]
+    tops[:width] = prior_top[first : first + width]
+    buffer, terms = np.zeros((1, WIDTH)), np.zeros(WIDTH)
+    has_priors = np.any(bits > 0.0)
     # Most rows of a tile are empty, and a call costs more than finding that out.
     for r in range(len(scored)):
         entropy[r] = mass[r] = prior[r] = top[r] = at_elsewhere[r] = 0.0
@@ -347,10 +393,10 @@ def sum_tile(
         if not found:
             continue
         if place < len(x):
-            h, m, q, best, apart = _score(x, place, skip, folded, bits, tops, width)
+            h, m, q, best, apart = _score(x, place, skip, folded, bits, tops, has_priors, terms)
         else:
             leaf_row(place, own, column, first, lower, lower_at, lower_v, x, live, buffer)
-            h, m, q, best, apart = _score(buffer, 0, skip, folded, bits, tops, width)
+            h, m, q, best, apart = _score(buffer, 0, skip, folded, bits, tops, has_priors, terms)
         entropy[r], mass[r], prior[r], at_elsewhere[r] = h, m, q, apart
         if best > 0.0 and best >= highest[r]:
             top[r] = best
