@@ -24,8 +24,7 @@ import coinhaze
 from coinhaze import CoinLedger, absorbing_chain, transaction_graph
 from coinhaze.amounts import Bools, Floats
 from coinhaze.graph.clusters.coinjoins import CoinJoin, coinjoin_kinds
-from coinhaze.measures.comparators.side_by_side import compare_measures
-from coinhaze.measures.correlation import spearman
+from coinhaze.measures.comparators.side_by_side import compare_measures, spearman
 from coinhaze.measures.entropy import shannon
 
 WASABI_2 = "Wasabi 2's own"

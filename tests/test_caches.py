@@ -13,7 +13,7 @@ SOURCE = Path(coinhaze.__file__).parent
 PURE = {
     "simulate/technologies/rings.py",
     "formats/bitcoin_raw/scripts.py",
-    "coinjoin/perfect.py",
+    "coinjoin/interpretations.py",
     "simulate/technologies/wabisabi.py",
     "options.py",
     "web/pages/render.py",

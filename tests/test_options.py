@@ -18,7 +18,7 @@ import coinhaze
 from coinhaze import options
 from coinhaze.cache.layers import LedgerCache, open_cached
 from coinhaze.explore.explain import explain
-from coinhaze.graph.clusters.found import find
+from coinhaze.graph.clusters.heuristics import find
 from coinhaze.growth.growth import growth
 from coinhaze.lab.churn import churn
 from coinhaze.lab.lab import lab, lab_all

@@ -23,8 +23,8 @@ from coinhaze.graph.build import transaction_graph as build_graph
 from coinhaze.ledger import Ledger, write_folder
 from coinhaze.ledger.links import Link
 from coinhaze.simulate import simulate_town, simulate_week
-from coinhaze.solve.local.bounded import BoundedChain
 from coinhaze.solve.local.origins import local_row
+from coinhaze.solve.local.row import BoundedChain
 from coinhaze.solve.structure.structure import Structure
 from properties import strategies as ledgers
 from properties.comparison import profile

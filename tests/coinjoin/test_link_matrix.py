@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 import vectors
 from coinhaze.coinjoin import blocks, interpretations
+from coinhaze.coinjoin.blocks import max_interpretations
+from coinhaze.coinjoin.interpretations import closest_perfect, perfect_coinjoin
 from coinhaze.coinjoin.link_matrix import intra_fees, link_matrix
-from coinhaze.coinjoin.perfect import closest_perfect, perfect_coinjoin
-from coinhaze.coinjoin.too_large import max_interpretations
 from coinhaze.errors import InputError, ResourceError, UsageError
 from coinjoin.interpretations_twin import links_and_shares
 

@@ -15,8 +15,7 @@ from coinhaze.graph.clusters.deposit_pools import (
     gas_price_links,
     short_pools,
 )
-from coinhaze.graph.clusters.found import find
-from coinhaze.graph.clusters.heuristics import HEURISTICS, heuristic
+from coinhaze.graph.clusters.heuristics import HEURISTICS, find, heuristic
 from coinhaze.graph.clusters.services import find_services, payout_links
 from coinhaze.ledger import AccountLedger, CoinLedger
 from coinhaze.ledger.links import Link

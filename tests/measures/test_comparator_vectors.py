@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from coinhaze.errors import InputError, ResourceError
 from coinhaze.measures import entropy
-from coinhaze.measures.comparators.matching import admissible_members, count_matchings
-from coinhaze.measures.comparators.permanent import permanent, system_anonymity
+from coinhaze.measures.comparators.rings import admissible_members, count_matchings
+from coinhaze.measures.comparators.system_anonymity import permanent, system_anonymity
 from coinhaze.measures.comparators.wasabi import wasabi_score
 from vectors import load
 

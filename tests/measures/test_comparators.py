@@ -12,10 +12,18 @@ import pytest
 import coinhaze
 from coinhaze import CoinLedger
 from coinhaze.errors import UsageError
-from coinhaze.measures.comparators.permanent import permanent, staircase_anonymity, system_anonymity
 from coinhaze.measures.comparators.registry import COMPARATORS
-from coinhaze.measures.comparators.side_by_side import compare_measures
-from coinhaze.measures.correlation import correlations, pearson, spearman
+from coinhaze.measures.comparators.side_by_side import (
+    compare_measures,
+    correlations,
+    pearson,
+    spearman,
+)
+from coinhaze.measures.comparators.system_anonymity import (
+    permanent,
+    staircase_anonymity,
+    system_anonymity,
+)
 
 
 def coin(txid: str, vout: int = 0, value: int | None = None, address: str = "") -> dict[str, Any]:

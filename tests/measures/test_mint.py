@@ -9,7 +9,7 @@ import pytest
 
 import coinhaze
 from coinhaze.graph.graph import Kind
-from coinhaze.measures.comparators.mint import mint_centrality
+from coinhaze.measures.comparators.sources import mint_centrality
 from coinhaze.simulate import simulate_town
 
 

@@ -9,11 +9,15 @@ import pytest
 
 import coinhaze
 from coinhaze.errors import AccuracyError
-from coinhaze.measures.intervals import slack_from_each, slack_from_total, slack_from_walks
+from coinhaze.measures.intervals import (
+    ROUNDING,
+    slack_from_each,
+    slack_from_total,
+    slack_from_walks,
+)
 from coinhaze.simulate import simulate_week
 from coinhaze.solve.certify import certified, exposure_interval, intervals
 from coinhaze.solve.exact.engines import add_missing
-from coinhaze.solve.exact.factor import ROUNDING
 from coinhaze.solve.exact.rounding import Rounding, summing, terms_of
 from coinhaze.solve.exact.stream import stream_sums
 from coinhaze.solve.planner import thresholds

@@ -15,7 +15,7 @@ from coinhaze.solve.exact.rounding import Rounding, terms_of
 from coinhaze.solve.query import Query
 from coinhaze.solve.structure.columns import _inner
 from coinhaze.solve.sums import Sums
-from coinhaze.solve.truncated.topological import may_drop
+from coinhaze.solve.truncated.truncate import may_drop
 
 
 def test_exact_means_a_billionth_of_a_bit() -> None:

@@ -25,7 +25,7 @@ from coinhaze.ledger import Amounts
 from coinhaze.measures.intervals import slack_from_walks, surprise
 from coinhaze.solve.exact import engines as exact
 from coinhaze.solve.exact.engines import rounding_of, score_exactly
-from coinhaze.solve.exact.moves import as_pairs, exact_moves
+from coinhaze.solve.exact.fine import as_pairs, exact_moves
 from coinhaze.solve.exact.pairs_kernels import add_pairs, divide_pairs, multiply_pairs
 from coinhaze.solve.exact.stream_kernels import add_tile
 from coinhaze.solve.planner import thresholds

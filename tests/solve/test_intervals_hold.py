@@ -13,7 +13,7 @@ import pytest
 
 import coinhaze
 from coinhaze.errors import AccuracyError, UsageError
-from coinhaze.solve.structure.columns_kernels import exact_sums
+from coinhaze.solve.structure.lump_kernels import exact_sums
 
 getcontext().prec = 60
 

@@ -14,9 +14,8 @@ from coinhaze.solve.exact.stream import stream_sums
 from coinhaze.solve.pool.limits import UNLIMITED, Budget
 from coinhaze.solve.progress import silent
 from coinhaze.solve.query import Query
-from coinhaze.solve.structure.columns import Columns, columns_of
+from coinhaze.solve.structure.columns import Columns, columns_of, possible_sources
 from coinhaze.solve.structure.lump import lump
-from coinhaze.solve.structure.sources import possible_sources
 from coinhaze.solve.truncated.lists import list_sums
 from coinhaze.solve.truncated.truncate import truncated
 from solve.economies import random_transfers

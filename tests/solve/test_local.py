@@ -20,9 +20,9 @@ from coinhaze import AbsorbingChain, absorbing_chain, transaction_graph
 from coinhaze.errors import AccuracyError, InputError
 from coinhaze.report.tables import origins_report
 from coinhaze.simulate import simulate_hubs, simulate_town
-from coinhaze.solve.local.bounded_kernels import ALIAS, LOST, TREE_STATE
 from coinhaze.solve.local.origins import local_row
 from coinhaze.solve.local.past import trace
+from coinhaze.solve.local.row_kernels import ALIAS, LOST, TREE_STATE
 from coinhaze.solve.structure.structure import Structure
 from properties import strategies as random
 from properties.comparison import node_names, profile

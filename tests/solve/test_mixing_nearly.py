@@ -11,8 +11,7 @@ import coinhaze
 from coinhaze.errors import UsageError
 from coinhaze.observer import AbsorbingChain
 from coinhaze.simulate import simulate_town
-from coinhaze.solve.local.mixing import mix
-from coinhaze.solve.local.mixing_nearly import mix_nearly
+from coinhaze.solve.local.mixing import mix, mix_nearly
 from properties import strategies
 from properties.comparison import profile
 

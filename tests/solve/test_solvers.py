@@ -12,8 +12,8 @@ import coinhaze
 from coinhaze import absorbing_chain, transaction_graph
 from coinhaze.errors import AccuracyError, UsageError
 from coinhaze.simulate import simulate_hubs
-from coinhaze.solve.structure.components_kernels import strong_components
 from coinhaze.solve.structure.reduce import certain_nodes, reduce_chain
+from coinhaze.solve.structure.reduce_kernels import strong_components
 from solve.dense import absorption, entropy, reach
 from solve.economies import random_transfers
 from vectors import accounts

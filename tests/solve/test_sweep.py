@@ -24,13 +24,13 @@ from coinhaze.solve.structure.lump import LumpedChain, lump
 from coinhaze.solve.sums import Sums
 from coinhaze.solve.truncated import truncate
 from coinhaze.solve.truncated.lists import Swept, sweep_blocks
-from coinhaze.solve.truncated.topological import sweep
 from coinhaze.solve.truncated.truncate import (
     Truncation,
     Widths,
     first_level,
     list_worth,
     narrowing,
+    sweep,
     truncated,
 )
 from solve.dense import absorption, entropy

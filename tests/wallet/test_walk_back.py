@@ -14,7 +14,7 @@ from coinhaze.errors import InputError, UnknownName, UsageError
 from coinhaze.formats.lists.coins import ListedCoin
 from coinhaze.ledger import CoinLedger
 from coinhaze.ledger.coins import Input, Output, Transaction
-from coinhaze.measures.beyond import bits_beyond
+from coinhaze.measures.mixture import bits_beyond
 from coinhaze.solve.local.mixing import mix
 from coinhaze.wallet.holdings import UnknownCoin, find_coins
 from coinhaze.wallet.report import WalletReport

@@ -41,7 +41,7 @@ from coinhaze.observer import AbsorbingChain, absorbing_chain
 from coinhaze.observer.policies import is_ordered
 from coinhaze.options import ModelKeywords, ScoringKeywords
 from coinhaze.readers import read
-from coinhaze.solve.local.bounded import BoundedChain
+from coinhaze.solve.local.row import BoundedChain
 from coinhaze.solve.pool.limits import in_words
 from coinhaze.solve.progress import Progress, silent
 from coinhaze.solve.score import refuse_incomplete, score, score_or_reached

@@ -18,16 +18,14 @@ import scipy.sparse
 
 from coinhaze.errors import UsageError
 from coinhaze.graph import TransactionGraph
-from coinhaze.graph.names import NodeNames
-from coinhaze.graph.party_names import Aliases, CoinBlock, PartyNames, PrefixBlock, TextBlock
+from coinhaze.graph.names import Aliases, CoinBlock, NodeNames, PartyNames, PrefixBlock, TextBlock
 from coinhaze.ledger import AccountLedger, Amounts, CoinLedger
 from coinhaze.ledger.completeness import Check, Completeness
 from coinhaze.ledger.text import TextIndex
 from coinhaze.measures import Scores
 from coinhaze.observer import AbsorbingChain
-from coinhaze.observer.chain import Walk
-from coinhaze.observer.outcomes import SourceNames
-from coinhaze.solve.local.bounded import BoundedChain
+from coinhaze.observer.chain import SourceNames, Walk
+from coinhaze.solve.local.row import BoundedChain
 
 Place = list[int]  # where bytes begin, and how many there are
 Put = Callable[[Any], Place]

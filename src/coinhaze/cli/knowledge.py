@@ -62,7 +62,7 @@ def _read(sources: Sequence[str], options: dict[str, Any]) -> Ledger:
 
 def _found(ledger: Ledger, name: str, options: dict[str, Any]) -> list[tuple[object, ...]]:
     from coinhaze.formats.lists.knowledge import read_gas_prices, read_listed
-    from coinhaze.graph.clusters.found import find
+    from coinhaze.graph.clusters.heuristics import find
 
     services, prices = options["services"], options["gas_prices"]
     return find(

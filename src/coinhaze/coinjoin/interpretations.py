@@ -1,18 +1,24 @@
-"""Count the interpretations of a transaction and how often each block occurs in them, exactly."""
+"""Count the interpretations of a transaction and how often each block occurs in them, exactly.
+
+Those of the perfect CoinJoin, all inputs of one value and all outputs of another that divides it,
+are counted by a formula.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import lru_cache
+from math import comb
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from coinhaze.amounts import Ints
-from coinhaze.coinjoin.blocks import MAX_STATES, Blocks, Side
+from coinhaze.coinjoin.blocks import MAX_STATES, Blocks, Side, max_interpretations, too_large
 from coinhaze.coinjoin.link_matrix_kernels import count_down, count_up
-from coinhaze.coinjoin.too_large import max_interpretations, too_large
+from coinhaze.errors import UsageError
 
 LARGEST_PLAIN = 2**62
 PRIME_BITS = 30.99
@@ -132,3 +138,50 @@ def _from_remainders(rows: Sequence[Sequence[int]], primes: Sequence[int]) -> li
     product = math.prod(primes)
     parts = [product // p * pow(product // p, -1, p) for p in primes]
     return [sum(r * part for r, part in zip(row, parts, strict=True)) % product for row in rows]
+
+
+def perfect_coinjoin(inputs: int, outputs: int) -> tuple[int, int]:
+    """Count the interpretations of a perfect CoinJoin, and those that link an input to an output.
+
+    With r outputs per input, f(0) = 1; the block of the first input has j inputs and jr outputs, so
+    f(k) = sum over j of C(k-1, j-1) C(kr, jr) f(k-j). An output is in that block in C(kr-1, jr-1)
+    of the C(kr, jr) ways to choose it. Exact for any size.
+
+    >>> perfect_coinjoin(5, 5)
+    (1496, 512)
+    """
+    if inputs < 1 or outputs < 1 or outputs % inputs:
+        raise UsageError(
+            f"a perfect CoinJoin has as many outputs to each input, not {inputs} to {outputs}"
+        )
+    ways, r = _interpretations(inputs, outputs // inputs), outputs // inputs
+    linked = sum(
+        comb(inputs - 1, j - 1) * comb(outputs - 1, j * r - 1) * ways[inputs - j]
+        for j in range(1, inputs + 1)
+    )
+    return ways[inputs], linked
+
+
+def closest_perfect(inputs: int, outputs: int) -> tuple[int, int]:
+    """Return the size of the perfect CoinJoin with which a transaction is compared.
+
+    The smaller side stays and the larger one grows to its next multiple (as in LaurentMT's
+    Boltzmann); the sides may be swapped, which does not change the number of interpretations.
+
+    >>> closest_perfect(5, 7)
+    (5, 10)
+    """
+    few, many = sorted((inputs, outputs))
+    return few, few * -(-many // few)
+
+
+@lru_cache(maxsize=64)
+def _interpretations(inputs: int, ratio: int) -> list[int]:
+    ways = [1]
+    for k in range(1, inputs + 1):
+        chosen, total = 1, 0  # C(k-1, j-1), updated from j to j + 1
+        for j in range(1, k + 1):
+            total += chosen * comb(k * ratio, j * ratio) * ways[k - j]
+            chosen = chosen * (k - j) // j
+        ways.append(total)
+    return ways

@@ -17,10 +17,13 @@ from functools import cached_property
 import numpy as np
 
 from coinhaze.amounts import Floats
-from coinhaze.coinjoin.blocks import MAX_CODES, Blocks, Side, blocks_of, choices
-from coinhaze.coinjoin.interpretations import Counted, count_blocks
-from coinhaze.coinjoin.perfect import closest_perfect, perfect_coinjoin
-from coinhaze.coinjoin.too_large import too_large
+from coinhaze.coinjoin.blocks import MAX_CODES, Blocks, Side, blocks_of, choices, too_large
+from coinhaze.coinjoin.interpretations import (
+    Counted,
+    closest_perfect,
+    count_blocks,
+    perfect_coinjoin,
+)
 from coinhaze.errors import InputError, ResourceError
 
 LARGEST = 2**61

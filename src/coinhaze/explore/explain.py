@@ -8,7 +8,7 @@ from typing import Literal, Unpack
 from coinhaze.errors import AccuracyError
 from coinhaze.graph.find import find_node
 from coinhaze.observer import AbsorbingChain
-from coinhaze.observer.belief import Belief
+from coinhaze.observer.chain import Belief
 from coinhaze.options import ModelKeywords
 from coinhaze.report.labels import Labelled
 from coinhaze.report.layers import fold_hops

@@ -21,10 +21,10 @@ from coinhaze.explore.models import (
 )
 from coinhaze.explore.views import ViewOptions, Views
 from coinhaze.graph import TransactionGraph
-from coinhaze.graph.assumed import assumed_openings
 from coinhaze.graph.clusters.coinjoins import coinjoin_kinds
 from coinhaze.graph.find import find_node, name_in, other_network
 from coinhaze.graph.graph import Kind
+from coinhaze.graph.opening import assumed_openings
 from coinhaze.ledger import CoinLedger
 from coinhaze.ledger.coins import UNKNOWN
 from coinhaze.observer.chain import ELSEWHERE

@@ -7,7 +7,7 @@ import numpy as np
 from coinhaze.graph.clusters.merge import Clusters, merge_owners
 from coinhaze.graph.flows import Flows
 from coinhaze.graph.graph import Kind
-from coinhaze.graph.party_names import PartyNames, PrefixBlock, TextBlock
+from coinhaze.graph.names import PartyNames, PrefixBlock, TextBlock
 from coinhaze.ledger import AccountLedger
 from coinhaze.ledger.text import TextIndex
 

@@ -13,7 +13,7 @@ from coinhaze.amounts import Bools, Ints
 from coinhaze.graph.clusters.merge import Clusters, merge_owners
 from coinhaze.graph.flows import Flows
 from coinhaze.graph.graph import Kind, Kinds
-from coinhaze.graph.party_names import Aliases, CoinBlock, PartyNames, PrefixBlock, TextBlock
+from coinhaze.graph.names import Aliases, CoinBlock, PartyNames, PrefixBlock, TextBlock
 from coinhaze.ledger import Amounts, CoinLedger
 from coinhaze.ledger.coins import POOLS
 from coinhaze.ledger.text import TextIndex

@@ -16,10 +16,9 @@ import numpy as np
 
 from coinhaze.amounts import Bools, Floats, Ints
 from coinhaze.graph.graph import Kinds, TransactionGraph
-from coinhaze.graph.names import NO_SNAPSHOT, NodeNames
+from coinhaze.graph.names import NO_SNAPSHOT, Aliases, NodeNames, PartyNames
 from coinhaze.graph.opening import Opening, opening_balances
 from coinhaze.graph.order_kernels import merge_pairs
-from coinhaze.graph.party_names import Aliases, PartyNames
 from coinhaze.ledger import Amounts, Ledger
 
 

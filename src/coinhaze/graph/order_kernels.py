@@ -1,7 +1,7 @@
-"""Hot loops that sort by counting: rows by group, edges by their two ends.
+"""Hot loops over rows and edges: sorted by counting, by group or by two ends; marks handed along.
 
 Keys are below n, so counting them takes linear time. All sorts are stable. Slow twins in the tests:
-tests/graph/test_order.py.
+tests/graph/test_order.py and tests/measures/test_mint.py.
 """
 
 from __future__ import annotations
@@ -77,3 +77,16 @@ def sparse_rows(row, column, value, n, indices, data):
         indices[at] = column[k]
         data[at] = value[k]
     return start
+
+
+@njit(cache=True, nogil=True)
+def spread(tail, head, marks):
+    """Hand each node's marks on along the edges, in their order, until nothing changes."""
+    changed = True
+    while changed:
+        changed = False
+        for e in range(len(tail)):
+            more = marks[tail[e]] & ~marks[head[e]]
+            if more:
+                marks[head[e]] |= more
+                changed = True

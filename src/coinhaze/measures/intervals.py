@@ -9,6 +9,7 @@ import numpy as np
 from coinhaze.amounts import Floats
 
 LOG2_E = 1.4426950408889634
+ROUNDING = 2.0**-53  # the largest relative error of one operation on floats
 
 
 def at_least(width: float) -> str:
@@ -21,8 +22,13 @@ def at_least(width: float) -> str:
     return f"{(math.floor(width / digit) + 1) * digit:.2g}"
 
 
+def phi(p: float) -> float:
+    """Give -p log2 p of one probability, 0 at 0."""
+    return -p * math.log2(p) if p > 0 else 0.0
+
+
 def surprise(p: Floats) -> Floats:
-    """Give -p log2 p, 0 at 0."""
+    """Give -p log2 p of each, 0 at 0."""
     return np.where(p > 0, -p * np.log2(np.where(p > 0, p, 1.0)), 0.0)
 
 

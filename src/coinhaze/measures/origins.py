@@ -11,7 +11,7 @@ import pyarrow as pa
 from coinhaze.amounts import Floats, Ints
 from coinhaze.ledger.frames import ArrowTable
 from coinhaze.ledger.shown import shown
-from coinhaze.observer.belief import Belief, reading_of
+from coinhaze.observer.chain import Belief, reading_of
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,7 +19,7 @@ from coinhaze.ledger.frames import ArrowTable
 from coinhaze.ledger.shown import called, shown
 from coinhaze.measures import entropy
 from coinhaze.measures.summary import Summary, summarise
-from coinhaze.observer.belief import Belief, reading_of
+from coinhaze.observer.chain import Belief, reading_of
 
 
 @dataclass(frozen=True)

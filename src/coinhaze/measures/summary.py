@@ -8,7 +8,7 @@ import numpy as np
 
 from coinhaze.amounts import Bools, Floats
 from coinhaze.ledger.shown import shown
-from coinhaze.observer.belief import reading_words
+from coinhaze.observer.chain import reading_words
 
 AT_LEAST = "\u2265"  # before bits that are a lower bound
 

@@ -9,10 +9,9 @@ import numpy as np
 from coinhaze.errors import InputError, UsageError, first_few
 from coinhaze.graph import TransactionGraph
 from coinhaze.ledger.links import Links
-from coinhaze.observer.chain import NO_COLUMN, AbsorbingChain, Outcomes, Walk
+from coinhaze.observer.chain import NO_COLUMN, AbsorbingChain, Outcomes, SourceNames, Walk
 from coinhaze.observer.knowledge import SourceSet, listed_outcomes, pool_history, source_set
 from coinhaze.observer.links import with_links
-from coinhaze.observer.outcomes import SourceNames
 from coinhaze.observer.policies import POLICIES, Policy, default_policy
 from coinhaze.observer.walks import custom
 from coinhaze.options import PolicyLike

@@ -1,29 +1,66 @@
 """The absorbing chain: what an observer believes about where each node's money was before.
 
 The paper's P = [[Q, R], [0, I]]. Every node goes to at most one absorber, so R is a column number
-and a probability for each node.
+and a probability for each node. A `Belief` is what results tell of what was solved: a chain, or
+parcels of an ordered policy.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 import scipy.sparse
 
 from coinhaze.amounts import Bools, Floats, Ints
 from coinhaze.graph import TransactionGraph
 from coinhaze.graph.graph import downstream
-from coinhaze.ledger.frozen import freeze
+from coinhaze.graph.names import NodeNames
+from coinhaze.ledger.frozen import freeze, narrow
 from coinhaze.ledger.shown import shown
-from coinhaze.observer.outcomes import SourceNames
 
 NO_COLUMN = -1
 ELSEWHERE = "elsewhere"
+
+
+class SourceNames:
+    """The names of sources; reads like an Arrow column of text."""
+
+    def __init__(self, names: NodeNames, nodes: Ints) -> None:
+        self.names = names
+        self.nodes = narrow(nodes)
+
+    def __len__(self) -> int:
+        return len(self.nodes)
+
+    def __getitem__(self, row: int) -> pa.StringScalar:
+        return self.names.of_sources(self.nodes[[row]])[0]
+
+    def take(self, rows: pa.Array) -> pa.StringArray:
+        """Make some names; null where the row is null."""
+        at = np.asarray(rows.drop_null(), dtype=np.int64)
+        names = self.names.of_sources(self.nodes[at])
+        if len(at) == len(rows):
+            return names
+        known = rows.is_valid()
+        number = pc.subtract(pc.cumulative_sum(known.cast(pa.int64())), 1)
+        return names.take(pc.if_else(known, number, None))
+
+    def to_pylist(self) -> list[str]:
+        """Make all names."""
+        names: list[str] = self.names.of_sources(self.nodes).to_pylist()
+        return names
+
+    def cast(self, kind: pa.DataType) -> pa.Array:
+        """Make all names as an Arrow column of some kind of text."""
+        return self.names.of_sources(self.nodes).cast(kind)
+
 
 Outcomes: TypeAlias = SourceNames | pa.StringArray
 
@@ -82,6 +119,15 @@ class AbsorbingChain:
         heads = np.repeat(np.arange(len(self)), np.diff(self.walk.q.indptr))
         return downstream(unknown, self.walk.q.indices, heads, len(self))
 
+    def moves_of(self, nodes: Ints) -> tuple[Ints, Ints, Floats]:
+        """Give the moves of some nodes: which of them moves, to which predecessor, how likely."""
+        q = self.walk.q
+        first = q.indptr[nodes].astype(np.int64)
+        count = q.indptr[nodes + 1] - first
+        at = np.repeat(np.arange(len(nodes)), count)
+        place = np.arange(len(at)) - np.repeat(np.cumsum(count) - count, count) + first[at]
+        return at, q.indices[place].astype(np.int64), q.data[place]
+
     @property
     def Q(self) -> scipy.sparse.csr_array:
         """Probabilities from each node to its predecessors."""
@@ -102,3 +148,51 @@ class AbsorbingChain:
         outcomes = len(self.outcomes)
         end = scipy.sparse.eye_array(outcomes, format="csr")
         return scipy.sparse.csr_array(scipy.sparse.block_array([[self.Q, self.R], [None, end]]))
+
+
+class Belief(Protocol):
+    """What an observer believes: a chain, or parcels of an ordered policy."""
+
+    def __len__(self) -> int: ...
+
+    @property
+    def graph(self) -> TransactionGraph:
+        """The graph it is about."""
+
+    @property
+    def outcomes(self) -> Outcomes:
+        """What money can come from."""
+
+    @property
+    def settings(self) -> dict[str, object]:
+        """The settings that led to it."""
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader should know."""
+
+    @property
+    def lower_bounds(self) -> Bools | None:
+        """Which nodes have bits that are lower bounds; None where none has."""
+
+
+def reading_of(settings: Mapping[str, object]) -> dict[str, str | None]:
+    """Give what a figure must not stand without: view, time and policy, as the options call them.
+
+    The coin view has no time to choose: it has its own.
+    """
+    return {
+        name: None if settings.get(name) is None else str(settings[name])
+        for name in ("view", "time", "policy")
+    }
+
+
+def reading_words(settings: Mapping[str, object]) -> str:
+    """Say view, time and policy in short.
+
+    >>> reading_words({"view": "account", "time": "temporal", "policy": "proportional"})
+    'account view, time temporal, policy proportional'
+    """
+    found = reading_of(settings)
+    parts = [f"{found['view']} view"] if found["view"] else []
+    return ", ".join(parts + [f"{k} {found[k]}" for k in ("time", "policy") if found[k]])

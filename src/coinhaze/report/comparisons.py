@@ -11,7 +11,7 @@ from rich.text import Text
 
 from coinhaze.measures import Scores
 from coinhaze.measures.comparators.registry import COMPARATORS
-from coinhaze.measures.correlation import correlations
+from coinhaze.measures.comparators.side_by_side import correlations
 
 
 def comparison_report(scores: Scores, *, most: int = 5) -> Group:

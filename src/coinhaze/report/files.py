@@ -15,7 +15,7 @@ import pyarrow.parquet
 
 from coinhaze.errors import InputError, ResourceError, UsageError
 from coinhaze.measures import Scores
-from coinhaze.measures.correlation import correlations
+from coinhaze.measures.comparators.side_by_side import correlations
 
 SUFFIXES = (".csv", ".json", ".parquet")
 

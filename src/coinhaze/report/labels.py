@@ -11,8 +11,7 @@ import pyarrow as pa
 from coinhaze.amounts import Ints
 from coinhaze.graph import TransactionGraph
 from coinhaze.graph.graph import Kind
-from coinhaze.observer.belief import Belief
-from coinhaze.observer.outcomes import SourceNames
+from coinhaze.observer.chain import Belief, SourceNames
 
 UNLABELLED = -1
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from coinhaze.amounts import Floats, Ints
-from coinhaze.measures.hops import Hops, WalkHop
 from coinhaze.report.labels import UNLABELLED, Labelled
+from coinhaze.solve.local.hops import Hops, WalkHop
 
 LONGEST = 24  # letters of a name that is shown in full
 SMALLEST = 0.0005  # the smallest share of a box that is shown by itself

@@ -12,7 +12,7 @@ from rich.text import Text
 from coinhaze.amounts import Ints
 from coinhaze.measures import Origins, Scores, Summary
 from coinhaze.measures.summary import AT_LEAST
-from coinhaze.observer.belief import reading_words
+from coinhaze.observer.chain import reading_words
 from coinhaze.report.grids import Grid
 from coinhaze.report.layers import short_name
 

@@ -15,11 +15,11 @@ import pyarrow.compute as pc
 
 from coinhaze.amounts import Ints
 from coinhaze.errors import first_few
-from coinhaze.graph.assumed import assumed_words
 from coinhaze.graph.holes import incomplete_notes
+from coinhaze.graph.opening import assumed_words
 from coinhaze.ledger import CoinLedger
 from coinhaze.measures.intervals import at_least
-from coinhaze.observer.belief import reading_of, reading_words
+from coinhaze.observer.chain import reading_of, reading_words
 from coinhaze.observer.policies import POLICIES, PROPORTIONAL
 from coinhaze.report.sections import LEFT, RIGHT, Section
 from coinhaze.report.tables import way_words

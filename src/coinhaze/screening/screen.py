@@ -13,8 +13,8 @@ import pyarrow as pa
 from coinhaze.amounts import Bools, Floats, Ints
 from coinhaze.errors import InputError, UsageError, first_few
 from coinhaze.graph import TransactionGraph
-from coinhaze.graph.assumed import assumed_openings
 from coinhaze.graph.find import find_holdings, name_in, other_network
+from coinhaze.graph.opening import assumed_openings
 from coinhaze.ledger import Amounts
 from coinhaze.measures import Taint
 from coinhaze.observer import absorbing_chain

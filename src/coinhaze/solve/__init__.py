@@ -1,13 +1,13 @@
 """How it is solved: chains and parcels become scores of all coins, or origins of one."""
 
-from coinhaze.solve.exact.eliminate import eliminate
+from coinhaze.solve.exact.engines import eliminate
 from coinhaze.solve.local.origins import origins
 from coinhaze.solve.lots.lots import Parcels, parcels
 from coinhaze.solve.lots.taint import taint
 from coinhaze.solve.planner.plan import Plan
 from coinhaze.solve.score import plan, score, score_or_reached
 from coinhaze.solve.series import series
-from coinhaze.solve.truncated.topological import sweep
+from coinhaze.solve.truncated.truncate import sweep
 
 __all__ = [
     "Parcels",

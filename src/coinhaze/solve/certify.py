@@ -10,10 +10,9 @@ from coinhaze.amounts import Floats, Ints
 from coinhaze.errors import AccuracyError, UsageError
 from coinhaze.measures import Scores
 from coinhaze.measures.entropy import conditional, renyi_from_power
-from coinhaze.measures.intervals import at_least, surprise
+from coinhaze.measures.intervals import ROUNDING, at_least, surprise
 from coinhaze.measures.scores import not_reached
 from coinhaze.observer.chain import NO_COLUMN
-from coinhaze.solve.exact.factor import ROUNDING
 from coinhaze.solve.exact.rounding import Rounding, summing, terms_of
 from coinhaze.solve.query import Query
 from coinhaze.solve.structure.columns import Columns

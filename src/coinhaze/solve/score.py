@@ -23,6 +23,8 @@ from coinhaze.options import (
     Over,
     Preset,
     ScoreKeywords,
+    SolveOptions,
+    names_of,
 )
 from coinhaze.solve.exact.engines import width_of
 from coinhaze.solve.lots.scores import is_ordered, parcels_of, score_in_order
@@ -30,13 +32,15 @@ from coinhaze.solve.planner.plan import Choice, Plan, choose, plan_of, refuse_lo
 from coinhaze.solve.pool.limits import Budget, bytes_of
 from coinhaze.solve.progress import Progress, silent
 from coinhaze.solve.sketch.sketch import DRAWS
-from coinhaze.solve.source import Prepared, Source, structure_of
+from coinhaze.solve.source import Prepared, Source, only, structure_of
 
 # The published conventions: the zero address is an account, tables are topped up, fees kept by
 # transactions count as unspent, and the series stops at 0.001.
 PRESETS: dict[str, dict[str, Any]] = {
     "paper": {"mint": "one", "top_up": True, "sinks": "paper", "method": "published"}
 }
+# What `plan` takes of the options of solving: nothing is scored, so nothing is refused.
+PLANNED = names_of(SolveOptions) - {"strict"}
 
 
 def score(
@@ -73,16 +77,17 @@ def score(
     >>> coinhaze.score(ledger).bits
     array([1.])
     """
+    options = SolveOptions(
+        nodes=nodes, accuracy=accuracy, over=over, method=method, preset=preset, renyi=renyi,
+        draws=draws, threads=threads, memory=memory, seconds=seconds, strict=strict,
+    )  # fmt: skip
     if is_ordered(source, settings):
-        _refuse_for_walks(accuracy, method, preset, draws, memory, seconds)
+        _refuse_for_walks(options)
         held = parcels_of(source, settings)
         if strict:
             refuse_incomplete(held.graph)
         return score_in_order(held, rows_of(held.graph, nodes), renyi=_orders(renyi))
-    asking = _ask(
-        source, nodes=nodes, accuracy=accuracy, over=over, method=method, preset=preset,
-        renyi=renyi, draws=draws, threads=threads, memory=memory, seconds=seconds, **settings,
-    )  # fmt: skip
+    asking = _ask(source, options, settings)
     if strict:
         refuse_incomplete(asking.chain.graph)
     if asking.budget.seconds is not None:
@@ -125,7 +130,9 @@ def plan(source: Source, **settings: Unpack[ScoreKeywords]) -> Plan:
     """
     if is_ordered(source, settings):
         raise UsageError("ordered policies replay the ledger once: there is nothing to plan")
-    asking = _ask(source, **settings)
+    model = {name: value for name, value in settings.items() if name not in PLANNED}
+    options = SolveOptions(**only(settings, PLANNED))
+    asking = _ask(source, options, cast(ModelKeywords, model))
     return plan_of(asking.chain, asking.rows, asking.choice)
 
 
@@ -138,21 +145,8 @@ class _Asking(NamedTuple):
     budget: Budget
 
 
-def _ask(
-    source: Source,
-    *,
-    nodes: Nodes = "sinks",
-    accuracy: Accuracy = "exact",
-    over: Over = "worst",
-    method: Method = "auto",
-    preset: Preset | None = None,
-    renyi: Sequence[float] | float = (),
-    draws: int = DRAWS,
-    threads: int | None = None,
-    memory: int | str | None = None,
-    seconds: float | None = None,
-    **settings: Unpack[ModelKeywords],
-) -> _Asking:
+def _ask(source: Source, options: SolveOptions, settings: ModelKeywords) -> _Asking:
+    preset, method, memory = options.preset, options.method, options.memory
     if preset is not None:
         if preset not in PRESETS:
             raise UsageError(f"unknown preset {preset!r}: one of {', '.join(PRESETS)}")
@@ -160,20 +154,20 @@ def _ask(
         published = usual.pop("method")
         method = published if method == "auto" else method
         settings = cast(ModelKeywords, usual | settings)
-    budget = Budget(threads, None if memory is None else bytes_of(memory), seconds)
+    budget = Budget(options.threads, None if memory is None else bytes_of(memory), options.seconds)
     if isinstance(source, Prepared):
         budget = replace(budget, backend=source.backend)
     structure = structure_of(source, **settings)
     chain = structure.chain
-    rows = rows_of(chain.graph, nodes)
+    rows = rows_of(chain.graph, options.nodes)
     choice = choose(
         structure,
         rows,
-        accuracy=accuracy,
-        over=over,
+        accuracy=options.accuracy,
+        over=options.over,
         method=method,
-        renyi=_orders(renyi),
-        draws=draws,
+        renyi=_orders(options.renyi),
+        draws=options.draws,
         budget=budget,
     )
     return _Asking(chain, rows, choice, budget)
@@ -183,18 +177,17 @@ def _orders(renyi: Sequence[float] | float) -> tuple[float, ...]:
     return (renyi,) if isinstance(renyi, int | float) else tuple(renyi)
 
 
-def _refuse_for_walks(
-    accuracy: Accuracy, method: str, preset: str | None, draws: int, memory: object, seconds: object
-) -> None:
+def _refuse_for_walks(options: SolveOptions) -> None:
     """Refuse what has no meaning where a ledger is replayed once, exactly."""
-    if method != "auto" or preset is not None or draws != DRAWS or accuracy == "preview":
+    chosen = options.method != "auto" or options.preset is not None or options.draws != DRAWS
+    if chosen or options.accuracy == "preview":
         raise UsageError(
             "ordered policies replay the ledger once, exactly: they take no method, no preset and "
             "no preview"
         )
-    if memory is not None or seconds is not None:
+    if options.memory is not None or options.seconds is not None:
         raise UsageError("ordered policies cannot tell what they take: leave memory, seconds out")
-    width_of(accuracy)
+    width_of(options.accuracy)
 
 
 def rows_of(graph: TransactionGraph, nodes: str | Iterable[str]) -> Ints:

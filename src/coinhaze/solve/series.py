@@ -17,15 +17,14 @@ from coinhaze.amounts import Bools, Floats, Ints
 from coinhaze.errors import AccuracyError, UsageError
 from coinhaze.measures import Scores
 from coinhaze.measures.entropy import conditional
-from coinhaze.measures.intervals import from_missing_mass, slack_from_total, surprise
+from coinhaze.measures.intervals import ROUNDING, from_missing_mass, slack_from_total, surprise
 from coinhaze.measures.scores import not_reached
 from coinhaze.observer import AbsorbingChain
 from coinhaze.observer.chain import NO_COLUMN
 from coinhaze.solve.exact.engines import EXACT_WIDTH
-from coinhaze.solve.exact.factor import ROUNDING
 from coinhaze.solve.progress import Progress, silent
+from coinhaze.solve.structure.columns import reached
 from coinhaze.solve.structure.reduce import ENTRY_ERROR, NO_STATE, certain_nodes, reduce_chain
-from coinhaze.solve.structure.sources import reached
 
 THRESHOLD = 0.001
 SLICE = 16

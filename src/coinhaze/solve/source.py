@@ -16,7 +16,7 @@ from coinhaze.graph.build import default_time, default_view
 from coinhaze.ledger import AccountLedger, CoinLedger, Ledger
 from coinhaze.ledger.window import LedgerWindow
 from coinhaze.observer import AbsorbingChain, absorbing_chain
-from coinhaze.observer.belief import Belief
+from coinhaze.observer.chain import Belief
 from coinhaze.options import (
     GraphOptions,
     LedgerKeywords,

@@ -13,8 +13,7 @@ from itertools import combinations
 import numpy as np
 
 from coinhaze.errors import UsageError
-from coinhaze.measures.beyond import bits_beyond
-from coinhaze.measures.mixture import Mixture, blend
+from coinhaze.measures.mixture import Mixture, bits_beyond, blend
 from coinhaze.observer import AbsorbingChain
 from coinhaze.observer.chain import ELSEWHERE
 from coinhaze.solve.local.mixing import mix, mix_weights

@@ -6,7 +6,7 @@ import json
 import math
 from typing import Any
 
-from coinhaze.observer.belief import reading_of
+from coinhaze.observer.chain import reading_of
 from coinhaze.wallet.combine import Combination
 from coinhaze.wallet.proposal import Proposal
 from coinhaze.wallet.report import WalletReport

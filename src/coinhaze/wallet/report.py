@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from coinhaze.observer.belief import reading_words
+from coinhaze.observer.chain import reading_words
 from coinhaze.report.sections import LEFT, RIGHT, Section
 from coinhaze.wallet.combine import Combination
 from coinhaze.wallet.proposal import Proposal

@@ -1,7 +1,7 @@
 """Coins of a node, walked back only as far as a requested interval needs.
 
 The part of the chain fetched so far is a ledger like any other, with earlier coins as sources. What
-these may stand for is bounded (measures/beyond.py); the heaviest of them are fetched next.
+these may stand for is bounded (measures/mixture.py); the heaviest of them are fetched next.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from coinhaze.graph import transaction_graph
 from coinhaze.ledger import CoinLedger
 from coinhaze.ledger.coins import Transaction
 from coinhaze.ledger.links import Links
-from coinhaze.measures.beyond import Beyond, bits_beyond
+from coinhaze.measures.mixture import Beyond, bits_beyond
 from coinhaze.observer import absorbing_chain
 from coinhaze.options import PolicyLike, WalletOptions
 from coinhaze.solve.local.mixing import mix

@@ -12,8 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from coinhaze.errors import UsageError
-from coinhaze.measures.beyond import Beyond, bits_beyond
-from coinhaze.measures.mixture import Mixture
+from coinhaze.measures.mixture import Beyond, Mixture, bits_beyond
 from coinhaze.observer import AbsorbingChain
 from coinhaze.wallet.combine import CoinSet, Combination
 from coinhaze.wallet.holdings import WalletCoin, coin_ledger

@@ -38,7 +38,7 @@ from coinhaze.explore.nodes import Nodes
 from coinhaze.explore.query import CoinAsk
 from coinhaze.explore.views import ViewOptions, Views
 from coinhaze.observer import AbsorbingChain
-from coinhaze.observer.outcomes import SourceNames
+from coinhaze.observer.chain import SourceNames
 from coinhaze.solve import Parcels, origins
 from coinhaze.solve.local.past import Past, past_of
 from coinhaze.solve.lots.scores import origins_in_order

@@ -18,12 +18,14 @@ from coinhaze.explore.query import Settings
 from coinhaze.explore.views import ViewOptions, Views
 from coinhaze.graph import transaction_graph
 from coinhaze.graph.graph import Kind
-from coinhaze.measures.comparators.degree import DEGREE
-from coinhaze.measures.comparators.effective_sources import EFFECTIVE_SOURCES
-from coinhaze.measures.comparators.mint import MINT_CENTRALITY
-from coinhaze.measures.comparators.possible_sources import POSSIBLE_SOURCES
 from coinhaze.measures.comparators.registry import COMPARATORS, Comparator
 from coinhaze.measures.comparators.side_by_side import compare_measures
+from coinhaze.measures.comparators.sources import (
+    DEGREE,
+    EFFECTIVE_SOURCES,
+    MINT_CENTRALITY,
+    POSSIBLE_SOURCES,
+)
 from coinhaze.observer.policies import ordered_policies
 from coinhaze.options import Time
 from coinhaze.solve import score_or_reached

@@ -12,8 +12,7 @@ from coinhaze.explore.models import Origin, Other
 from coinhaze.explore.nodes import Nodes
 from coinhaze.measures import Origins
 from coinhaze.observer import AbsorbingChain
-from coinhaze.observer.chain import NO_COLUMN
-from coinhaze.observer.outcomes import SourceNames
+from coinhaze.observer.chain import NO_COLUMN, SourceNames
 from coinhaze.solve import Parcels
 from coinhaze.solve.local.past import Past
 

@@ -12,7 +12,7 @@ import scipy.sparse.csgraph
 
 from coinhaze.amounts import Ints
 from coinhaze.graph.clusters.coinjoins import CoinJoin, coinjoin_kinds
-from coinhaze.graph.party_names import Aliases
+from coinhaze.graph.names import Aliases
 from coinhaze.ledger import CoinLedger
 
 Clusters = Mapping[str, str]

@@ -1,1 +1,1 @@
-"""Other people's measures of the same coins, one file each."""
+"""Other people's measures of the same coins, by what they are about."""

@@ -1,6 +1,6 @@
 """The registry of comparators: other people's measures of the same coins, by name.
 
-Each lies in a file of this package and adds itself. The command line, the Python functions, the
+The modules of this package add them. The command line, the Python functions, the
 experiments and the page take their choices from here when they are used, so that a comparator
 registered with `register_comparator` is known to all of them.
 """

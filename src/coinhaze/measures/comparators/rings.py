@@ -1,13 +1,31 @@
-"""How large rings are in effect: 2^H members that would be equally likely."""
+"""How large rings are in effect, and which of their members can really have been spent.
+
+A ring of entropy H is as good as 2^H equally likely members. Every coin is spent once, so rings
+also restrain each other: a member is admissible if some assignment of a coin of its own to every
+ring gives it to that ring (Wicht et al., matching-based untraceability). With one such matching at
+hand, another that uses an edge exists exactly if the edge closes an alternating cycle (both ends in
+one strongly connected component) or begins an alternating path to a coin nobody needs: polynomial,
+where counting the matchings is not.
+"""
 
 from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Sequence
+from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import scipy.sparse
+import scipy.sparse.csgraph
 
-from coinhaze.errors import UsageError
+from coinhaze.amounts import Bools, Floats, Ints
+from coinhaze.errors import InputError, UsageError
 from coinhaze.ledger import CoinLedger
+from coinhaze.measures.comparators.registry import COMPARATORS, Comparator
+from coinhaze.measures.comparators.side_by_side import ComparedScores
+from coinhaze.measures.comparators.system_anonymity import permanent
 from coinhaze.measures.entropy import effective_number
 from coinhaze.measures.intervals import surprise
 from coinhaze.observer.decoys import ring_starts
@@ -41,3 +59,101 @@ def ring_sizes(ledger: CoinLedger) -> pa.Table:
             "top_probability": np.maximum.reduceat(chance, start),
         }
     )
+
+
+Coin = TypeVar("Coin", bound=Hashable)
+
+
+def admissible_members(rings: Sequence[Sequence[Coin]]) -> list[list[Coin]]:
+    """Give each ring's members that can have been spent in it.
+
+    >>> admissible_members([[1, 2], [1, 2], [1, 2, 3]])
+    [[1, 2], [1, 2], [3]]
+    """
+    number = {coin: k for k, coin in enumerate(dict.fromkeys(c for r in rings for c in r))}
+    ring = np.repeat(np.arange(len(rings)), [len(r) for r in rings])
+    coin = np.array([number[c] for r in rings for c in r], dtype=np.int64)
+    kept = admissible_edges(ring, coin, len(rings), len(number)).tolist()
+    found: list[list[Coin]] = []
+    for members in rings:
+        found.append([c for c, k in zip(members, kept, strict=False) if k])
+        kept = kept[len(members) :]
+    return found
+
+
+def admissible_edges(ring: Ints, coin: Ints, rings: int, coins: int) -> Bools:
+    """Tell which of the edges (ring, coin) some matching that covers every ring uses."""
+    edges = scipy.sparse.csr_array((np.ones(len(ring)), (ring, coin)), shape=(rings, coins))
+    match = scipy.sparse.csgraph.maximum_bipartite_matching(edges, perm_type="column")
+    if np.any(match < 0):
+        short = int(np.flatnonzero(match < 0)[0])
+        raise InputError(
+            f"ring {short}: no way to give every ring a coin of its own; a coin can be spent once"
+        )
+    # Rings point to coins they could take instead, coins to the ring that has them now.
+    other = coin != match[ring]
+    tail = np.concatenate([ring[other], rings + match])
+    head = np.concatenate([rings + coin[other], np.arange(rings)])
+    graph = scipy.sparse.csr_array(
+        (np.ones(len(tail)), (tail, head)), shape=(rings + coins, rings + coins)
+    )
+    _, component = scipy.sparse.csgraph.connected_components(graph, connection="strong")
+    free = np.ones(coins, dtype=np.bool_)
+    free[match] = False
+    ends = _reaching(graph, rings + np.flatnonzero(free))
+    found: Bools = ~other | (component[ring] == component[rings + coin]) | ends[rings + coin]
+    return found
+
+
+def count_matchings(rings: Sequence[Sequence[Hashable]]) -> int:
+    """Count the ways to give every ring a coin of its own; small cases only.
+
+    >>> count_matchings([[1, 2], [2, 3], [3, 4]])
+    4
+    """
+    coins = list(dict.fromkeys(c for r in rings for c in r))
+    return permanent([[int(c in set(ring)) for c in coins] for ring in rings])
+
+
+def _reaching(graph: scipy.sparse.csr_array, ends: Ints) -> Bools:
+    """Tell which nodes lead to any of some ends."""
+    n = graph.shape[0]
+    # One more node that every end leads to: walked backwards from there, all are found at once.
+    tail, head = graph.nonzero()
+    back = scipy.sparse.csr_array(
+        (
+            np.ones(len(tail) + len(ends)),
+            (np.concatenate([head, np.full(len(ends), n)]), np.concatenate([tail, ends])),
+        ),
+        shape=(n + 1, n + 1),
+    )
+    found = np.zeros(n + 1, dtype=np.bool_)
+    order = scipy.sparse.csgraph.breadth_first_order(back, n, return_predecessors=False)
+    found[order] = True
+    return found[:n]
+
+
+def spendable_members(compared: ComparedScores) -> Floats:
+    """Count the coins that the rings of a coin's transaction can have spent between them."""
+    ledger = compared.ledger
+    if not ledger.has_rings:
+        return np.full(len(compared.scores), math.nan)
+    key = ledger.ring_tx * (int(ledger.ring_vin.max()) + 1) + ledger.ring_vin
+    _, ring = np.unique(key, return_inverse=True)
+    coins, coin = np.unique(ledger.ring_output, return_inverse=True)
+    kept = admissible_edges(ring, coin, int(ring.max()) + 1, len(coins))
+    pairs = np.unique(np.stack([ledger.ring_tx[kept], coin[kept]]), axis=1)
+    count = np.bincount(pairs[0], minlength=len(ledger.txids)).astype(np.float64)
+    count[count == 0] = math.nan
+    return compared.by_coin(lambda made: float(count[ledger.output_tx[made]]))
+
+
+MATCHING = COMPARATORS.add(
+    Comparator(
+        "matching",
+        "coins that the transaction's rings can have spent, every coin spent once",
+        spendable_members,
+        unit="coins",
+        needs=frozenset({"rings"}),
+    )
+)

@@ -18,19 +18,21 @@ import numpy as np
 
 from coinhaze.amounts import Floats, Ints
 from coinhaze.errors import AccuracyError, ResourceError
+from coinhaze.measures.intervals import ROUNDING
 from coinhaze.solve.exact.core_kernels import (
     apply_inverses,
+    eliminate_core,
     heavy_components,
+    invert_core,
+    multiply_tile,
     solve_clusters,
     sweep_tile,
     sweep_vector,
 )
-from coinhaze.solve.exact.dense_kernels import eliminate_core, invert_core, multiply_tile
 from coinhaze.solve.planner import thresholds
 
 # Triples at least this likely hold a cluster together, tried in turn.
 HEAVY = (0.1, 0.07, 0.05)
-ROUNDING = 2.0**-53
 # An inverse is multiplied back by blocks of so many states.
 BACK = 128
 

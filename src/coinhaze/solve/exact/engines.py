@@ -13,8 +13,7 @@ from coinhaze.measures import Scores
 from coinhaze.measures.intervals import surprise
 from coinhaze.observer import AbsorbingChain
 from coinhaze.solve.certify import certified, plain_orders
-from coinhaze.solve.exact.fine import Fine, fine, plain_roundings
-from coinhaze.solve.exact.moves import exact_moves
+from coinhaze.solve.exact.fine import Fine, exact_moves, fine, plain_roundings
 from coinhaze.solve.exact.rounding import Rounding, foreseen_width
 from coinhaze.solve.exact.stream import stream_sums
 from coinhaze.solve.planner import thresholds
@@ -148,3 +147,26 @@ def add_missing(query: Query, sums: Sums, counts: Floats) -> None:
         missing = query.factor.missing()[query.scored]
         sums.missing[:] = missing
         sums.above[:] = surprise(missing) + missing * np.log2(counts)
+
+
+def eliminate(
+    chain: AbsorbingChain,
+    rows: Ints,
+    *,
+    width: float = EXACT_WIDTH,
+    renyi: Sequence[float] = (),
+    budget: Budget = UNLIMITED,
+    progress: Progress = silent,
+    lumped: LumpedChain | None = None,
+) -> Scores:
+    """Score rows of any chain, accurate however rare absorption is."""
+    return score_exactly(
+        chain,
+        rows,
+        method="eliminate",
+        width=width,
+        renyi=renyi,
+        budget=budget,
+        progress=progress,
+        lumped=lumped,
+    )

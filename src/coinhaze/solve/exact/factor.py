@@ -32,8 +32,6 @@ from coinhaze.solve.exact.triangles_kernels import (
 from coinhaze.solve.planner import thresholds
 from coinhaze.solve.structure.reduce import ENTRY_ERROR, Reduced
 
-ROUNDING = 2.0**-53
-
 
 @dataclass(frozen=True, eq=False)
 class Factor:

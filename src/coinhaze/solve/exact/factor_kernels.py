@@ -13,6 +13,7 @@ import heapq
 import numpy as np
 from numba import njit
 
+from coinhaze.solve.exact.pairs_kernels import add_exactly, exact_sum
 from coinhaze.solve.planner.thresholds import MIN_CORE
 
 # Rounding errors of one product and quotient, and of one addition.
@@ -48,25 +49,6 @@ def _grow(keys, values, lost, errors):
             new_lost[to] = lost[slot]
             new_errors[to] = errors[slot]
     return new_keys, new_values, new_lost, new_errors
-
-
-@njit(cache=True, nogil=True, inline="always")
-def add_exactly(total, lost, value):
-    """Add a number that is not negative; `lost` takes what the sum cannot hold (Neumaier)."""
-    new = total + value
-    if total >= value:
-        return new, lost + ((total - new) + value)
-    return new, lost + ((value - new) + total)
-
-
-@njit(cache=True, nogil=True)
-def exact_sum(values):
-    """Add up numbers that are not negative with a relative error of about 2^-53."""
-    total = 0.0
-    lost = 0.0
-    for value in values:
-        total, lost = add_exactly(total, lost, value)
-    return total + lost
 
 
 @njit(cache=True, nogil=True)

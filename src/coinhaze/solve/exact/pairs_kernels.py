@@ -1,7 +1,7 @@
 """Arithmetic with numbers of 106 bits: the unevaluated sum of two floats, the second far smaller.
 
-Each operation on numbers that are not negative errs by less than 2^-100 of its result.
-Slow twin in the tests: fractions (tests/solve/test_fine.py).
+Each operation on numbers that are not negative errs by less than 2^-100 of its result. Also sums
+of floats that round once. Slow twins in the tests: fractions (tests/solve/test_fine.py), math.fsum.
 """
 
 from __future__ import annotations
@@ -54,3 +54,22 @@ def divide_pairs(a, a_low, b, b_low):
     product, lost = two_product(first, b)
     rest = (((a - product) - lost) + a_low) - first * b_low
     return two_sum(first, rest / b)
+
+
+@njit(cache=True, nogil=True, inline="always")
+def add_exactly(total, lost, value):
+    """Add a number that is not negative; `lost` takes what the sum cannot hold (Neumaier)."""
+    new = total + value
+    if total >= value:
+        return new, lost + ((total - new) + value)
+    return new, lost + ((value - new) + total)
+
+
+@njit(cache=True, nogil=True)
+def exact_sum(values):
+    """Add up numbers that are not negative with a relative error of about 2^-53."""
+    total = 0.0
+    lost = 0.0
+    for value in values:
+        total, lost = add_exactly(total, lost, value)
+    return total + lost

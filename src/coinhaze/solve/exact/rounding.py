@@ -7,8 +7,12 @@ from typing import NamedTuple
 import numpy as np
 
 from coinhaze.amounts import Floats
-from coinhaze.measures.intervals import slack_from_each, slack_from_total, slack_from_walks
-from coinhaze.solve.exact.factor import ROUNDING
+from coinhaze.measures.intervals import (
+    ROUNDING,
+    slack_from_each,
+    slack_from_total,
+    slack_from_walks,
+)
 from coinhaze.solve.exact.stream_kernels import WIDTH
 from coinhaze.solve.query import Query
 from coinhaze.solve.structure.columns import Columns

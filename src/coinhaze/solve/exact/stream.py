@@ -25,11 +25,10 @@ from coinhaze.solve.exact.stream_kernels import (
     weigh_tile,
 )
 from coinhaze.solve.pool import Budget, open_workers
-from coinhaze.solve.priors import Priors
 from coinhaze.solve.progress import Progress
 from coinhaze.solve.query import Query
 from coinhaze.solve.structure.columns import Columns
-from coinhaze.solve.sums import Sums
+from coinhaze.solve.sums import Priors, Sums
 
 
 def stream_sums(

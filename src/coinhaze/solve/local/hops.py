@@ -2,16 +2,55 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from coinhaze.amounts import Floats, Ints
 from coinhaze.errors import UsageError
 from coinhaze.graph.graph import NO_SNAPSHOT
-from coinhaze.measures.hops import Hops, WalkHop
 from coinhaze.observer import AbsorbingChain
-from coinhaze.solve.local.hops_kernels import carry
+from coinhaze.solve.local.past_kernels import carry
 from coinhaze.solve.planner import thresholds
-from coinhaze.solve.structure.moves_of import moves_of
+
+
+@dataclass(frozen=True, eq=False)
+class WalkHop:
+    """Where a walk is after so many hops, how much of it ends there, and how it goes on."""
+
+    parties: Ints  # coins, transactions, accounts, by number, in order
+    nodes: Ints  # of each a node that money came to
+    share: Floats  # of the money, at each of them ...
+    ended: Floats  # ... and the part whose source it is
+    at: Ints  # moves on: from which of `parties` ...
+    to: Ints  # ... to which of the next hop's ...
+    flow: Floats  # ... and how much moves
+
+    @property
+    def reached(self) -> float:
+        """How much of the money is here: 1 less what ended before."""
+        return float(self.share.sum())
+
+    @property
+    def ends(self) -> float:
+        """How much of it ends here."""
+        return float(self.ended.sum())
+
+
+@dataclass(frozen=True, eq=False)
+class Hops:
+    """A node's money hop by hop; hop 0 is the node itself."""
+
+    chain: AbsorbingChain
+    node: int
+    hops: tuple[WalkHop, ...]
+    earlier: float  # how much comes from before the last hop
+
+    def __len__(self) -> int:
+        return len(self.hops)
+
+    def __getitem__(self, hop: int) -> WalkHop:
+        return self.hops[hop]
 
 
 def hops_of(chain: AbsorbingChain, node: str | int, *, most: int = 6) -> Hops:
@@ -49,7 +88,7 @@ def _hop(chain: AbsorbingChain, nodes: Ints, share: Floats) -> tuple[WalkHop, In
     passed, mass = _carried(chain, nodes, share)
     place = np.searchsorted(parties, names.party[passed])
     ended = _sums(place, mass * chain.walk.own[passed], len(parties))
-    at, before, chance = moves_of(chain, passed)
+    at, before, chance = chain.moves_of(passed)
     flow = mass[at] * chance
     leaves = (names.party[before] != names.party[passed[at]]) | (before == passed[at])
     leaves &= flow > 0  # what is below the range of floats is nowhere

@@ -17,12 +17,11 @@ from coinhaze.observer import AbsorbingChain
 from coinhaze.observer.chain import NO_COLUMN
 from coinhaze.options import ModelKeywords
 from coinhaze.solve.exact.engines import score_exactly, width_of
-from coinhaze.solve.local.past import trace
+from coinhaze.solve.local.past import Past, trace
 from coinhaze.solve.local.row import LocalRow, no_answer
 from coinhaze.solve.lots.scores import is_ordered, origins_in_order, parcels_of
 from coinhaze.solve.planner import thresholds
 from coinhaze.solve.source import Source, structure_of
-from coinhaze.solve.structure.moves_of import moves_of
 from coinhaze.solve.structure.reduce import NO_STATE
 from coinhaze.solve.structure.structure import Structure
 
@@ -104,10 +103,8 @@ def _nearly(structure: Structure, start: int, width: float) -> Origins:
     )
     found = trace(structure, start)
     return _origins(
-        chain,
-        start,
+        Past.along(chain, start, found.nodes),
         (row.bits, row.bits_low, row.bits_high, row.steps),
-        nodes=found.nodes,
         visits=found.visits,
         missing=found.missing,
     )
@@ -128,10 +125,8 @@ def _exactly(structure: Structure, start: int, width: float) -> Origins:
     )
     nodes = np.flatnonzero(kept)
     found = _origins(
-        chain,
-        start,
+        Past.along(chain, start, nodes, whole=True),
         tuple(float(v[0]) for v in (score.bits, score.bits_low, score.bits_high, score.steps)),
-        nodes=nodes,
         visits=query.factor.visits(int(state[start]))[state[nodes]],
         missing=0.0,
     )
@@ -141,68 +136,48 @@ def _exactly(structure: Structure, start: int, width: float) -> Origins:
     raise AccuracyError(score.shortfall, scores=score, origins=short)
 
 
-def _origins(
-    chain: AbsorbingChain,
-    start: int,
-    figures: tuple[float, ...],
-    *,
-    nodes: Ints,
-    visits: Floats,
-    missing: float,
-) -> Origins:
+def _origins(past: Past, figures: tuple[float, ...], *, visits: Floats, missing: float) -> Origins:
     """Draw up outcomes, flow and ways from the nodes a walk passes and how often it does."""
     bits, bits_low, bits_high, steps = figures
-    ends = np.flatnonzero((chain.column[nodes] != NO_COLUMN) & (chain.walk.own[nodes] > 0))
-    possible, outcome = np.unique(chain.column[nodes[ends]], return_inverse=True)
-    ended = visits[ends] * chain.walk.own[nodes[ends]]
-    share = np.bincount(outcome, ended, minlength=len(possible))
-    order = np.argsort(-share, kind="stable")
-    at, before, chance = moves_of(chain, nodes)
-    flow = visits[at] * chance
+    outcomes, probability = past.outcomes(visits)
+    at = past.at
+    flow = visits[at] * past.chance
     largest = np.argsort(-flow, kind="stable")
-    way_next, way_end = _ways(chain, start, nodes, (at, before, chance), ends, outcome)
+    way_next, way_end = _ways(past, outcomes)
     return Origins(
-        chain=chain,
-        node=start,
+        chain=past.chain,
+        node=past.node,
         bits=bits,
         bits_low=bits_low,
         bits_high=bits_high,
         steps=steps,
-        outcomes=possible[order],
-        probability=share[order].astype(np.float64),
-        flow_from=before[largest],
-        flow_to=nodes[at[largest]],
+        outcomes=outcomes,
+        probability=probability,
+        flow_from=past.before[largest],
+        flow_to=past.nodes[at[largest]],
         flow_share=flow[largest],
-        past=nodes,
+        past=past.nodes,
         way_next=way_next,
-        way_end=way_end[order],
+        way_end=way_end,
         missing=missing,
     )
 
 
-def _ways(
-    chain: AbsorbingChain,
-    start: int,
-    nodes: Ints,
-    moves: tuple[Ints, Ints, Floats],
-    ends: Ints,
-    outcome: Ints,
-) -> tuple[Ints, Ints]:
+def _ways(past: Past, outcomes: Ints) -> tuple[Ints, Ints]:
     """Find likeliest single ways: from each node the next one towards the start, and where the
     likeliest way to each outcome begins."""
-    at, before, chance = moves
-    to = np.minimum(np.searchsorted(nodes, before), len(nodes) - 1)
-    known = nodes[to] == before
+    known = past.to >= 0
     # Shortest paths need positive lengths: a certain move costs next to nothing.
-    cost = np.maximum(-np.log2(chance[known]), 1e-12)
-    shape = (len(nodes), len(nodes))
-    lengths = scipy.sparse.csr_array((cost, (at[known], to[known])), shape=shape)
+    cost = np.maximum(-np.log2(past.chance[known]), 1e-12)
+    shape = (len(past), len(past))
+    lengths = scipy.sparse.csr_array((cost, (past.at[known], past.to[known])), shape=shape)
     length, came_from = scipy.sparse.csgraph.dijkstra(
-        lengths, indices=int(np.searchsorted(nodes, start)), return_predecessors=True
+        lengths, indices=past.start, return_predecessors=True
     )
-    way_next = np.where(came_from >= 0, nodes[np.maximum(came_from, 0)], NO_COLUMN)
-    total = length[ends] - np.log2(chain.walk.own[nodes[ends]])
-    by_length = np.argsort(-total, kind="stable")
-    way_end = np.full(int(outcome.max(initial=-1)) + 1, NO_COLUMN)
-    way_end[outcome[by_length]] = nodes[ends[by_length]]
-    return way_next, way_end
+    way_next = np.where(came_from >= 0, past.nodes[np.maximum(came_from, 0)], NO_COLUMN)
+    ends = np.flatnonzero(past.column != NO_COLUMN)
+    total = length[ends] - np.log2(past.own[ends])
+    # Of equal ways to an outcome the one from the highest node is taken.
+    shortest_first = ends[np.argsort(-total, kind="stable")[::-1]]
+    column, first = np.unique(past.column[shortest_first], return_index=True)
+    return way_next, past.nodes[shortest_first[first]][np.searchsorted(column, outcomes)]

@@ -15,10 +15,8 @@ import numpy as np
 from coinhaze.amounts import Bools, Floats, Ints
 from coinhaze.observer import AbsorbingChain
 from coinhaze.observer.chain import NO_COLUMN
-from coinhaze.solve.local.past_kernels import ancestors, arrive, nearest, visit
-from coinhaze.solve.local.trace_kernels import trace_back
+from coinhaze.solve.local.past_kernels import ancestors, arrive, nearest, trace_back, visit
 from coinhaze.solve.planner import thresholds
-from coinhaze.solve.structure.moves_of import moves_of
 from coinhaze.solve.structure.structure import Structure
 
 
@@ -51,8 +49,41 @@ class Past:
     whole: bool
     ordered: bool
 
+    @classmethod
+    def along(
+        cls,
+        chain: AbsorbingChain,
+        node: int,
+        nodes: Ints,
+        *,
+        whole: bool = False,
+        ordered: bool = False,
+    ) -> Past:
+        """Take some nodes, in order of number, as a node's past.
+
+        `whole` says that no other is left out, `ordered` that moves lead to lower numbers only.
+        """
+        at, before, chance = chain.moves_of(nodes)
+        to = np.minimum(np.searchsorted(nodes, before), len(nodes) - 1)
+        return cls(
+            chain=chain,
+            node=node,
+            nodes=nodes,
+            first=np.searchsorted(at, np.arange(len(nodes) + 1)),
+            before=before,
+            to=np.where(nodes[to] == before, to, -1),
+            chance=chance,
+            whole=whole,
+            ordered=ordered,
+        )
+
     def __len__(self) -> int:
         return len(self.nodes)
+
+    @property
+    def at(self) -> Ints:
+        """The place each move begins at."""
+        return np.repeat(np.arange(len(self)), np.diff(self.first))
 
     @property
     def start(self) -> int:
@@ -91,9 +122,8 @@ class Past:
     @property
     def missing(self) -> float:
         """How much of the money was not followed to its end."""
-        at = np.repeat(np.arange(len(self)), np.diff(self.first))
         outside = self.to < 0
-        out = self.visits[at[outside]] * self.chance[outside]
+        out = self.visits[self.at[outside]] * self.chance[outside]
         return min(float(out.sum()) + self._walked[1], 1.0)
 
     @property
@@ -101,11 +131,15 @@ class Past:
         """Expected steps of a walk, the one into its end among them; a lower bound unless whole."""
         return float(self.visits.sum())
 
-    def outcomes(self) -> tuple[Ints, Floats]:
-        """Give the outcomes a walk can end in and their probabilities, largest first."""
+    def outcomes(self, visits: Floats | None = None) -> tuple[Ints, Floats]:
+        """Give the outcomes a walk can end in and their probabilities, largest first.
+
+        `visits` are those to each node, if they are known from elsewhere.
+        """
+        visits = self.visits if visits is None else visits
         ends = np.flatnonzero(self.column != NO_COLUMN)
         found, place = np.unique(self.column[ends], return_inverse=True)
-        share = np.bincount(place, self.visits[ends] * self.own[ends], len(found))
+        share = np.bincount(place, visits[ends] * self.own[ends], len(found))
         order = np.argsort(-share, kind="stable")
         return found[order], share[order].astype(np.float64)
 
@@ -170,20 +204,7 @@ def past_of(
     is_whole = len(found) > 0
     if not is_whole:
         found = trace(structure, node, moves=thresholds.MAX_PAST_MOVES).nodes
-    nodes = np.sort(found)
-    at, before, chance = moves_of(chain, nodes)
-    to = np.minimum(np.searchsorted(nodes, before), len(nodes) - 1)
-    return Past(
-        chain=chain,
-        node=node,
-        nodes=nodes,
-        first=np.searchsorted(at, np.arange(len(nodes) + 1)),
-        before=before,
-        to=np.where(nodes[to] == before, to, -1),
-        chance=chance,
-        whole=is_whole,
-        ordered=structure.is_ordered,
-    )
+    return Past.along(chain, node, np.sort(found), whole=is_whole, ordered=structure.is_ordered)
 
 
 def trace(

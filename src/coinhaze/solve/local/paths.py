@@ -23,8 +23,8 @@ from coinhaze.amounts import Floats, Ints
 from coinhaze.measures import Origins
 from coinhaze.observer import AbsorbingChain
 from coinhaze.observer.chain import NO_COLUMN
+from coinhaze.solve.local.past import Past
 from coinhaze.solve.planner import thresholds
-from coinhaze.solve.structure.moves_of import moves_of
 
 # Shortest paths need positive lengths: a certain move costs next to nothing.
 SHORTEST = 1e-12
@@ -64,32 +64,30 @@ def largest_paths(found: Origins, *, most: int = 3) -> list[Path]:
     chain = found.chain
     if not isinstance(chain, AbsorbingChain):
         return []  # parcels follow no ways
-    past = _Past(chain, found.past)
-    start = int(np.searchsorted(found.past, found.node))
+    past = Past.along(chain, found.node, found.past)
+    beginnings = _Beginnings(past)
     paths = []
-    for share, beginning in islice(past.finished(start, most), most):
+    for share, beginning in islice(beginnings.finished(past.start, most), most):
         nodes = found.past[_unrolled(beginning)].tolist()
         whole = share * float(chain.walk.own[nodes[0]])
         paths.append(Path(tuple(nodes), int(chain.column[nodes[0]]), whole))
     return paths
 
 
-class _Past:
+class _Beginnings:
     """The moves of a node's past, and how far each node is from the nearest listed end."""
 
-    def __init__(self, chain: AbsorbingChain, nodes: Ints) -> None:
-        at, before, chance = moves_of(chain, nodes)
-        to = np.minimum(np.searchsorted(nodes, before), len(nodes) - 1)
+    def __init__(self, past: Past) -> None:
         # A past that was cut off by its accuracy leads out of what is known.
-        known = (nodes[to] == before) & (chance > 0)
-        self.chance = chance[known]
+        known = (past.to >= 0) & (past.chance > 0)
+        self.chance = past.chance[known]
         self.length = np.maximum(-np.log2(self.chance), SHORTEST)
-        at, self.to = at[known], to[known]
-        self.first = np.searchsorted(at, np.arange(len(nodes) + 1))
-        column, own = chain.column[nodes], chain.walk.own[nodes]
-        ends = np.flatnonzero((column != NO_COLUMN) & (column != chain.elsewhere) & (own > 0))
-        self.end = np.full(len(nodes), np.inf)
-        self.end[ends] = np.maximum(-np.log2(own[ends]), SHORTEST)
+        at, self.to = past.at[known], past.to[known]
+        self.first = np.searchsorted(at, np.arange(len(past) + 1))
+        listed = (past.column != NO_COLUMN) & (past.column != past.chain.elsewhere)
+        ends = np.flatnonzero(listed)
+        self.end = np.full(len(past), np.inf)
+        self.end[ends] = np.maximum(-np.log2(past.own[ends]), SHORTEST)
         self.left = self._left(at, ends)
         self.best: dict[int, list[_Move]] = {}
 

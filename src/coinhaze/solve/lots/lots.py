@@ -19,9 +19,8 @@ from coinhaze.errors import InputError, UsageError, first_few
 from coinhaze.graph import TransactionGraph
 from coinhaze.graph.graph import Kind, downstream
 from coinhaze.ledger import Amounts
-from coinhaze.observer.chain import ELSEWHERE, NO_COLUMN, Outcomes
+from coinhaze.observer.chain import ELSEWHERE, NO_COLUMN, Outcomes, SourceNames
 from coinhaze.observer.knowledge import SourceSet, source_set
-from coinhaze.observer.outcomes import SourceNames
 from coinhaze.observer.policies import FIRST_IN, POLICIES, Order, is_ordered, ordered_policies
 from coinhaze.options import LedgerKeywords
 from coinhaze.solve.lots import lots_kernels as kernels

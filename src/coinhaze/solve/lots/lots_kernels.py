@@ -19,6 +19,7 @@ import numpy as np
 from numba import njit
 
 from coinhaze.amounts_kernels import add, below, copy, is_zero, rounded
+from coinhaze.solve.exact.pairs_kernels import add_exactly
 
 NONE = -1
 # What is counted on the way.
@@ -228,10 +229,12 @@ def sum_up(piles, party, room, figures, orders, powers, elsewhere):
             top = label
         p = rounded(room.amount, label) / total
         surprise = -p * np.log2(p) if count > 1 else 0.0
-        figures[BITS], lost = _plus(figures[BITS], lost, surprise)
+        figures[BITS], lost = add_exactly(figures[BITS], lost, surprise)
         if label != elsewhere:
             figures[EXPOSURE] += p
-            figures[LISTED_BITS], lost_listed = _plus(figures[LISTED_BITS], lost_listed, surprise)
+            figures[LISTED_BITS], lost_listed = add_exactly(
+                figures[LISTED_BITS], lost_listed, surprise
+            )
         for j in range(len(orders)):
             powers[j] += p ** orders[j]
     figures[BITS] += lost
@@ -241,14 +244,6 @@ def sum_up(piles, party, room, figures, orders, powers, elsewhere):
     figures[TOP] = top
     figures[TOP_SHARE] = rounded(room.amount, top) / total
     _clear(room, count)
-
-
-@njit(cache=True, nogil=True, inline="always")
-def _plus(total, lost, term):
-    """Add a term that is not negative and keep what rounding lost (Neumaier)."""
-    grown = total + term
-    lost += (total - grown) + term if total >= term else (term - grown) + total
-    return grown, lost
 
 
 @njit(cache=True, nogil=True)

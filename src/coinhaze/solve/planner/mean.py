@@ -23,8 +23,7 @@ from coinhaze.solve.progress import Progress, silent
 from coinhaze.solve.sketch.sketch import sketch
 from coinhaze.solve.structure.lump import LumpedChain
 from coinhaze.solve.structure.structure import Structure
-from coinhaze.solve.truncated.topological import may_drop
-from coinhaze.solve.truncated.truncate import Truncation, Widths, truncated
+from coinhaze.solve.truncated.truncate import Truncation, Widths, may_drop, truncated
 
 MEAN_ERROR = 0.05
 

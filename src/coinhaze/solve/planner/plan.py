@@ -21,8 +21,7 @@ from coinhaze.measures import Scores
 from coinhaze.observer import AbsorbingChain
 from coinhaze.options import Accuracy, Method, Over
 from coinhaze.solve.certify import plain_orders
-from coinhaze.solve.exact.eliminate import eliminate
-from coinhaze.solve.exact.engines import exact_method, foreseen, width_of
+from coinhaze.solve.exact.engines import eliminate, exact_method, foreseen, width_of
 from coinhaze.solve.exact.stream import time_tiles
 from coinhaze.solve.exact.stream_kernels import WIDTH
 from coinhaze.solve.planner import thresholds
@@ -32,8 +31,7 @@ from coinhaze.solve.series import series
 from coinhaze.solve.sketch.sketch import DRAWS, sketch
 from coinhaze.solve.structure.lump import LumpedChain
 from coinhaze.solve.structure.structure import Structure
-from coinhaze.solve.truncated.topological import may_drop, sweep
-from coinhaze.solve.truncated.truncate import AT_ONCE, Truncation
+from coinhaze.solve.truncated.truncate import AT_ONCE, Truncation, may_drop, sweep
 
 # All tries of a sweep together cost so many times the last.
 TRIES = 1.5

@@ -16,10 +16,9 @@ from coinhaze.ledger.frozen import release_unused
 from coinhaze.solve.planner import thresholds
 from coinhaze.solve.planner.cost import ExactCost
 from coinhaze.solve.query import Query
-from coinhaze.solve.structure.columns import Columns, columns_of
+from coinhaze.solve.structure.columns import Columns, columns_of, possible_sources
 from coinhaze.solve.structure.lump_kernels import find_lumps
 from coinhaze.solve.structure.reduce_kernels import add_moves, renumber
-from coinhaze.solve.structure.sources import possible_sources
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,12 +1,15 @@
-"""Hot loop of lumping: which states lead to one column only.
+"""Hot loops of lumping: the dominator of each state, columns, states that lead to one column only.
 
-Slow twin in the tests: tests/solve/test_lump.py, rows of a dense solve.
+Slow twins in the tests: columns that are not lumped (tests/solve/test_lists.py), math.fsum, and
+rows of a dense solve (tests/solve/test_lump.py).
 """
 
 from __future__ import annotations
 
 import numpy as np
 from numba import njit
+
+from coinhaze.solve.exact.pairs_kernels import add_exactly
 
 
 @njit(cache=True, nogil=True)
@@ -43,3 +46,65 @@ def find_lumps(block_start, indptr, indices, data, cost, column, columns):
             first_of[c] = i
         first[i] = first_of[c]
     return first, steps
+
+
+@njit(cache=True, nogil=True)
+def exact_sums(group, values, n):
+    """Add up the values, none negative, of each group 0 .. n-1."""
+    total = np.zeros(n)
+    lost = np.zeros(n)
+    for k in range(len(values)):
+        g = group[k]
+        total[g], lost[g] = add_exactly(total[g], lost[g], values[k])
+    return total + lost
+
+
+@njit(cache=True, nogil=True)
+def number_groups(group, has, most):
+    """Number the groups of those that have one, in the order they are met; -1 for others.
+
+    Also gives how many groups there are. Groups are numbers below `most`.
+    """
+    number_of = np.full(most, -1, np.int64)
+    number = np.full(len(group), -1, np.int64)
+    count = 0
+    for i in range(len(group)):
+        if has[i]:
+            g = group[i]
+            if number_of[g] < 0:
+                number_of[g] = count
+                count += 1
+            number[i] = number_of[g]
+    return number, count
+
+
+@njit(cache=True, nogil=True)
+def find_dominators(indptr, indices, data, entry_error, begun, faint):
+    """Give each state's dominator, the visits to it for each visit to that, and their error.
+
+    States stand so that each comes after all it reaches; `begun` are those a walk may begin at
+    and those on cycles, which dominate themselves. A state whose visitors all have one dominator
+    has that one too. Where visits are too rare for a float the state is its own dominator.
+    """
+    n = len(begun)
+    none, several = -1, -2
+    dominator = np.full(n, none, np.int64)
+    visits = np.zeros(n)
+    error = np.zeros(n)
+    for i in range(n - 1, -1, -1):
+        if begun[i] or dominator[i] == several or dominator[i] == none or visits[i] < faint:
+            dominator[i] = i
+            visits[i] = 1.0
+            error[i] = 0.0
+        for e in range(indptr[i], indptr[i + 1]):
+            j = indices[e]
+            if begun[j]:
+                continue
+            if dominator[j] == none:
+                dominator[j] = dominator[i]
+            elif dominator[j] != dominator[i]:
+                dominator[j] = several
+            visits[j] += visits[i] * data[e]
+            # One product and one sum beside the errors that come with the two factors.
+            error[j] = max(error[j], error[i] + entry_error[e]) + 2.0
+    return dominator, visits, error

@@ -18,7 +18,7 @@ from coinhaze.amounts import Floats, Ints
 from coinhaze.errors import ResourceError
 from coinhaze.solve.exact.core import DenseCore
 from coinhaze.solve.exact.factor import Factor
-from coinhaze.solve.structure.moves_kernels import unroll
+from coinhaze.solve.exact.triangles_kernels import unroll
 from coinhaze.solve.structure.reduce import Reduced
 
 

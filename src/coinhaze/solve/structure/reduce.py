@@ -17,16 +17,17 @@ from coinhaze.amounts import Bools, Floats, Ints
 from coinhaze.ledger import Amounts
 from coinhaze.observer import AbsorbingChain
 from coinhaze.observer.chain import NO_COLUMN
-from coinhaze.solve.structure.components_kernels import reachable, strong_components
 from coinhaze.solve.structure.reduce_kernels import (
     add_moves,
     certain_in_order,
     find_equal,
     follow_aliases,
     is_in_order,
+    reachable,
     reachable_in_order,
     renumber,
     reorder,
+    strong_components,
     turn,
 )
 

@@ -16,8 +16,7 @@ import numpy.typing as npt
 
 from coinhaze.amounts import Bools, Floats, Ints
 from coinhaze.observer import AbsorbingChain
-from coinhaze.solve.local.bounded import BoundedChain
-from coinhaze.solve.local.row import LocalSolver
+from coinhaze.solve.local.row import BoundedChain, LocalSolver
 from coinhaze.solve.planner import thresholds
 from coinhaze.solve.query import Query
 from coinhaze.solve.structure.lump import LumpedChain, lump

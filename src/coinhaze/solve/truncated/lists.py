@@ -1,7 +1,7 @@
 """The sweep with lists of tokens, for acyclic chains: exact, or with proven truncation.
 
 Each state's row of B is a list of the tokens it can end in: outcomes, or several that go together
-(see tokens_kernels.py). A state's list is its predecessors' lists mixed, and is freed at its last
+(see lists_kernels.py). A state's list is its predecessors' lists mixed, and is freed at its last
 use. Entries below `least` may be dropped. Then a row is b = q + r with q kept and r dropped, and
 four numbers travel with each list, phi(x) being -x log2 x:
 
@@ -45,12 +45,11 @@ from coinhaze.solve.exact.stream_kernels import WIDTH
 from coinhaze.solve.planner import thresholds
 from coinhaze.solve.pool import UNLIMITED, Budget, open_workers
 from coinhaze.solve.pool.limits import in_words, workers_for
-from coinhaze.solve.priors import Priors
 from coinhaze.solve.progress import Progress
 from coinhaze.solve.query import Query
 from coinhaze.solve.structure.columns import Columns
 from coinhaze.solve.structure.moves import Moves
-from coinhaze.solve.sums import Sums
+from coinhaze.solve.sums import Priors, Sums
 from coinhaze.solve.truncated.topological_kernels import sweep_lists
 
 # Columns that follow one another often go together, so up to this many share a block; then it is

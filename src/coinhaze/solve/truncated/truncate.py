@@ -4,24 +4,27 @@ An entry p dropped at a state widens a row's interval by about p times the visit
 that row to the state, and saves reading it once for each use of the state's list. So for the mean
 over rows a state drops what is below a level times uses / visits, visits being the mean over rows;
 for the widest interval all states drop what is below the same level. The level is found by trying:
-widths fall as a power of it, which two tries show.
+widths fall as a power of it, which two tries show. Where dropping is no use or not allowed, `sweep`
+gives exact scores.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from coinhaze.amounts import Floats
-from coinhaze.errors import ResourceError
+from coinhaze.amounts import Floats, Ints
+from coinhaze.errors import ResourceError, UsageError
 from coinhaze.measures import Scores
 from coinhaze.measures.intervals import at_least
 from coinhaze.measures.scores import not_reached
-from coinhaze.solve.certify import certified
+from coinhaze.observer import AbsorbingChain
+from coinhaze.solve.certify import certified, plain_orders
+from coinhaze.solve.exact.engines import EXACT_WIDTH, score_exactly
 from coinhaze.solve.planner import thresholds
 from coinhaze.solve.planner.cost import ExactCost
 from coinhaze.solve.pool.limits import UNLIMITED, Budget, workers_for
@@ -29,6 +32,7 @@ from coinhaze.solve.progress import Progress, silent
 from coinhaze.solve.query import Query
 from coinhaze.solve.structure.columns import Columns
 from coinhaze.solve.structure.lump import LumpedChain
+from coinhaze.solve.structure.structure import Structure
 from coinhaze.solve.sums import Sums
 from coinhaze.solve.truncated.lists import Swept, TooManyEntries, sweep_blocks
 from coinhaze.solve.truncated.lists_kernels import count_visits
@@ -274,3 +278,47 @@ def list_worth(query: Query) -> Floats:
     worth[used] = uses[used] / visits[used]
     typical = math.exp(float(np.log(worth[used]).mean())) if np.any(used) else 1.0
     return worth / typical
+
+
+def sweep(
+    chain: AbsorbingChain,
+    rows: Ints,
+    *,
+    width: float = EXACT_WIDTH,
+    over: Over = "worst",
+    renyi: Sequence[float] = (),
+    budget: Budget = UNLIMITED,
+    progress: Progress = silent,
+    lumped: LumpedChain | None = None,
+) -> Scores:
+    """Score rows in one sweep: of coin views and temporal graphs, or of a chain unrolled.
+
+    A width above 1e-6 bits allows small probabilities to be dropped, with a proven interval: of
+    every row, or with `over="mean"` on average over the rows; as long as that takes less than
+    exact scores would.
+    """
+    lumped = lumped or Structure(chain).lump(rows, plain_orders(renyi))
+    if over not in ("worst", "mean"):
+        raise UsageError(f"over is worst or mean, not {over!r}")
+    if may_drop(lumped.query, width, renyi):
+        scores = truncated(
+            lumped, width=width, over=over, exact=lumped.cost, budget=budget, progress=progress
+        )
+        if scores is not None:
+            return scores
+    return score_exactly(
+        chain,
+        rows,
+        width=width,
+        renyi=renyi,
+        budget=budget,
+        progress=progress,
+        lumped=lumped,
+    )
+
+
+def may_drop(query: Query, width: float, renyi: Sequence[float]) -> bool:
+    """Tell whether the question lets small probabilities be dropped."""
+    chain = query.chain
+    can = query.reduced.acyclic or not query.factor.sweeps
+    return width > thresholds.MIN_DROPPING_WIDTH and not renyi and not chain.listed and can

@@ -21,7 +21,7 @@ from coinhaze.explore.models import (
     WhatIfAnswer,
 )
 from coinhaze.explore.query import CoinAsk
-from coinhaze.graph.assumed import assumed_words
+from coinhaze.graph.opening import assumed_words
 from coinhaze.observer.policies import POLICIES, PROPORTIONAL, Policy
 from coinhaze.report.page import Html
 from coinhaze.web.drawing.charts import scale_chart

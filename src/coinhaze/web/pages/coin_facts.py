@@ -17,7 +17,7 @@ from coinhaze.explore.describe import (
 )
 from coinhaze.explore.models import CoinAnswer, Exposure, LedgerCard, ListCard
 from coinhaze.explore.query import Settings
-from coinhaze.graph.assumed import assumed_words
+from coinhaze.graph.opening import assumed_words
 from coinhaze.observer.policies import POLICIES
 from coinhaze.report.page import Html
 from coinhaze.web.pages.render import render_part

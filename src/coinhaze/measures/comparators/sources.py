@@ -1,4 +1,8 @@
-"""Mint centrality: how many coinbases a coin can be traced back to (Pontiveros et al.)."""
+"""Measures of a coin's sources: how many, how many in effect, how near to the maximum, which mints.
+
+The degree of anonymity is that of Diaz et al. and of Serjantov and Danezis; mint centrality, that
+of Pontiveros et al., counts the coinbases that a coin can be traced back to.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +11,41 @@ import numpy as np
 from coinhaze.amounts import Floats
 from coinhaze.graph import TransactionGraph
 from coinhaze.graph.graph import Kind
-from coinhaze.measures.comparators.mint_kernels import spread
+from coinhaze.graph.order_kernels import spread
 from coinhaze.measures.comparators.registry import COMPARATORS, Comparator
+
+POSSIBLE_SOURCES = COMPARATORS.add(
+    Comparator(
+        "possible-sources",
+        "sources the coin can come from: k-anonymity over the whole graph",
+        lambda compared: compared.scores.sources,
+        unit="origins",
+        about="sources",
+    )
+)
+
+
+EFFECTIVE_SOURCES = COMPARATORS.add(
+    Comparator(
+        "effective-sources",
+        "equally likely sources that would be as uncertain: 2^bits",
+        lambda compared: compared.scores.effective_sources,
+        unit="origins",
+        about="sources",
+    )
+)
+
+
+DEGREE = COMPARATORS.add(
+    Comparator(
+        "degree",
+        "bits as a share of what as many equally likely sources would have",
+        lambda compared: compared.scores.degree,
+        unit="of 1",
+        about="sources",
+    )
+)
+
 
 AT_ONCE = 64  # sources that share one pass, a bit each
 
