@@ -9,8 +9,15 @@ import pytest
 
 import coinhaze
 from coinhaze.errors import InputError, UsageError
-from coinhaze.explore.links import thing_link
-from coinhaze.explore.query import SLASH, CoinAsk, PageAsk, Settings, TableAsk, name_in_path
+from coinhaze.explore.query import (
+    SLASH,
+    CoinAsk,
+    PageAsk,
+    Settings,
+    TableAsk,
+    name_in_path,
+    thing_link,
+)
 from coinhaze.explore.table import cursor_at
 from coinhaze.web.registry import LedgerRegistry
 from web.explorers import explorer_of

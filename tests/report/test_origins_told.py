@@ -11,10 +11,8 @@ import pytest
 
 import coinhaze
 from coinhaze.errors import UsageError
-from coinhaze.explore.explain import explain
-from coinhaze.report.layers import Layers
-from coinhaze.report.origins import OriginsReport, origins_dot, origins_json, origins_page
-from coinhaze.report.sankey import LINE, place_layers, sankey
+from coinhaze.report.flow import LINE, Layers, place_layers, sankey
+from coinhaze.report.origins import OriginsReport, explain, origins_dot, origins_json, origins_page
 from coinhaze.simulate import simulate_hubs
 
 HOSTILE = '<script>alert("1")</script> \\N "&'

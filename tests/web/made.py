@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from coinhaze.errors import ResourceError, UnknownName, UsageError
+from coinhaze.explore.cache import progress
 from coinhaze.explore.models import (
     Amount,
     Before,
@@ -41,7 +42,6 @@ from coinhaze.explore.models import (
     WalletAnswer,
     WhatIfAnswer,
 )
-from coinhaze.explore.progress import progress
 from coinhaze.explore.query import CoinAsk, Settings, TableAsk, WalletAsk, WhatIfAsk
 from coinhaze.solve.progress import Progress
 from coinhaze.web.registry import LedgerRegistry

@@ -86,7 +86,7 @@ def _app(registry: Any, token: str, host: str, score: bool) -> Any:
     from coinhaze.explore.query import JobAsk
     from coinhaze.web.answers import Answers
     from coinhaze.web.app import guarded
-    from coinhaze.web.security.hosts import Hosts
+    from coinhaze.web.security.headers import Hosts
     from coinhaze.web.server import is_loopback
 
     threading.Thread(target=registry.warm, daemon=True).start()  # the first page need not wait

@@ -41,8 +41,7 @@ from coinhaze.explore.query import CoinAsk, Settings, TableAsk, WalletAsk, WhatI
 from coinhaze.explore.search import Seeker
 from coinhaze.explore.table import Exposures, Table, cursor_at, place_of_cursor
 from coinhaze.explore.views import SMALL, ViewOptions, Views
-from coinhaze.explore.wallet import Wallets
-from coinhaze.explore.what_if import WhatIfs
+from coinhaze.explore.what_if import Wallets, WhatIfs
 from coinhaze.ledger.completeness import Completeness
 from coinhaze.measures import Scores
 from coinhaze.measures.summary import AT_LEAST

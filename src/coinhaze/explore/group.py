@@ -12,7 +12,6 @@ from coinhaze.amounts import Bools, Floats, Ints
 from coinhaze.errors import AccuracyError, UnknownName, shorten
 from coinhaze.explore.coin.exposure import Met, is_untouched, met, met_together, tell_exposure
 from coinhaze.explore.distribution import ZERO, histogram_of_bits
-from coinhaze.explore.links import thing_link
 from coinhaze.explore.models import (
     Amount,
     Exposure,
@@ -22,7 +21,7 @@ from coinhaze.explore.models import (
     TableRow,
 )
 from coinhaze.explore.nodes import Nodes, coins_of
-from coinhaze.explore.query import Settings
+from coinhaze.explore.query import Settings, thing_link
 from coinhaze.explore.search import block_rows
 from coinhaze.explore.table import Table, cursor_at, place_of_cursor
 from coinhaze.explore.views import ViewOptions, Views

@@ -13,12 +13,12 @@ from coinhaze.amounts import Ints
 from coinhaze.errors import UnknownName, shorten
 from coinhaze.explore.describe import short_id
 from coinhaze.explore.ledger_index import NOBODY, LedgerIndex
-from coinhaze.explore.links import thing_link
 from coinhaze.explore.models import (
     Amount,
     NodeKind,
     OriginKind,
 )
+from coinhaze.explore.query import thing_link
 from coinhaze.explore.views import ViewOptions, Views
 from coinhaze.graph import TransactionGraph
 from coinhaze.graph.assumed import assumed_openings

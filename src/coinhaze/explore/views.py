@@ -13,8 +13,7 @@ import pyarrow.compute as pc
 
 from coinhaze.amounts import Ints
 from coinhaze.errors import UsageError, shorten
-from coinhaze.explore.cache import Cache
-from coinhaze.explore.progress import progress
+from coinhaze.explore.cache import Cache, progress
 from coinhaze.explore.query import Settings
 from coinhaze.graph import TransactionGraph, transaction_graph
 from coinhaze.graph.build import default_time

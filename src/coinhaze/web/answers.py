@@ -11,16 +11,13 @@ import pyarrow as pa
 
 from coinhaze import __version__
 from coinhaze.errors import CoinhazeError, UnknownName
-from coinhaze.explore.cache import Cache
+from coinhaze.explore.cache import Cache, progress
 from coinhaze.explore.explorer import Explorer
-from coinhaze.explore.links import page_of
 from coinhaze.explore.models import Comparison, Curve, LedgerCard, LedgerPage, Ledgers, Lists
-from coinhaze.explore.progress import progress
-from coinhaze.explore.query import CompareAsk, JobAsk, Model, Settings
+from coinhaze.explore.query import CompareAsk, JobAsk, Model, Settings, page_of
 from coinhaze.web.jobs import JobQueue
-from coinhaze.web.problems import Refused, not_ready, refusal_of
 from coinhaze.web.registry import LedgerRegistry
-from coinhaze.web.schema import Job
+from coinhaze.web.schema import Job, Refused, not_ready, refusal_of
 
 M = TypeVar("M", bound=Model)
 P = ParamSpec("P")

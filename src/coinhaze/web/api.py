@@ -25,7 +25,7 @@ from coinhaze.explore.query import (
 )
 from coinhaze.web import replies, schema
 from coinhaze.web.answers import Answer, Answers
-from coinhaze.web.problems import CODES, Refused
+from coinhaze.web.schema import CODES, Refused
 
 ROOT = "/api/v1"
 Route = TypeVar("Route", bound=Callable[..., Any])

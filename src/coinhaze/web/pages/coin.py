@@ -8,7 +8,6 @@ from string import ascii_uppercase
 from urllib.parse import parse_qsl
 
 from coinhaze.explore.describe import count_words, reading_words, short_id
-from coinhaze.explore.links import api_link, thing_link
 from coinhaze.explore.models import (
     CoinAnswer,
     Flow,
@@ -20,21 +19,19 @@ from coinhaze.explore.models import (
     TableRow,
     WhatIfAnswer,
 )
-from coinhaze.explore.query import CoinAsk
+from coinhaze.explore.query import CoinAsk, api_link, thing_link
 from coinhaze.graph.assumed import assumed_words
 from coinhaze.observer.policies import POLICIES, PROPORTIONAL, Policy
 from coinhaze.report.page import Html
 from coinhaze.web.drawing.charts import scale_chart
 from coinhaze.web.drawing.flow import Picture, draw_flow
+from coinhaze.web.drawing.flow_columns import order_by_time
 from coinhaze.web.drawing.flow_marks import spoken
-from coinhaze.web.drawing.flow_time import order_by_time
-from coinhaze.web.pages.asked import look_link
-from coinhaze.web.pages.choices import choices_of
 from coinhaze.web.pages.coin_facts import facts_of, verdict_words, whose_view
+from coinhaze.web.pages.coin_sets import exposed_by
 from coinhaze.web.pages.render import render, render_part
-from coinhaze.web.pages.rows import table_caption
-from coinhaze.web.pages.say import moment, noun_of
-from coinhaze.web.pages.wallet import exposed_by
+from coinhaze.web.pages.settings import choices_of, look_link
+from coinhaze.web.pages.words import moment, noun_of, table_caption
 from coinhaze.web.schema import Problem
 
 MORE = 8  # origins that "show more" adds

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from coinhaze.explore.describe import LUMPED
-from coinhaze.explore.links import api_link, ledger_link, table_link
 from coinhaze.explore.models import (
     Comparison,
     CompletenessCheck,
@@ -15,13 +14,18 @@ from coinhaze.explore.models import (
     TablePage,
     TableRow,
 )
-from coinhaze.explore.query import TableAsk
+from coinhaze.explore.query import TableAsk, api_link, ledger_link, table_link
 from coinhaze.measures.summary import AT_LEAST
-from coinhaze.web.drawing.charts import DOTS_ONLY, curves_chart, log_switch, scale_chart, spark_key
-from coinhaze.web.drawing.density import density_chart
+from coinhaze.web.drawing.charts import (
+    DOTS_ONLY,
+    curves_chart,
+    density_chart,
+    log_switch,
+    scale_chart,
+    spark_key,
+)
 from coinhaze.web.pages.render import render
-from coinhaze.web.pages.rows import heads, table_caption
-from coinhaze.web.pages.say import STATES, window_words
+from coinhaze.web.pages.words import STATES, heads, table_caption, window_words
 
 FIELDS = (
     ("bits_low", "Bits from"),

@@ -12,7 +12,6 @@ from fastapi.responses import RedirectResponse, Response
 from starlette.concurrency import run_in_threadpool
 
 from coinhaze.explore.explorer import Explorer
-from coinhaze.explore.links import api_link, query_of, thing_link
 from coinhaze.explore.models import (
     GroupKind,
     Histogram,
@@ -30,20 +29,21 @@ from coinhaze.explore.query import (
     TableAsk,
     WalletAsk,
     WhatIfAsk,
+    api_link,
     name_in_path,
+    query_of,
+    thing_link,
 )
 from coinhaze.web import replies
 from coinhaze.web.answers import Answer, Answers
-from coinhaze.web.pages.asked import asked, form_of, is_changed, looked, made, ties_of
 from coinhaze.web.pages.coin import CoinView, coin_page
-from coinhaze.web.pages.comparators import comparators_page
-from coinhaze.web.pages.group import MANY as MANY_OF
-from coinhaze.web.pages.group import group_page
+from coinhaze.web.pages.coin_facts import comparators_page
+from coinhaze.web.pages.coin_sets import MANY as MANY_OF
+from coinhaze.web.pages.coin_sets import WalletForm, group_page, wallet_page
 from coinhaze.web.pages.ledger import compare_page, ledger_page, start_page, table_page
 from coinhaze.web.pages.render import render
-from coinhaze.web.pages.wallet import WalletForm, wallet_page
-from coinhaze.web.problems import Refused, StillWorking
-from coinhaze.web.schema import Problem
+from coinhaze.web.pages.settings import asked, form_of, is_changed, looked, made, ties_of
+from coinhaze.web.schema import Problem, Refused, StillWorking
 
 HTML = "text/html; charset=utf-8"
 MANY = 200_000  # coins of a ledger
