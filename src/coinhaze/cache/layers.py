@@ -81,28 +81,29 @@ def ledger_facts(ledger: Ledger) -> dict[str, Any]:
     """
     coins = isinstance(ledger, CoinLedger)
     heights = _ends(ledger.heights) if isinstance(ledger, CoinLedger) else (None, None)
-    times = _ends(_seconds(ledger.times))
+    times = _ends(None if ledger.times is None else seconds_of(ledger.times))
     owners = ledger.owners if isinstance(ledger, CoinLedger) else ledger.accounts
     return {
         "kind": "coins" if coins else "accounts",
         "hides_amounts": isinstance(ledger, CoinLedger) and ledger.output_value is None,
         "has_unknown": isinstance(ledger, CoinLedger) and ledger.has_unknown,
-        "network": _network(owners),
+        "network": network_of(owners),
         "heights": list(heights),
         "times": list(times),
     }
 
 
-def _network(owners: pa.StringArray) -> str | None:
-    """Name the one network that all addresses looked at can be of."""
+def network_of(owners: pa.StringArray) -> str | None:
+    """Name the one network that all addresses looked at can be of; None where several, or none."""
     names = (networks_of(str(name)) for name in owners.slice(0, LOOKED_AT).to_pylist())
     known = [networks for networks in names if networks]
     common = reduce(frozenset.__and__, known) if known else frozenset()
     return next(iter(common)) if len(common) == 1 else None
 
 
-def _seconds(times: pa.Array | None) -> pa.Array | None:
-    if times is None or not pa.types.is_timestamp(times.type):
+def seconds_of(times: pa.Array) -> pa.Array:
+    """Return moments as whole seconds since 1970."""
+    if not pa.types.is_timestamp(times.type):
         return times
     return times.cast(pa.timestamp("s", times.type.tz), safe=False).cast(pa.int64())
 

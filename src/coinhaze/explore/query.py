@@ -172,7 +172,7 @@ class WalletKeywords(SettingsKeywords, total=False):
     limit: float
 
 
-class CoinAsk(Settings):
+class CoinQuery(Settings):
     """How a coin is looked at: the settings, and how its flow is drawn."""
 
     by: By = "hop"
@@ -181,26 +181,26 @@ class CoinAsk(Settings):
     open: Annotated[tuple[NodeId, ...], BeforeValidator(_apart)] = Field(default=(), max_length=40)
 
 
-class PageAsk(Settings):
+class PageQuery(Settings):
     """Which page of a list, such as a coin's origins; `after` is a former page's cursor."""
 
     after: str | None = Field(default=None, max_length=200)
     limit: int = Field(default=100, ge=1, le=MOST_ROWS)
 
 
-class CompareAsk(Settings):
+class CompareQuery(Settings):
     """Which ledgers to compare: ids with commas between them."""
 
     l: str = Field(pattern=r"^[a-z0-9_-]{1,64}(,[a-z0-9_-]{1,64}){0,4}$")  # noqa: E741
 
 
-class SearchAsk(Model):
+class SearchQuery(Model):
     """What to look for."""
 
     q: str = Field(min_length=1, max_length=LONGEST_IN_ADDRESS)
 
 
-class TableAsk(Settings):
+class TableQuery(Settings):
     """Which rows of a ledger's table; `after` is a former page's cursor."""
 
     sort: str = Field(
@@ -214,13 +214,13 @@ class TableAsk(Settings):
     steps_high: float | None = None
 
 
-class WhatIfAsk(Settings):
+class WhatIfQuery(Settings):
     """Coins to be spent together."""
 
     coins: tuple[Name, ...] = Field(min_length=1, max_length=MOST_COINS)
 
 
-class WalletAsk(Settings):
+class WalletQuery(Settings):
     """A wallet: coins and exposed addresses as pasted text, and perhaps an amount to spend."""
 
     coins: str = Field(min_length=1, max_length=MOST_TEXT)
@@ -229,7 +229,7 @@ class WalletAsk(Settings):
     limit: float = Field(default=0.0, ge=0, lt=1)
 
 
-class JobAsk(Model):
+class JobQuery(Model):
     """Work to be done apart: score a ledger as its settings say."""
 
     ledger: Id
@@ -258,8 +258,8 @@ def thing_link(
 ) -> str:
     """Give the page of a coin, address, transaction or block as it was asked for.
 
-    >>> from coinhaze.explore.query import CoinAsk
-    >>> thing_link("week", "coin", "ab:1", CoinAsk(policy="fifo", by="time", open=("n3",)))
+    >>> from coinhaze.explore.query import CoinQuery
+    >>> thing_link("week", "coin", "ab:1", CoinQuery(policy="fifo", by="time", open=("n3",)))
     '/l/week/coin/ab:1?policy=fifo&by=time&open=n3'
     >>> thing_link("week", "coin", "a/b?c", ties=["ab:0", "cd:1"])
     '/l/week/coin/a%2Fb%3Fc?with=ab:0,cd:1'
@@ -268,10 +268,10 @@ def thing_link(
     return f"{ledger_link(ledger)}/{kind}/{part}{query_of(ask, ties=ties)}"
 
 
-def table_link(ask: TableAsk, ledger: str, *, suffix: str = "") -> str:
+def table_link(ask: TableQuery, ledger: str, *, suffix: str = "") -> str:
     """Give a page of a ledger's table.
 
-    >>> table_link(TableAsk(sort="steps", bits_low=2.0), "week")
+    >>> table_link(TableQuery(sort="steps", bits_low=2.0), "week")
     '/l/week/table?sort=steps&bits_low=2.0'
     """
     return f"{ledger_link(ledger)}/table{suffix}{query_of(ask)}"
@@ -314,13 +314,13 @@ def page_of(
     >>> page_of("week", "group", ("transaction", "ab", Settings()), {"limit": 5})
     '/l/week/tx/ab?limit=5'
     """
-    asked = next((each for each in args if isinstance(each, Settings)), None)
-    if asked is not None and more:
-        asked = PageAsk.model_validate({**asked.model_dump(), **more})
+    query = next((each for each in args if isinstance(each, Settings)), None)
+    if query is not None and more:
+        query = PageQuery.model_validate({**query.model_dump(), **more})
     if method in ("coin", "origins", "comparators"):
-        return thing_link(ledger, "coin", str(args[0]), asked)
+        return thing_link(ledger, "coin", str(args[0]), query)
     if method == "group":
-        return thing_link(ledger, GROUP_PATHS[str(args[0])], str(args[1]), asked)
+        return thing_link(ledger, GROUP_PATHS[str(args[0])], str(args[1]), query)
     if method == "wallet":
         return f"{ledger_link(ledger)}/wallet"
-    return table_link(asked, ledger) if isinstance(asked, TableAsk) else ledger_link(ledger)
+    return table_link(query, ledger) if isinstance(query, TableQuery) else ledger_link(ledger)

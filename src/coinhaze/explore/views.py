@@ -37,7 +37,7 @@ LARGE = 1_000_000  # nodes
 FEW = 20_000  # nodes of a chain that is solved for a list whenever one coin is asked about
 LISTED = "listed"  # marks scores that tell exposure
 SNAPSHOTS = re.compile(r":[0-9]+$")
-Asked = TypeVar("Asked", bound=Settings)
+AnyQuery = TypeVar("AnyQuery", bound=Settings)
 
 
 class ViewOptions(NamedTuple):
@@ -140,10 +140,10 @@ class Views:
             return False
         return ledger.output_value is None or ledger.has_unknown
 
-    def settings(self, asked: Asked) -> Asked:
+    def settings(self, query: AnyQuery) -> AnyQuery:
         """Put defaults in the place of what was left open; refuse what does not go together."""
-        options = self.options(asked)
-        return asked.model_copy(
+        options = self.options(query)
+        return query.model_copy(
             update={
                 "policy": options.policy,
                 "view": options.view,
@@ -151,31 +151,31 @@ class Views:
             }
         )
 
-    def options(self, asked: Settings) -> ViewOptions:
+    def options(self, query: Settings) -> ViewOptions:
         """Resolve settings."""
-        rule = POLICIES[asked.policy]
+        rule = POLICIES[query.policy]
         if self.chain.graph.amounts is None and rule == default_policy(hides_amounts=False):
             # Nothing is split by amounts that nobody sees.
             rule = default_policy(hides_amounts=True)
         policy = rule.column
-        if self.no_snapshots and (rule.ordered or asked.time == "temporal"):
+        if self.no_snapshots and (rule.ordered or query.time == "temporal"):
             raise UsageError(self.no_snapshots)
         if policy not in self.policies:
             raise UsageError(
                 f"policy {policy} has no meaning for a ledger that hides amounts: "
                 f"one of {', '.join(self.policies)}"
             )
-        view = asked.view or self.default.view
+        view = query.view or self.default.view
         if view not in self.views:
             can = ", ".join(self.views)
             raise UsageError(f"view {view} does not fit this ledger: one of {can}")
-        if rule.needs_list and asked.list is None:
+        if rule.needs_list and query.list is None:
             raise UsageError(f"{policy} needs a list: it {rule.words}")
         if view == "coin":
-            if asked.time not in (None, "temporal"):
+            if query.time not in (None, "temporal"):
                 raise UsageError("coins have their own time: ask for view=address, or no time")
-            return ViewOptions(policy, view, "temporal", asked.list)
-        time = asked.time
+            return ViewOptions(policy, view, "temporal", query.list)
+        time = query.time
         if rule.ordered:
             # Parcels need to know what came first.
             if time == "stationary":
@@ -184,14 +184,14 @@ class Views:
                 raise UsageError(f"{policy} follows coins, not addresses: view=coin")
             time = "temporal"
         if time is None and rule.needs_list:  # all it tells is of the list
-            return self._in_time(ViewOptions(policy, view, "stationary", asked.list))
+            return self._in_time(ViewOptions(policy, view, "stationary", query.list))
         own = self.default.time if view == self.default.view else default_time("address")
-        return ViewOptions(policy, view, time or own, asked.list)
+        return ViewOptions(policy, view, time or own, query.list)
 
-    def exposing(self, asked: Settings) -> ViewOptions:
+    def exposing(self, query: Settings) -> ViewOptions:
         """Resolve settings for exposure: in the order of time, unless another is chosen."""
-        options = self.options(asked)
-        return options if asked.time is not None else self._in_time(options)
+        options = self.options(query)
+        return options if query.time is not None else self._in_time(options)
 
     def _in_time(self, options: ViewOptions) -> ViewOptions:
         if self.no_snapshots is not None:

@@ -23,7 +23,7 @@ from coinhaze.explore.models import (
     WhatIfAnswer,
 )
 from coinhaze.explore.nodes import Nodes
-from coinhaze.explore.query import Settings, WalletAsk, WhatIfAsk, thing_link
+from coinhaze.explore.query import Settings, WalletQuery, WhatIfQuery, thing_link
 from coinhaze.explore.views import LARGE, ViewOptions, Views
 from coinhaze.formats.lists.coins import parse_coin_list, parse_entry
 from coinhaze.observer import AbsorbingChain
@@ -134,7 +134,7 @@ WIDTH, TOGETHER = 0.1, 0.5
 class WhatIfs(CoinSets):
     """What-ifs of one look at a ledger."""
 
-    def answer(self, ask: WhatIfAsk, settings: Settings, *, large: int = LARGE) -> WhatIfAnswer:
+    def answer(self, ask: WhatIfQuery, settings: Settings, *, large: int = LARGE) -> WhatIfAnswer:
         """Say what spending coins together would do."""
         graph = self.nodes.graph
         coins = [find_coin(graph, name) for name in dict.fromkeys(ask.coins)]
@@ -225,7 +225,7 @@ MOST_COINS = 500  # of a wallet that is weighed while somebody waits
 class Wallets(CoinSets):
     """Wallets of one look at a ledger."""
 
-    def answer(self, ask: WalletAsk, settings: Settings) -> WalletAnswer:
+    def answer(self, ask: WalletQuery, settings: Settings) -> WalletAnswer:
         """Weigh a wallet."""
         if not self.options.rule.shares:
             others = " or ".join(policy.column for policy in weighing_policies())

@@ -16,8 +16,9 @@ from coinhaze.graph.graph import Kind
 from coinhaze.measures.hops import Hops, WalkHop
 from coinhaze.observer.belief import Belief
 from coinhaze.observer.outcomes import SourceNames
-from coinhaze.report.flow_layout import Canvas, Layout, Stop, lay_out
+from coinhaze.report.flow_layout import Canvas, Stop, lay_out
 from coinhaze.report.page import Html, escape
+from coinhaze.report.svg import ribbon_path
 
 UNLABELLED = -1
 
@@ -75,28 +76,28 @@ SMALLEST = 0.0005  # the smallest share of a box that is shown by itself
 class FlowBox:
     """Some nodes of a hop drawn as one: one node, those of one label, or all the others."""
 
+    id: str
+    column: int  # the hop
     name: str
     nodes: int
     share: float
     ended: float
     label: str | None = None
-    other: bool = False
+    folded: bool = False  # all the others
 
     def words(self, longest: int = LONGEST) -> str:
         """Return the text beside the box."""
-        if self.other:
+        if self.folded:
             return f"other ({self.nodes:,}, {self.share:.2%})"
         name = self.name if self.label is None else self.label
         return f"{short_name(name, longest)} {self.share:.2%}"
 
 
-@dataclass(frozen=True)
-class LayerBand:
-    """Money that moved from a box of hop `hop + 1` to one of hop `hop`."""
+class LayerBand(NamedTuple):
+    """Money that moved from a box to one of the next newer hop, by their ids."""
 
-    hop: int
-    box: int
-    before: int
+    before: str
+    after: str
     share: float
 
 
@@ -108,19 +109,24 @@ class Layers:
     bands: tuple[LayerBand, ...]
     earlier: float  # the share from before the last hop
 
+    @property
+    def nodes(self) -> list[FlowBox]:
+        """All boxes."""
+        return [box for boxes in self.boxes for box in boxes]
+
 
 def fold_hops(hops: Hops, labelled: Labelled, *, most: int = 6) -> Layers:
     """Keep the `most` largest boxes of each hop; the others become one."""
-    folded = [_folded(hop, labelled, most) for hop in hops.hops]
+    folded = [_folded(k, hop, labelled, most) for k, hop in enumerate(hops.hops)]
     bands = []
     for k, hop in enumerate(hops.hops[:-1]):
-        here, before = folded[k], folded[k + 1]
-        width = len(before.boxes)
-        pair = here.of_node[hop.at] * width + before.of_node[hop.to]
-        total = np.bincount(pair, hop.flow, len(here.boxes) * width)
-        for at in np.flatnonzero(total).tolist():
-            bands.append(LayerBand(k, at // width, at % width, float(total[at])))
-    return Layers(tuple(f.boxes for f in folded), tuple(bands), hops.earlier)
+        (here, at), (before, to) = folded[k], folded[k + 1]
+        width = len(before)
+        total = np.bincount(at[hop.at] * width + to[hop.to], hop.flow, len(here) * width)
+        for pair in np.flatnonzero(total).tolist():
+            older, newer = before[pair % width], here[pair // width]
+            bands.append(LayerBand(older.id, newer.id, float(total[pair])))
+    return Layers(tuple(boxes for boxes, _ in folded), tuple(bands), hops.earlier)
 
 
 def short_name(name: str, longest: int = LONGEST) -> str:
@@ -133,13 +139,10 @@ def short_name(name: str, longest: int = LONGEST) -> str:
     return name if len(name) <= longest else f"{name[:retained]}…{name[-retained:]}"
 
 
-@dataclass(frozen=True)
-class _Folded:
-    boxes: tuple[FlowBox, ...]
-    of_node: Ints  # the box of each node of the hop
-
-
-def _folded(hop: WalkHop, labelled: Labelled, most: int) -> _Folded:
+def _folded(
+    number: int, hop: WalkHop, labelled: Labelled, most: int
+) -> tuple[tuple[FlowBox, ...], Ints]:
+    """Return the boxes of a hop, and the box of each of its nodes."""
     label = labelled.number[hop.nodes]
     # Nodes with the same label share a key below all others'.
     key = np.where(label == UNLABELLED, hop.parties, UNLABELLED - 1 - label)
@@ -154,15 +157,21 @@ def _folded(hop: WalkHop, labelled: Labelled, most: int) -> _Folded:
     nodes = hop.nodes[first[retained]]
     names = labelled.graph.names.parties.take(hop.parties[first[retained]]).to_pylist()
     boxes = [
-        FlowBox(name, int(count[k]), float(share[k]), float(ended[k]), text)
-        for name, text, k in zip(names, labelled.of(nodes), retained.tolist(), strict=True)
+        FlowBox(
+            f"h{number}_{rank}", number, name, int(count[k]), float(share[k]), float(ended[k]), text
+        )
+        for rank, (name, text, k) in enumerate(
+            zip(names, labelled.of(nodes), retained.tolist(), strict=True)
+        )
     ]
     if len(rest):
         all_, ends = (float(values[rest].sum()) for values in (share, ended))
-        boxes.append(FlowBox("other", int(count[rest].sum()), all_, ends, other=True))
+        of = int(count[rest].sum())
+        id_ = f"h{number}_{len(boxes)}"
+        boxes.append(FlowBox(id_, number, "other", of, all_, ends, folded=True))
     place = np.full(len(share), len(retained))
     place[retained] = np.arange(len(retained))
-    return _Folded(tuple(boxes), place[group])
+    return tuple(boxes), place[group]
 
 
 def _sums(group: Ints, values: Floats) -> Floats:
@@ -182,17 +191,17 @@ def quote(text: str) -> str:
 def dot(layers: Layers, *, title: str) -> str:
     """Return boxes as nodes in ranks, the oldest on the left, and bands as edges."""
     lines = [f"digraph {quote(title)} {{", "  rankdir=LR;", "  node [shape=box];"]
-    for hop, boxes in enumerate(layers.boxes):
+    for boxes in layers.boxes:
         lines.append("  { rank=same;")
-        for k, box in enumerate(boxes):
-            style = ", style=dashed" if box.other else ", style=bold" if box.ended > 0 else ""
-            full = "" if box.other else f", tooltip={quote(box.name)}"
-            lines.append(f'    "h{hop}_{k}" [label={quote(box.words())}{full}{style}];')
+        for box in boxes:
+            style = ", style=dashed" if box.folded else ", style=bold" if box.ended > 0 else ""
+            full = "" if box.folded else f", tooltip={quote(box.name)}"
+            lines.append(f'    "{box.id}" [label={quote(box.words())}{full}{style}];')
         lines.append("  }")
     for band in layers.bands:
-        ends = f'"h{band.hop + 1}_{band.before}" -> "h{band.hop}_{band.box}"'
         wide = f"{0.5 + 7.5 * band.share:.2f}"
-        lines.append(f"  {ends} [label={quote(f'{band.share:.2%}')}, penwidth={wide}];")
+        label = f"label={quote(f'{band.share:.2%}')}, penwidth={wide}"
+        lines.append(f'  "{band.before}" -> "{band.after}" [{label}];')
     return "\n".join([*lines, "}", ""])
 
 
@@ -201,31 +210,13 @@ LINE = 17.0  # the minimum height of a box, so that labels do not overlap
 LETTERS = 14  # letters of a name that are shown
 # A gap of at least half a line, so that labels of boxes thinner than a line do not overlap.
 GAP, STEP, THICK, MARGIN, HEAD = 9.0, 160.0, 12.0, 12.0, 26.0
+ROOM = Canvas(TALL, GAP, LINE)
 MIN_SCALE = 0.75  # scale below which a wide drawing is scrolled instead of shrunk
-
-
-class _Box(NamedTuple):
-    id: str
-    column: int
-    share: float
-    folded: bool
-    kind: str = ""
-
-
-class _Band(NamedTuple):
-    before: str
-    after: str
-    share: float
-
-
-class _Flow(NamedTuple):
-    nodes: list[_Box]
-    bands: list[_Band]
 
 
 def sankey(layers: Layers) -> Html:
     """Draw layers as inline SVG, in the colours of `page`."""
-    layout = place_layers(layers)
+    layout = lay_out(layers, ROOM)
     last = len(layers.boxes) - 1
     width = 2 * MARGIN + STEP * (last + 1)
     height = MARGIN + HEAD + layout.across
@@ -233,11 +224,10 @@ def sankey(layers: Layers) -> Html:
     for ribbon in layout.ribbons:
         older, newer = ribbon.stops
         left, right = _x(last, older.column) + THICK, _x(last, newer.column)
-        parts.append(_band(left, HEAD + older.at, right, HEAD + newer.at, ribbon.width))
-    for hop, boxes in enumerate(layers.boxes):
-        parts += [
-            _box(box, _x(last, hop), layout.boxes[_id(hop, k)]) for k, box in enumerate(boxes)
-        ]
+        points = [(left, HEAD + older.at), (right, HEAD + newer.at)]
+        path = ribbon_path(points, ribbon.width, turned=False)
+        parts.append(f'<path d="{path}" style="fill:var(--flow);fill-opacity:.28"/>\n')
+    parts += [_box(box, _x(last, box.column), layout.boxes[box.id]) for box in layers.nodes]
     return Html(
         f'<div class="wide"><svg xmlns="http://www.w3.org/2000/svg" role="img" '
         f'style="width:100%;min-width:{MIN_SCALE * width:.0f}px;max-width:{width:.0f}px" '
@@ -248,38 +238,12 @@ def sankey(layers: Layers) -> Html:
     )
 
 
-def place_layers(layers: Layers) -> Layout:
-    """Place boxes as the page does: one column per hop, ordered to cut crossings, no overlap."""
-    nodes = [
-        _Box(_id(hop, k), hop, box.share, box.other)
-        for hop, boxes in enumerate(layers.boxes)
-        for k, box in enumerate(boxes)
-    ]
-    bands = [
-        _Band(_id(band.hop + 1, band.before), _id(band.hop, band.box), band.share)
-        for band in layers.bands
-    ]
-    return lay_out(_Flow(nodes, bands), Canvas(TALL, GAP, LINE))
-
-
-def _id(hop: int, k: int) -> str:
-    return f"{hop}.{k}"
-
-
 def _x(last: int, hop: int) -> float:
     return MARGIN + STEP * (last - hop)
 
 
-def _band(x: float, y: float, x_to: float, y_to: float, tall: float) -> str:
-    mid, tall = (x + x_to) / 2, max(tall, 0.5)
-    there = f"C{mid:.1f} {y:.1f} {mid:.1f} {y_to:.1f} {x_to:.1f} {y_to:.1f}"
-    back = f"C{mid:.1f} {y_to + tall:.1f} {mid:.1f} {y + tall:.1f} {x:.1f} {y + tall:.1f}"
-    line = f"M{x:.1f} {y:.1f}{there}V{y_to + tall:.1f}{back}Z"
-    return f'<path d="{line}" style="fill:var(--flow);fill-opacity:.28"/>\n'
-
-
 def _box(box: FlowBox, x: float, place: Stop) -> str:
-    colour = "var(--other)" if box.other else "var(--flow)"
+    colour = "var(--other)" if box.folded else "var(--flow)"
     y, height = HEAD + place.at, max(place.width, 1.0)
     ended = height * (box.ended / box.share if box.share else 0.0)
     full = box.name if box.label is None else f"{box.label}: {box.name}"

@@ -174,8 +174,8 @@ def _hop_rows(found: OriginsReport) -> _Rows:
 
 
 def _hop(number: int, boxes: tuple[FlowBox, ...]) -> dict[str, object]:
-    shown = [box for box in boxes if not box.other]
-    rest = [box for box in boxes if box.other]
+    shown = [box for box in boxes if not box.folded]
+    rest = [box for box in boxes if box.folded]
     return {
         "hop": number,
         "reached": sum(box.share for box in boxes),

@@ -74,8 +74,8 @@ def make_inner(answers: Answers) -> FastAPI:
         lifespan=lifespan,
     )
     app.state.answers = answers
-    app.include_router(api.routes(answers))
-    app.include_router(routes.routes(answers), include_in_schema=False)
+    app.include_router(api.router)
+    app.include_router(routes.router, include_in_schema=False)
     app.mount("/static", StaticFiles(directory=STATIC), name="static")
     app.openapi = lambda: document(app)  # type: ignore[method-assign]
     for kind, handle in _HANDLERS.items():

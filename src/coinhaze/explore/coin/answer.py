@@ -35,7 +35,7 @@ from coinhaze.explore.models import (
     Sentence,
 )
 from coinhaze.explore.nodes import Nodes
-from coinhaze.explore.query import CoinAsk
+from coinhaze.explore.query import CoinQuery
 from coinhaze.explore.views import ViewOptions, Views
 from coinhaze.observer import AbsorbingChain
 from coinhaze.observer.outcomes import SourceNames
@@ -221,7 +221,7 @@ class Question:
 
 def answer_coin(
     question: Question,
-    ask: CoinAsk,
+    ask: CoinQuery,
     *,
     digest: str,
     provenance: Mapping[str, Any],
@@ -281,7 +281,7 @@ def _count(value: float) -> int | None:
 
 
 def _flow(
-    question: Question, ask: CoinAsk, opened: Opened, first: tuple[Origin, ...]
+    question: Question, ask: CoinQuery, opened: Opened, first: tuple[Origin, ...]
 ) -> tuple[Flow, tuple[str, ...]]:
     """Draw the flow; say what is not as it was asked."""
     nodes, row, past = question.nodes, question.row, question.past

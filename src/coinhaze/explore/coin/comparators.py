@@ -144,22 +144,22 @@ def _own_measures(question: Question) -> list[Measure]:
 
 def _transaction_measures(question: Question) -> list[Measure]:
     """Take measures of the transaction that made a coin, on a ledger of it alone."""
-    asked = [comparator for comparator in COMPARATORS if comparator.about == "transaction"]
+    query = [comparator for comparator in COMPARATORS if comparator.about == "transaction"]
     why = _not_apart(question.nodes, question.node)
     if why is not None:
-        return [measure(comparator, None, why) for comparator in asked]
+        return [measure(comparator, None, why) for comparator in query]
     index, coin = question.nodes.index, question.nodes.coin(question.node)
     tx = question.nodes.tx(question.node)
     place = int(np.flatnonzero(index.made(tx) == coin)[0]) + len(index.spent(tx))
     graph = transaction_graph(only(index, [tx]))
     node = int(graph.names.newest[place])
     if node < 0:
-        return [measure(comparator, None, "a coin worth nothing") for comparator in asked]
+        return [measure(comparator, None, "a coin worth nothing") for comparator in query]
     name = str(graph.names.of(np.array([node]))[0].as_py())
     alone = score_or_reached(graph, nodes=[name])
-    told = compare_measures(alone, [comparator.name for comparator in asked], steps=STEPS)
+    told = compare_measures(alone, [comparator.name for comparator in query], steps=STEPS)
     values = {n: float(column[0]) for n, column in told.comparators.items()}
-    return [measure(c, values[c.name], c.no_answer or TOO_LARGE) for c in asked]
+    return [measure(c, values[c.name], c.no_answer or TOO_LARGE) for c in query]
 
 
 def _not_apart(nodes: Nodes, node: int) -> str | None:
@@ -181,17 +181,17 @@ def _not_apart(nodes: Nodes, node: int) -> str | None:
 def _ledger_measures(question: Question) -> list[Measure]:
     """Take measures that need the ledger around the coin; of rings, where the ledger has them."""
     rings = bool(getattr(question.nodes.graph.ledger, "has_rings", False))
-    asked = [
+    query = [
         comparator
         for comparator in COMPARATORS
         if comparator not in OF_ROW and comparator.about != "transaction"
         if "owners" not in comparator.needs and (rings or "rings" not in comparator.needs)
     ]
-    if not asked:
+    if not query:
         return []
     one = score_or_reached(question.belief, nodes=[question.nodes.name(question.node)])
     found = []
-    for comparator in asked:
+    for comparator in query:
         try:
             value = float(compare_measures(one, [comparator.name]).comparators[comparator.name][0])
             found.append(measure(comparator, value, comparator.no_answer or NOT_MADE))

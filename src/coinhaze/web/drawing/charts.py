@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from coinhaze.explore.describe import count_words, share_words
 from coinhaze.explore.models import Curve, Density, Histogram
 from coinhaze.report.page import Html, escape
-from coinhaze.web.drawing.svg import SPAN, percent, stretched, text
+from coinhaze.report.svg import SPAN, percent, stretched, text
 from coinhaze.web.pages.words import noun_of
 
 ZERO_END, FIRST = 16.0, 26.0  # of SPAN: the bar of exact zeros, and where the bins begin

@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from coinhaze.explore.models import Flow, FlowNode
 from coinhaze.report.flow_layout import Canvas, Layout, Ribbon, Stop, lay_out
 from coinhaze.report.page import Html, escape
+from coinhaze.report.svg import SPAN, percent, ribbon_path, stretched, text
 from coinhaze.web.drawing.flow_columns import fold_flow, order_by_time
 from coinhaze.web.drawing.flow_marks import Marks, kind_of, narrow_node, wide_node
-from coinhaze.web.drawing.svg import SPAN, percent, ribbon_path, stretched, text
 
 NOTHING = 5e-4  # of share: less is no line that can be seen
 
@@ -178,7 +178,7 @@ def origins_of(flow: Flow) -> list[FlowNode]:
 
 
 def _letter(node: FlowNode, picture: Picture) -> str:
-    if node.folded or node.kind == "other":
+    if node.folded:
         return "…"
     return picture.letters.get(node.name or "", "·")
 

@@ -30,7 +30,7 @@ def fold_flow(flow: Flow, *, per_column: int) -> Flow:
         if column in (0, last) or len(here) <= per_column:
             nodes += here
             continue
-        ranked = sorted(here, key=lambda n: (n.folded or n.kind == "other", -n.share, n.id))
+        ranked = sorted(here, key=lambda n: (n.folded, -n.share, n.id))
         kept, rest = ranked[: per_column - 1], ranked[per_column - 1 :]
         nodes += [*kept, _bucket(rest)]
         into |= {node.id: rest[0].id for node in rest}

@@ -9,7 +9,7 @@ from coinhaze.explore.describe import share_words
 from coinhaze.explore.models import FlowNode
 from coinhaze.report.flow_layout import Stop
 from coinhaze.report.page import Html, escape
-from coinhaze.web.drawing.svg import BOLD, SPAN, fit_text, fits, most_letters, percent, text_width
+from coinhaze.report.svg import BOLD, SPAN, fit_text, fits, most_letters, percent, text_width
 
 BAR = 10.0  # pixels across a bar
 SIZE, SMALL = 12.5, 12.0  # of letters

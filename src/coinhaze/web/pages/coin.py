@@ -19,7 +19,7 @@ from coinhaze.explore.models import (
     TableRow,
     WhatIfAnswer,
 )
-from coinhaze.explore.query import CoinAsk, api_link, thing_link
+from coinhaze.explore.query import CoinQuery, api_link, thing_link
 from coinhaze.graph.assumed import assumed_words
 from coinhaze.observer.policies import POLICIES, PROPORTIONAL, Policy
 from coinhaze.report.page import Html
@@ -30,7 +30,7 @@ from coinhaze.web.drawing.flow_marks import spoken
 from coinhaze.web.pages.coin_facts import facts_of, verdict_words, whose_view
 from coinhaze.web.pages.coin_sets import exposed_by
 from coinhaze.web.pages.render import render, render_part
-from coinhaze.web.pages.settings import choices_of, look_link
+from coinhaze.web.pages.settings import choices_of, link_with_list
 from coinhaze.web.pages.words import moment, noun_of, table_caption
 from coinhaze.web.schema import Problem
 
@@ -60,7 +60,7 @@ class CoinView:
 
     card: LedgerCard
     answer: CoinAnswer
-    ask: CoinAsk
+    ask: CoinQuery
     histogram: Histogram | None = None
     lists: Sequence[ListCard] = ()
     ties: tuple[str, ...] = ()  # coins it might be spent with
@@ -72,7 +72,7 @@ class CoinView:
         """Give this page with other settings."""
         ask = self.ask.model_copy(update=changes)
         link = thing_link(self.card.id, "coin", self.answer.name, ask, ties=self.ties)
-        return look_link(link, ask, self.lists)
+        return link_with_list(link, ask, self.lists)
 
 
 def coin_title(answer: CoinAnswer) -> str:

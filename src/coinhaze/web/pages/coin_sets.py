@@ -24,10 +24,10 @@ from coinhaze.explore.models import (
     Together,
     WalletAnswer,
 )
-from coinhaze.explore.query import GROUP_PATHS, PageAsk, api_link, ledger_link, thing_link
+from coinhaze.explore.query import GROUP_PATHS, PageQuery, api_link, ledger_link, thing_link
 from coinhaze.web.drawing.charts import scale_chart
 from coinhaze.web.pages.render import render
-from coinhaze.web.pages.settings import choices_of, look_link
+from coinhaze.web.pages.settings import choices_of, link_with_list
 from coinhaze.web.pages.words import DASH, bits_of_many, table_caption
 from coinhaze.web.schema import Problem
 
@@ -35,7 +35,7 @@ MANY = {"address": "addresses", "transaction": "transactions", "block": "blocks"
 
 
 def group_page(
-    answer: GroupAnswer, card: LedgerCard, ask: PageAsk, lists: Sequence[ListCard], name: str
+    answer: GroupAnswer, card: LedgerCard, ask: PageQuery, lists: Sequence[ListCard], name: str
 ) -> str:
     """Return its page; `name` is what it was asked for by."""
 
@@ -43,7 +43,7 @@ def group_page(
         # A choice begins again at the first of its coins; boxes of a flow it has none.
         kept = {key: value for key, value in changes.items() if key != "open"}
         now = ask.model_copy(update={"after": None, **kept})
-        return look_link(thing_link(card.id, path, answer.name, now), now, lists)
+        return link_with_list(thing_link(card.id, path, answer.name, now), now, lists)
 
     path = GROUP_PATHS[answer.kind]
     coins = answer.histogram.zeros + sum(answer.histogram.counts)

@@ -14,7 +14,7 @@ from coinhaze.explore.models import (
     TablePage,
     TableRow,
 )
-from coinhaze.explore.query import TableAsk, api_link, ledger_link, table_link
+from coinhaze.explore.query import TableQuery, api_link, ledger_link, table_link
 from coinhaze.measures.summary import AT_LEAST
 from coinhaze.web.drawing.charts import (
     DOTS_ONLY,
@@ -68,7 +68,7 @@ def ledger_page(page: LedgerPage, density: Density | None) -> str:
         if coins <= DOTS_ONLY
         else log_switch(page.histogram),
         field=None if density is None else density_chart(density),
-        range=_range_form(TableAsk(), card.id),
+        range=_range_form(TableQuery(), card.id),
         caption=table_caption(page.settings, page.exposure_time),
         failed=any(check.status == "failed" for check in checks),
         check_words=_check_words,
@@ -76,7 +76,7 @@ def ledger_page(page: LedgerPage, density: Density | None) -> str:
     )
 
 
-def _range_form(ask: TableAsk, ledger: str) -> dict[str, object]:
+def _range_form(ask: TableQuery, ledger: str) -> dict[str, object]:
     """Return the four numbers that say which coins are listed; works without script."""
     given = ask.model_dump(exclude_defaults=True)
     kept = {k: v for k, v in given.items() if k not in {*dict(FIELDS), "after"} and v is not None}

@@ -23,7 +23,7 @@ NO_LIST = "none"
 BETWEEN = re.compile(r"[\s,]+")
 
 
-def asked(request: Request, model: type[M]) -> M:
+def query_from(request: Request, model: type[M]) -> M:
     """Read settings from an address; what is not among them is left alone."""
     given = {
         key: value
@@ -31,15 +31,15 @@ def asked(request: Request, model: type[M]) -> M:
         if key in model.model_fields and value
     }
     fields = {k: (v.split(",") if k == "open" else v) for k, v in given.items()}
-    return made(model, fields)
+    return validated(model, fields)
 
 
-def looked(request: Request, model: type[S], lists: Sequence[ListCard]) -> S:
+def query_with_list(request: Request, model: type[S], lists: Sequence[ListCard]) -> S:
     """Read how a coin is looked at: where lists are loaded, the first is asked unless told not to.
 
     People load a list to be warned; they should not have to ask on every page.
     """
-    ask = asked(request, model)
+    ask = query_from(request, model)
     if ask.list == NO_LIST:
         return ask.model_copy(update={"list": None})
     if ask.list is None:
@@ -51,17 +51,18 @@ def looked(request: Request, model: type[S], lists: Sequence[ListCard]) -> S:
     return ask
 
 
-def is_changed(asked_list: str | None, lists: Sequence[ListCard]) -> bool:
+def is_changed(listed: str | None, lists: Sequence[ListCard]) -> bool:
     """Tell whether a list has the name a link gives, but not the digest."""
-    name, _, digest = (asked_list or "").partition("@")
+    name, _, digest = (listed or "").partition("@")
     same = [card for card in lists if card.name == name]
     return bool(same and digest) and not any(card.digest.startswith(digest) for card in same)
 
 
-def look_link(link: str, ask: Settings, lists: Sequence[ListCard]) -> str:
+def link_with_list(link: str, ask: Settings, lists: Sequence[ListCard]) -> str:
     """Say in a link that no list is wanted, where one would be asked.
 
-    >>> look_link("/l/a/coin/b", Settings(), [ListCard(id="x@1", name="x", entries=1, digest="1")])
+    >>> card = ListCard(id="x@1", name="x", entries=1, digest="1")
+    >>> link_with_list("/l/a/coin/b", Settings(), [card])
     '/l/a/coin/b?list=none'
     """
     if ask.list is not None or not lists:
@@ -69,7 +70,7 @@ def look_link(link: str, ask: Settings, lists: Sequence[ListCard]) -> str:
     return f"{link}{'&' if '?' in link else '?'}list={NO_LIST}"
 
 
-def made(model: type[M], fields: Mapping[str, object]) -> M:
+def validated(model: type[M], fields: Mapping[str, object]) -> M:
     """Make what is asked, or refuse it naming the field."""
     try:
         return model(**fields)

@@ -30,7 +30,7 @@ ALWAYS = {
 NO_STORE = "no-store"
 
 
-class Asked:
+class RequestHead:
     """A request's head, read once."""
 
     def __init__(self, scope: Scope) -> None:
@@ -111,9 +111,9 @@ class Hosts:
         """Tell whether a name, without its port, is this server's."""
         return name in self._names or (self._remote and _is_address(name))
 
-    def check(self, asked: Asked) -> None:
+    def check(self, request: RequestHead) -> None:
         """Refuse a request for another name, or for none."""
-        host = asked.one("host")
+        host = request.one("host")
         name = None if host is None else _name(host)
         if name is None or not self.knows(name):
             raise Refused(
@@ -121,10 +121,10 @@ class Hosts:
                 fix="use the address that `coinhaze serve` printed",
             )  # fmt: skip
 
-    def is_own_origin(self, origin: str, asked: Asked) -> bool:
+    def is_own_origin(self, origin: str, request: RequestHead) -> bool:
         """Tell whether an `Origin` is the very server that is asked."""
         scheme, _, name = origin.lower().partition("://")
-        return scheme in ("http", "https") and name == (asked.one("host") or "").lower()
+        return scheme in ("http", "https") and name == (request.one("host") or "").lower()
 
 
 def _name(host: str) -> str | None:
