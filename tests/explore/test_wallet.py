@@ -13,7 +13,7 @@ import coinhaze
 from coinhaze.errors import InputError, UsageError
 from coinhaze.explore.explorer import Explorer
 from coinhaze.explore.query import Settings, TableQuery, WalletQuery, WhatIfQuery
-from coinhaze.explore.what_if import WhatIfs
+from coinhaze.explore.what_if import CoinSets
 from coinhaze.wallet.exposed import exposed_chain
 from coinhaze.wallet.holdings import find_coin
 from coinhaze.wallet.suggestion import suggest_coins
@@ -216,9 +216,9 @@ def test_a_large_ledger_s_what_if_holds_the_exact_one(explorer: Explorer) -> Non
     coins = some_coins(explorer, 3)
     ask = WhatIfQuery(coins=coins, list="l")
     options = explorer.views.options(ask)
-    what_ifs = WhatIfs(explorer.views, explorer._nodes(options), options)
-    nearly = what_ifs.answer(ask, ask.settings, large=0)
-    exact = what_ifs.answer(ask, ask.settings)
+    coin_sets = CoinSets(explorer.views, explorer._nodes(options), options)
+    nearly = coin_sets.what_if(ask, ask.settings, large=0)
+    exact = coin_sets.what_if(ask, ask.settings)
     assert exact.after.bits is not None
     assert nearly.after.bits_low is not None
     assert nearly.after.bits_high is not None

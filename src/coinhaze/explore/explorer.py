@@ -41,14 +41,14 @@ from coinhaze.explore.query import CoinQuery, Settings, TableQuery, WalletQuery,
 from coinhaze.explore.search import Seeker
 from coinhaze.explore.table import Exposures, Table, cursor_at, place_of_cursor
 from coinhaze.explore.views import SMALL, ViewOptions, Views
-from coinhaze.explore.what_if import Wallets, WhatIfs
+from coinhaze.explore.what_if import CoinSets
 from coinhaze.ledger.completeness import Completeness
 from coinhaze.measures import Scores
 from coinhaze.measures.summary import AT_LEAST
 from coinhaze.solve.source import Source, structure_of
 
 ENDS = 10  # coins with most and with fewest bits that a ledger's page shows
-KEPT_QUESTIONS = 16
+CACHED_QUESTIONS = 16
 AT_ONCE = 10_000  # rows of a batch
 OWN, A_COIN, ALL_ROWS = Settings(), CoinQuery(), TableQuery()  # the ledger's own defaults
 AnyQuery = TypeVar("AnyQuery", bound=Settings)
@@ -96,7 +96,7 @@ class Explorer:
         self.provenance = {"software": f"coinhaze {__version__}"} | dict(provenance or {})
         self._card = card
         self._seeker = Seeker(self._nodes(self.views.default))
-        self._questions: Cache[Question] = Cache(KEPT_QUESTIONS)
+        self._questions: Cache[Question] = Cache(CACHED_QUESTIONS)
 
     def card(self) -> LedgerCard:
         """Describe the ledger in brief."""
@@ -164,7 +164,7 @@ class Explorer:
     ) -> OriginsPage:
         """Give some of a coin's origins, largest first."""
         question, _ = self._question(name, query)
-        row, told = question.row, question.told
+        row, told = question.row, question.outcome_names
         own = question.nodes.name(question.node)
         bound = self.digest, tuple(question.options), own
         first = 0 if after is None else place_of_cursor(after, *bound, most=len(row)) + 1
@@ -279,15 +279,15 @@ class Explorer:
 
     def what_if(self, query: WhatIfQuery) -> WhatIfAnswer:
         """Say what spending coins together would do."""
-        options = self.views.options(query)
-        what_ifs = WhatIfs(self.views, self._nodes(options), options)
-        return what_ifs.answer(query, self.settings(query).settings)
+        return self._coin_sets(query).what_if(query, self.settings(query).settings)
 
     def wallet(self, query: WalletQuery) -> WalletAnswer:
         """Weigh a wallet."""
+        return self._coin_sets(query).wallet(query, self.settings(query).settings)
+
+    def _coin_sets(self, query: Settings) -> CoinSets:
         options = self.views.options(query)
-        wallets = Wallets(self.views, self._nodes(options), options)
-        return wallets.answer(query, self.settings(query).settings)
+        return CoinSets(self.views, self._nodes(options), options)
 
 
 def summary_of(scores: Scores) -> LedgerSummary:

@@ -264,8 +264,22 @@ def thing_link(
     >>> thing_link("week", "coin", "a/b?c", ties=["ab:0", "cd:1"])
     '/l/week/coin/a%2Fb%3Fc?with=ab:0,cd:1'
     """
-    part = quote(name_for_path(name), safe=":@")
-    return f"{ledger_link(ledger)}/{kind}/{part}{query_of(ask, ties=ties)}"
+    return f"{ledger_link(ledger)}/{kind}/{_part(name)}{query_of(ask, ties=ties)}"
+
+
+def thing_data_link(
+    ledger: str, kind: str, name: str, ask: Settings | None = None, *, suffix: str = ""
+) -> str:
+    """Give where the data of a coin, address, transaction or block is; `kind` in the plural.
+
+    >>> thing_data_link("week", "coins", "ab:1", Settings(policy="fifo"), suffix="/origins")
+    '/api/v1/ledgers/week/coins/ab:1/origins?policy=fifo'
+    """
+    return api_link(f"/ledgers/{ledger}/{kind}/{_part(name)}{suffix}", ask)
+
+
+def _part(name: str) -> str:
+    return quote(name_for_path(name), safe=":@")
 
 
 def table_link(ask: TableQuery, ledger: str, *, suffix: str = "") -> str:

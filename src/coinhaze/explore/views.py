@@ -32,7 +32,7 @@ from coinhaze.solve.structure.structure import Structure
 # Larger graphs than this are scored to so many bits, so that an answer comes.
 SMALL, NEARLY = 300_000, 0.05
 # Graphs, chains and scores of other looks that are kept: of a large ledger each takes gigabytes.
-KEPT, KEPT_LARGE, KEPT_LISTS = (3, 6, 6), (1, 2, 2), 8
+CACHED, CACHED_LARGE, CACHED_LISTS = (3, 6, 6), (1, 2, 2), 8
 LARGE = 1_000_000  # nodes
 FEW = 20_000  # nodes of a chain that is solved for a list whenever one coin is asked about
 LISTED = "listed"  # marks scores that tell exposure
@@ -90,12 +90,12 @@ class Views:
         self.names_of = names_of
         self.default = self._own(chain)
         self._scores = scores
-        graphs, beliefs, scored = KEPT_LARGE if len(chain) > LARGE else KEPT
+        graphs, beliefs, scored = CACHED_LARGE if len(chain) > LARGE else CACHED
         self._graphs: Cache[TransactionGraph] = Cache(graphs)
         self._beliefs: Cache[AbsorbingChain | Parcels] = Cache(beliefs)
         self._structures: Cache[Structure] = Cache(beliefs + 1)
         self._scored: Cache[Scores] = Cache(scored)
-        self._lists: Cache[Listed] = Cache(KEPT_LISTS)
+        self._lists: Cache[Listed] = Cache(CACHED_LISTS)
 
     @staticmethod
     def _own(chain: AbsorbingChain) -> ViewOptions:
@@ -317,9 +317,9 @@ class Views:
 
     def lost(self, options: ViewOptions, node: int) -> bool:
         """Tell whether a walk from a node may never end; the list does not count."""
-        kept = self.row_of(options, node)
-        if kept is not None:
-            return bool(np.isnan(kept[0].bits[kept[1]]))
+        scored_row = self.row_of(options, node)
+        if scored_row is not None:
+            return bool(np.isnan(scored_row[0].bits[scored_row[1]]))
         return self.solver(options).lost(node)
 
     def _score(self, options: ViewOptions, *, listed: bool = False) -> Scores:

@@ -37,6 +37,11 @@ from coinhaze.wallet.wallet import Wallet, weigh_wallet
 from coinhaze.wallet.what_if import TO_COINS
 from coinhaze.wallet.words import IS_NOT, how_sure, would_change
 
+# Bits the intervals of a coin, and of coins together, may have. The exact way takes seconds in a
+# large ledger: while somebody tries coins out, a wider interval at once says more.
+WIDTH, TOGETHER = 0.1, 0.5
+MOST_COINS = 500  # of a wallet that is weighed while somebody waits
+
 
 class Bounded(Protocol):
     """Anything that tells bits and where they lie."""
@@ -125,16 +130,7 @@ class CoinSets:
             return None
         return self.nodes.index.amount(sum(value or 0 for value in values))
 
-
-# Bits the intervals of a coin, and of coins together, may have. The exact way takes seconds in a
-# large ledger: while somebody tries coins out, a wider interval at once says more.
-WIDTH, TOGETHER = 0.1, 0.5
-
-
-class WhatIfs(CoinSets):
-    """What-ifs of one look at a ledger."""
-
-    def answer(self, ask: WhatIfQuery, settings: Settings, *, large: int = LARGE) -> WhatIfAnswer:
+    def what_if(self, ask: WhatIfQuery, settings: Settings, *, large: int = LARGE) -> WhatIfAnswer:
         """Say what spending coins together would do."""
         graph = self.nodes.graph
         coins = [find_coin(graph, name) for name in dict.fromkeys(ask.coins)]
@@ -218,14 +214,7 @@ class WhatIfs(CoinSets):
             ties=ties if parts else None,
         )
 
-
-MOST_COINS = 500  # of a wallet that is weighed while somebody waits
-
-
-class Wallets(CoinSets):
-    """Wallets of one look at a ledger."""
-
-    def answer(self, ask: WalletQuery, settings: Settings) -> WalletAnswer:
+    def wallet(self, ask: WalletQuery, settings: Settings) -> WalletAnswer:
         """Weigh a wallet."""
         if not self.options.rule.shares:
             others = " or ".join(policy.column for policy in weighing_policies())
@@ -251,9 +240,9 @@ class Wallets(CoinSets):
             chain, coins, exposed=listed, limit=ask.limit, labels=self.nodes.labels
         )
         suggestion = None if ask.amount is None else suggest_coins(wallet, int(ask.amount))
-        return self._told(wallet, suggestion, settings)
+        return self._weighed(wallet, suggestion, settings)
 
-    def _told(
+    def _weighed(
         self, wallet: Wallet, suggestion: Suggestion | None, settings: Settings
     ) -> WalletAnswer:
         coins = [holding.coin for holding in wallet.holdings]

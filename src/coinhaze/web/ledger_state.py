@@ -38,7 +38,7 @@ class Entry:
         self.paths = list(paths)
         self.settings = dict(settings)
         self._lock = threading.RLock()
-        self._kept: CachedLedger | None = None
+        self._cached: CachedLedger | None = None
         self._layers = OpenLayers()
         self._files: object = None  # as they were when the ledger was opened
         self._seen: tuple[float, LedgerCard] | None = None
@@ -71,13 +71,13 @@ class Entry:
         """Give the open ledger, None where it cannot be: its card then says why."""
         with self._lock:
             files = self._stat()
-            if self._kept is not None and (files == self._files or self._tried_lately()):
-                return self._kept
+            if self._cached is not None and (files == self._files or self._tried_lately()):
+                return self._cached
             opened = self._open(files)
             if opened is not None:
-                self._kept, self._files = opened, files
+                self._cached, self._files = opened, files
             self._seen = None
-            return self._kept
+            return self._cached
 
     def _tried_lately(self) -> bool:
         """Tell whether what changed was looked at a moment ago: not at every question again."""
@@ -86,18 +86,18 @@ class Entry:
     def close(self) -> None:
         """Let the open ledger go."""
         with self._lock:
-            self._kept = self._files = self._names = None
+            self._cached = self._files = self._names = None
             self._seen = None
 
     @property
     def is_open(self) -> bool:
         """Tell whether the ledger is open."""
-        return self._kept is not None
+        return self._cached is not None
 
     def prepare(self, progress: Progress) -> None:
         """Build, score and keep the ledger, unless that is done; then open it."""
         progress(0.0)
-        if self._keeper().facts() is None and not self._is_light():
+        if self._cache().facts() is None and not self._is_light():
             score_apart(
                 self.paths, settings=self.settings, scoring=self._scoring(), progress=progress
             )
@@ -111,17 +111,17 @@ class Entry:
 
     def view(self, settings: Mapping[str, Any], progress: Progress) -> CachedLedger:
         """Give the ledger as other settings see it, built and scored apart where it is not kept."""
-        keeper = LedgerCache(self.paths, opened=self._layers, **(self.settings | dict(settings)))
-        if self._kept is not None and keeper.digest != self._kept.digest:
+        cache = LedgerCache(self.paths, opened=self._layers, **(self.settings | dict(settings)))
+        if self._cached is not None and cache.digest != self._cached.digest:
             raise InputError(f"{self.name} has changed since it was read: score it again first")
-        if keeper.facts() is None:
+        if cache.facts() is None:
             score_apart(
                 self.paths,
-                settings=keeper.settings,
+                settings=cache.settings,
                 scoring=self._scoring(),
                 progress=progress,
             )
-        opened = keeper.open()
+        opened = cache.open()
         if opened is None:
             raise InputError(f"{self.name}: what was kept of it is gone again: ask once more")
         return opened
@@ -132,11 +132,11 @@ class Entry:
         if files is None or (self._wrong is not None and self._wrong[0] == files):
             return None
         try:
-            keeper = self._keeper()
-            kept = keeper.open()
-            if kept is None and self._is_light():
-                kept = keeper.build(keep=False)
-            return kept
+            cache = self._cache()
+            cached = cache.open()
+            if cached is None and self._is_light():
+                cached = cache.build(keep=False)
+            return cached
         except CoinhazeError as error:
             card = self._refused(error)
             if card.state != "locked":  # a lock ends without a trace on the files
@@ -148,28 +148,28 @@ class Entry:
 
     def _look(self) -> LedgerCard:
         files = self._stat()
-        if self._kept is not None:
+        if self._cached is not None:
             return self._of_open(files)
         if files is None:
             return self._missing()
         if self._wrong is not None and self._wrong[0] == files:
             return self._wrong[1]
         try:
-            keeper = self._keeper()
-            facts = keeper.facts()
+            cache = self._cache()
+            facts = cache.facts()
             if facts is not None:
-                return self._card("ready", digest=keeper.digest, facts=facts)
+                return self._card("ready", digest=cache.digest, facts=facts)
             self._probe()
         except CoinhazeError as error:
             return self._refused(error)
         if self._is_light():
-            return self._card("ready", digest=keeper.digest)
+            return self._card("ready", digest=cache.digest)
         fix = f"score it now, or run: coinhaze score {self.paths[0].name} --keep"
         return self._card("not scored", f"{self.name} has not been scored yet", fix)
 
     def _of_open(self, files: object) -> LedgerCard:
-        assert self._kept is not None
-        digest, facts = self._kept.digest, self._kept.facts
+        assert self._cached is not None
+        digest, facts = self._cached.digest, self._cached.facts
         if files == self._files:
             return self._card("ready", digest=digest, facts=facts)
         if files is None:
@@ -177,7 +177,7 @@ class Entry:
             return self._card("ready", message, fix, changed=True, digest=digest, facts=facts)
         opened = self._open(files)
         if opened is not None:
-            self._kept, self._files = opened, files
+            self._cached, self._files = opened, files
             return self._card("ready", digest=opened.digest, facts=opened.facts)
         message = f"{self.name} has changed since it was read: figures may differ"
         fix = "score it again to see what it holds now"
@@ -203,7 +203,7 @@ class Entry:
             for each in self.paths:
                 format_of(each)
 
-    def _keeper(self) -> LedgerCache:
+    def _cache(self) -> LedgerCache:
         return LedgerCache(self.paths, opened=self._layers, **self.settings)
 
     def _scoring(self) -> dict[str, Any]:
@@ -290,9 +290,9 @@ class Entry:
 
     def _no_snapshots(self) -> str | None:
         """Say why accounts have no snapshots; None where they can have, or it is not open."""
-        kept = self._kept
-        if kept is None:
+        cached = self._cached
+        if cached is None:
             return None
-        if self._names is None or self._names[0] is not kept:
-            self._names = kept, why_no_snapshots(kept.graph)
+        if self._names is None or self._names[0] is not cached:
+            self._names = cached, why_no_snapshots(cached.graph)
         return self._names[1]

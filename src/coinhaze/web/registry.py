@@ -115,13 +115,16 @@ class LedgerRegistry:
     def explorer(self, ledger: str) -> Explorer | None:
         """Give a ledger that is ready; None where it is not: then its card says why."""
         entry = self._entry(ledger)
-        kept = entry.open()
-        if kept is None:
+        cached = entry.open()
+        if cached is None:
             return None
         with self._lock:
             found = self._explorers.get(ledger)
-            if found is None or found[0] is not kept:
-                self._explorers[ledger] = found = (kept, self._make_explorer(self, ledger, kept))
+            if found is None or found[0] is not cached:
+                self._explorers[ledger] = found = (
+                    cached,
+                    self._make_explorer(self, ledger, cached),
+                )
             self._explorers.move_to_end(ledger)
             surplus = len(self._explorers) - self._most_open
             closed = [self._explorers.popitem(last=False)[0] for _ in range(surplus)]
@@ -190,26 +193,26 @@ def check_named(given: str) -> tuple[str, str]:
     return name, path
 
 
-def explorer_of(registry: LedgerRegistry, ledger: str, kept: CachedLedger) -> Explorer:
+def explorer_of(registry: LedgerRegistry, ledger: str, cached: CachedLedger) -> Explorer:
     """Make the explorer of an open ledger, with the registry's lists and labels."""
     explorer = Explorer(
-        kept.structure,
-        kept.scores,
+        cached.structure,
+        cached.scores,
         id=ledger,
-        digest=registry.card(ledger).digest or kept.digest,
+        digest=registry.card(ledger).digest or cached.digest,
         card=lambda: registry.card(ledger),
         names_of=registry.names_of,
         labels=registry.labels(),
     )
-    if len(kept.chain) >= LARGE:
-        threading.Thread(target=warm, args=(explorer, kept), daemon=True).start()
+    if len(cached.chain) >= LARGE:
+        threading.Thread(target=warm, args=(explorer, cached), daemon=True).start()
     return explorer
 
 
-def warm(explorer: Explorer, kept: CachedLedger) -> None:
+def warm(explorer: Explorer, cached: CachedLedger) -> None:
     """Look at a few coins of all sorts, so that indexes are made before somebody waits for them."""
-    nodes = kept.scores.nodes
+    nodes = cached.scores.nodes
     some = np.linspace(0, len(nodes) - 1, min(TRIED, len(nodes))).astype(np.int64)
-    for name in kept.chain.graph.names.of(nodes[some]).to_pylist():
+    for name in cached.chain.graph.names.of(nodes[some]).to_pylist():
         with contextlib.suppress(CoinhazeError):
             explorer.coin(name, CoinQuery())

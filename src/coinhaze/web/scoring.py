@@ -107,8 +107,8 @@ def main() -> None:
         refuse_settings()
         from coinhaze.cache.layers import LedgerCache
 
-        keeper = LedgerCache(task["paths"], **task["settings"])
-        built = keeper.build(progress=lambda share: tell(share=share), **task["scoring"])
+        cache = LedgerCache(task["paths"], **task["settings"])
+        built = cache.build(progress=lambda share: tell(share=share), **task["scoring"])
         if not built.is_cached:  # nothing is left of the work but what was kept
             raise ResourceError(f"the scores could not be kept: {built.notes[-1]}")
     except Exception as error:

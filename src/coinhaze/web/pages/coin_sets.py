@@ -24,7 +24,7 @@ from coinhaze.explore.models import (
     Together,
     WalletAnswer,
 )
-from coinhaze.explore.query import GROUP_PATHS, PageQuery, api_link, ledger_link, thing_link
+from coinhaze.explore.query import GROUP_PATHS, PageQuery, ledger_link, thing_data_link, thing_link
 from coinhaze.web.drawing.charts import scale_chart
 from coinhaze.web.pages.render import render
 from coinhaze.web.pages.settings import choices_of, link_with_list
@@ -51,7 +51,6 @@ def group_page(
     block = None
     if answer.height is not None and answer.kind != "block":
         block = thing_link(card.id, "block", str(answer.height))
-    tail = thing_link("x", "coin", answer.name).rpartition("/")[2]
     time = None if answer.exposure is None else answer.exposure.time
     return render(
         "group.html",
@@ -59,7 +58,7 @@ def group_page(
         card=card,
         answer=answer,
         block=block,
-        json=api_link(f"/ledgers/{card.id}/{MANY[answer.kind]}/{tail}"),
+        json=thing_data_link(card.id, MANY[answer.kind], answer.name),
         median=bits_of_many(answer.bits_median, lower_bound=answer.lower_bounds > 0),
         span=_span(answer),
         exposure=_exposure(answer),

@@ -31,8 +31,7 @@ from coinhaze.explore.query import (
     WhatIfQuery,
     api_link,
     name_in_path,
-    query_of,
-    thing_link,
+    thing_data_link,
 )
 from coinhaze.web import replies
 from coinhaze.web.answers import Answer, Answers
@@ -227,7 +226,7 @@ async def coin(answers: Served, request: Request, ledger: str, name: str) -> Res
     lists = answers.lists().lists
     ask = query_with_list(request, CoinQuery, lists)
     if name.endswith(".json"):
-        return RedirectResponse(_coin_data(ledger, name[:-5], ask), 307)
+        return RedirectResponse(thing_data_link(ledger, "coins", name[:-5], ask), 307)
     ties = ties_of(request)
     list_changed = is_changed(request.query_params.get("list"), lists)
     found = await answers.ask(ledger, Explorer.coin, name, ask)
@@ -266,11 +265,6 @@ async def comparators(answers: Served, request: Request, ledger: str, name: str)
         return lambda: comparators_page(page, card)
 
     return await drawn(request, answers, found, "page", view)
-
-
-def _coin_data(ledger: str, name: str, ask: CoinQuery) -> str:
-    tail = thing_link("x", "coin", name).rpartition("/")[2]
-    return api_link(f"/ledgers/{ledger}/coins/{tail}", ask)
 
 
 async def _beside_histogram(
@@ -327,7 +321,7 @@ async def group(answers: Served, request: Request, ledger: str, thing: str, name
     ask = query_with_list(request, PageQuery, lists)
     kind = _THINGS[thing]
     if name.endswith(".json"):
-        return RedirectResponse(_group_data(ledger, kind, name[:-5], ask), 307)
+        return RedirectResponse(thing_data_link(ledger, MANY_OF[kind], name[:-5], ask), 307)
     found = await answers.ask(
         ledger, Explorer.group, kind, name, ask.settings, after=ask.after, limit=ask.limit
     )
@@ -338,11 +332,6 @@ async def group(answers: Served, request: Request, ledger: str, thing: str, name
         return lambda: group_page(page, card, ask, lists, name)
 
     return await drawn(request, answers, found, "page", view)
-
-
-def _group_data(ledger: str, kind: GroupKind, name: str, ask: PageQuery) -> str:
-    tail = thing_link("x", "coin", name).rpartition("/")[2]
-    return f"/api/v1/ledgers/{ledger}/{MANY_OF[kind]}/{tail}{query_of(ask)}"
 
 
 @router.get("/l/{ledger}/wallet")

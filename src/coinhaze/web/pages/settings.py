@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from coinhaze.explore.describe import TIMES, VIEWS
 from coinhaze.explore.models import LedgerCard, ListCard
 from coinhaze.explore.query import MOST_COINS, Model, Settings
-from coinhaze.observer.policies import POLICIES, Policy, needs_list
+from coinhaze.observer.policies import POLICIES, needs_list
 from coinhaze.options import known
 from coinhaze.web.schema import Refused
 
@@ -97,113 +97,80 @@ async def form_of(request: Request) -> dict[str, str]:
 Linker = Callable[..., str]
 
 
-class RuleChoice(NamedTuple):
-    """A rule that can be chosen; without `href` it cannot be chosen yet."""
+class MenuEntry(NamedTuple):
+    """Something that can be chosen; without `href` it cannot be chosen yet."""
 
-    policy: str
+    key: str
     words: str
     href: str | None
     on: bool
 
 
-class MenuEntry(NamedTuple):
-    """An entry of a menu."""
-
-    href: str
-    words: str
-    on: bool
-
-
 class Menu(NamedTuple):
-    """A choice of one: links in a fold, so that it works without script."""
+    """A choice of one: links, so that it works without script."""
 
     label: str
     name: str
     help: str  # what the option is for
-    now: str
     choices: list[MenuEntry]
 
-
-class Choices(NamedTuple):
-    """All that can be chosen; what a ledger does not offer is not there."""
-
-    rules: list[RuleChoice]
-    help: str  # what a rule is
-    menus: list[Menu]
+    @property
+    def now(self) -> str:
+        """What is chosen now."""
+        return next((choice.words for choice in self.choices if choice.on), "choose")
 
 
 def choices_of(
     card: LedgerCard, ask: Settings, used: Settings, lists: Sequence[ListCard], link: Linker
-) -> Choices:
-    """List what can be chosen, and what is chosen now."""
-    policies = card.policies or (used.policy,)
-    rules = [_rule(policy, used, ask, lists, link) for policy in _in_order(policies)]
+) -> tuple[Menu, list[Menu]]:
+    """List the rules, and all else that can be chosen; what a ledger does not offer is left out."""
+    rules = []
+    names = card.policies or (used.policy,)
+    offered = [policy for policy in POLICIES if policy.column in names]
+    # Policies that use amounts come first, and those that need a list last.
+    for policy in sorted(offered, key=lambda p: (p.needs_list, "amounts" not in p.needs)):
+        changes: dict[str, object] = {"policy": policy.column, "open": ()}
+        href: str | None = None
+        if lists or not policy.needs_list or ask.list is not None:
+            if policy.needs_list and ask.list is None:  # it has no meaning without a list
+                changes["list"] = lists[0].id
+            href = link(**changes)
+        rules.append(MenuEntry(policy.column, policy.label, href, used.policy == policy.column))
     menus = [
-        _menu(
-            "Nodes are",
-            "view",
-            _options("view", card.views, VIEWS, used.view, link),
-            known("view").help,
-        ),
+        _menu("Nodes are", "view", card.views, VIEWS, used.view, link),
         # Coins have no balances over time: there the choice means nothing.
-        _menu(
-            "Time",
-            "time",
-            _options("time", card.times if used.time else (), TIMES, used.time, link),
-            known("time").help,
-        ),
-        _menu("Exposure to", "list", _lists(lists, used, link)),
+        _menu("Time", "time", card.times if used.time else (), TIMES, used.time, link),
+        Menu("Exposure to", "list", "", _lists(lists, used, link)),
     ]
-    return Choices(rules, known("policy").help, [menu for menu in menus if menu.choices])
+    first = Menu("Follow value by", "policy", known("policy").help, rules)
+    return first, [menu for menu in menus if menu.choices]
 
 
-def _in_order(names: Sequence[str]) -> list[Policy]:
-    """Put policies that use amounts first, and those that need a list last."""
-    found = [policy for policy in POLICIES if policy.column in names]
-    return sorted(found, key=lambda p: (p.needs_list, "amounts" not in p.needs))
-
-
-def _rule(
-    policy: Policy, used: Settings, ask: Settings, lists: Sequence[ListCard], link: Linker
-) -> RuleChoice:
-    changes: dict[str, object] = {"policy": policy.column, "open": ()}
-    href: str | None = None
-    if lists or not policy.needs_list or ask.list is not None:
-        if policy.needs_list and ask.list is None:  # it has no meaning without a list
-            changes["list"] = lists[0].id
-        href = link(**changes)
-    return RuleChoice(policy.column, policy.label, href, used.policy == policy.column)
-
-
-def _options(
-    name: str, options: Sequence[str], words: dict[str, str], used: str | None, link: Linker
-) -> list[MenuEntry]:
-    if len(options) < 2:
-        return []
-    # The ledger's own default is left out of links.
-    return [
-        MenuEntry(link(**{name: None if k == 0 else o, "open": ()}), words.get(o, o), o == used)
-        for k, o in enumerate(options)
-    ]
+def _menu(
+    label: str,
+    name: str,
+    options: Sequence[str],
+    words: dict[str, str],
+    used: str | None,
+    link: Linker,
+) -> Menu:
+    choices = []
+    for k, option in enumerate(options if len(options) > 1 else ()):
+        # The ledger's own default is left out of links.
+        href = link(**{name: None if k == 0 else option, "open": ()})
+        choices.append(MenuEntry(option, words.get(option, option), href, option == used))
+    return Menu(label, name, known(name).help, choices)
 
 
 def _lists(lists: Sequence[ListCard], used: Settings, link: Linker) -> list[MenuEntry]:
     if not lists:
         return []
     current = (used.list or "").partition("@")[0]
-    found = (
-        []
-        if needs_list(used.policy)
-        else [MenuEntry(link(list=None, open=()), "none", not current)]
-    )
-    return found + [
-        MenuEntry(
-            link(list=each.id, open=()), f"{each.name} ({each.entries:,})", each.name == current
-        )
-        for each in lists
-    ]
-
-
-def _menu(label: str, name: str, choices: list[MenuEntry], help: str = "") -> Menu:
-    now = next((choice.words for choice in choices if choice.on), "choose")
-    return Menu(label, name, help, now, choices)
+    found = []
+    if not needs_list(used.policy):
+        found.append(MenuEntry("none", "none", link(list=None, open=()), not current))
+    for each in lists:
+        words = f"{each.name} ({each.entries:,})"
+        href = link(list=each.id, open=())
+        found.append(MenuEntry(each.id, words, href, each.name == current))
+    return found

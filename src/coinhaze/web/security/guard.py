@@ -11,7 +11,8 @@ import hmac
 import html
 import json
 import time
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qsl, urlencode
@@ -126,7 +127,7 @@ class Guard:
                 await _redirect(send, without_code(request))
                 return
             body = await self._body(request, receive)
-            async with _Slot(self):
+            async with self._slot():
                 await self.app(_with_slashes(scope, request), _replay(body, receive), send)
         except Refused as refused:
             await self._refuse(request, refused, send)
@@ -251,6 +252,21 @@ class Guard:
             words = f"no whole request within {within:g} s"
             raise Refused("too-slow", words, fix="send it") from None
 
+    @asynccontextmanager
+    async def _slot(self) -> AsyncIterator[None]:
+        """Hold a place among the requests that are answered at once; a few may wait for one."""
+        if self._slots.locked() and self._waiting >= self.limits.waiting:
+            raise Refused("too-many", "too many requests wait already", fix="try again soon")
+        self._waiting += 1
+        try:
+            await self._slots.acquire()
+        finally:
+            self._waiting -= 1
+        try:
+            yield
+        finally:
+            self._slots.release()
+
     def _sending(self, send: Send) -> Send:
         async def guarded(message: Message) -> None:
             if message["type"] == "http.response.start":
@@ -271,26 +287,6 @@ class Guard:
         else:
             page = self._show(refused)
             await _respond(send, refused.status, page, "text/html; charset=utf-8", headers)
-
-
-class _Slot:
-    """A place among the requests that are answered at once; a few may wait for one."""
-
-    def __init__(self, guard: Guard) -> None:
-        self._guard = guard
-
-    async def __aenter__(self) -> None:
-        guard = self._guard
-        if guard._slots.locked() and guard._waiting >= guard.limits.waiting:
-            raise Refused("too-many", "too many requests wait already", fix="try again soon")
-        guard._waiting += 1
-        try:
-            await guard._slots.acquire()
-        finally:
-            guard._waiting -= 1
-
-    async def __aexit__(self, *_: object) -> None:
-        self._guard._slots.release()
 
 
 def plain_page(refused: Refused) -> bytes:
