@@ -23,7 +23,7 @@ import coinhaze
 from coinhaze import AbsorbingChain, CoinLedger, Scores, absorbing_chain, transaction_graph
 from coinhaze.amounts import Floats, Ints
 from coinhaze.explore.explorer import Explorer
-from coinhaze.explore.query import CoinAsk, Settings, TableAsk, WhatIfAsk
+from coinhaze.explore.query import CoinQuery, Settings, TableQuery, WhatIfQuery
 from coinhaze.simulate import simulate_week
 
 QUANTILES = (0.5, 0.95, 0.99, 1.0)
@@ -78,14 +78,14 @@ def main(
     owners = _addresses(ledger, graph.names.party[sinks])
     explorer = Explorer(chain, scores, names_of=lambda _: owners)
     print(f"{platform.processor() or platform.machine()}, {os.cpu_count()} cores; {chain}")
-    wall, cpu = timed([lambda: explorer.coin(names[0], CoinAsk())])
+    wall, cpu = timed([lambda: explorer.coin(names[0], CoinQuery())])
     print(f"made ready by the first question in {wall[0]:,.0f} ms ({cpu[0]:,.0f} ms CPU)")
-    explorer.coin(names[0], CoinAsk(list="l"))
+    explorer.coin(names[0], CoinQuery(list="l"))
     head = " ".join(f"{f'{q:.0%}':>9}" for q in QUANTILES)
     print(f"{'':<40}{'wall, ms':>9}{'CPU, ms':>40}\n{'':<40}{head} {head}")
 
     def coins(some: Sequence[str], **ask: Any) -> list[Callable[[], object]]:
-        return [lambda n=n: explorer.coin(n, CoinAsk(**ask)) for n in some]  # type: ignore[misc]
+        return [lambda n=n: explorer.coin(n, CoinQuery(**ask)) for n in some]  # type: ignore[misc]
 
     found = {
         "coin": report("coin", coins(names[1:])),
@@ -100,7 +100,7 @@ def main(
         "what-if": report(
             "what-if of two coins",
             [
-                lambda k=k: explorer.what_if(WhatIfAsk(coins=(names[k], names[k + 1])))  # type: ignore[misc]
+                lambda k=k: explorer.what_if(WhatIfQuery(coins=(names[k], names[k + 1])))  # type: ignore[misc]
                 for k in range(20)
             ],
         ),
@@ -116,7 +116,7 @@ def main(
         found["ledger"] = report("ledger", [lambda: explorer.ledger(Settings())] * 2)
         found["density"] = report("bits and steps", [lambda: explorer.density(Settings())])
         sorts = ["-bits", "-amount", "steps", "-sources"]
-        pages = [TableAsk(sort=sort, bits_low=1.0) for sort in sorts for _ in range(2)]
+        pages = [TableQuery(sort=sort, bits_low=1.0) for sort in sorts for _ in range(2)]
         found["table"] = report(
             "table, each order twice",
             [lambda a=ask: explorer.table(a) for ask in pages],  # type: ignore[misc]

@@ -91,7 +91,7 @@ def coin_page(path: Path) -> str:
 
     from coinhaze.web.app import make_app
     from coinhaze.web.registry import LedgerRegistry
-    from coinhaze.web.security.hosts import Hosts
+    from coinhaze.web.security.headers import Hosts
 
     token = "t" * 43
     app = make_app(LedgerRegistry((str(path),)), token=token, hosts=Hosts())

@@ -17,7 +17,6 @@ import pytest
 import coinhaze
 from coinhaze import options
 from coinhaze.cache.layers import LedgerCache, open_cached
-from coinhaze.explore.explain import explain
 from coinhaze.graph.clusters.heuristics import find
 from coinhaze.growth.growth import growth
 from coinhaze.lab.churn import churn
@@ -37,6 +36,7 @@ from coinhaze.options import (
     SolveOptions,
     WalletOptions,
 )
+from coinhaze.report.origins import explain
 from coinhaze.robustness.robustness import robustness
 from coinhaze.robustness.sensitivity import sensitivity
 from coinhaze.screening.screen import screen

@@ -9,7 +9,7 @@ import matplotlib as mpl
 
 from coinhaze.growth.growth import Growth, growth
 from coinhaze.growth.plots import plot_growth
-from coinhaze.report.drawing import drawing, save_picture
+from coinhaze.report.figures import drawing, save_picture
 from coinhaze.simulate import simulate_week
 
 WEEKS = (("dai-week", 0.2), ("ethereum-week", 0.02))

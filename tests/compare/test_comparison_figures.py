@@ -19,7 +19,7 @@ from coinhaze.compare.story import story
 from coinhaze.compare.tables import comparison_grids
 from coinhaze.growth.plots import plot_growth, plot_growths
 from coinhaze.report import plots as plots
-from coinhaze.report.drawing import COLOURS, Figure, line_of, short_labels
+from coinhaze.report.figures import COLOURS, Figure, line_of, short_labels
 from coinhaze.report.score_files import ScoreFile
 
 mpl.use("agg")

@@ -14,7 +14,7 @@ import coinhaze
 from coinhaze.errors import CoinhazeError, UnknownName, UsageError
 from coinhaze.explore.explorer import Explorer
 from coinhaze.explore.models import CoinAnswer, Origin
-from coinhaze.explore.query import CoinAsk, Settings
+from coinhaze.explore.query import CoinQuery, Settings
 from coinhaze.observer import AbsorbingChain
 from properties import strategies
 from properties.comparison import profile
@@ -35,7 +35,7 @@ def check_all(chain: AbsorbingChain, listed: list[str], *, policy: str = "haircu
     # Exposure is in the order of time unless a time is chosen: test_one_number.py.
     time = chain.settings["time"]
     for row, name in enumerate(names):
-        ask = CoinAsk(policy=policy, list="l", top=3, time=time)  # type: ignore[arg-type]
+        ask = CoinQuery(policy=policy, list="l", top=3, time=time)  # type: ignore[arg-type]
         answer = explorer.coin(name, ask)
         assert_sums(answer)
         assert answer.name == name
@@ -113,7 +113,7 @@ def test_pages_of_hidden_coins_have_the_library_s_numbers_and_no_amounts(
     chain = chain_of(coinhaze.CoinLedger.from_transactions(rows))
     names = chain.graph.names.of(np.arange(len(chain))).to_pylist()
     check_all(chain, data.draw(strategies.listed(names)), policy="uniform")
-    answer = explorer_on(chain).coin(names[-1], CoinAsk())
+    answer = explorer_on(chain).coin(names[-1], CoinQuery())
     assert answer.settings.policy == "uniform"
     assert answer.amount is None
     assert all(o.amount is None for o in answer.origins)
@@ -134,7 +134,7 @@ def test_ordered_rules_have_the_library_s_parcels(
         strategies.listed([n for n in owners if not n.startswith("pool:")] or owners)
     )
     explorer = explorer_on(chain, lists={"l": listed})
-    ask = CoinAsk(policy=order, list="l")
+    ask = CoinQuery(policy=order, list="l")
     for name in names:
         try:
             exposed = coinhaze.score(graph, nodes=[name], policy=order, listed=listed).exposure
@@ -166,7 +166,7 @@ def test_poison_says_touched_or_not_and_never_a_share(
     assert poison.clean is not None
     explorer = explorer_on(chain, lists={"l": listed})
     for row, name in enumerate(names):
-        answer = explorer.coin(name, CoinAsk(policy="poison", list="l"))
+        answer = explorer.coin(name, CoinQuery(policy="poison", list="l"))
         assert_sums(answer)
         assert answer.exposure is not None
         assert answer.exposure.share is None
@@ -192,8 +192,10 @@ def most_bits(explorer: Explorer) -> str:
 
 
 def test_a_label_makes_a_service_and_a_listed_origin_is_always_shown(explorer: Explorer) -> None:
-    answer = explorer.coin(most_bits(explorer), CoinAsk(top=1, list="l"))
-    kinds = {origin.kind for origin in explorer.coin(most_bits(explorer), CoinAsk(top=60)).origins}
+    answer = explorer.coin(most_bits(explorer), CoinQuery(top=1, list="l"))
+    kinds = {
+        origin.kind for origin in explorer.coin(most_bits(explorer), CoinQuery(top=60)).origins
+    }
     assert {"service", "earlier"} <= kinds
     assert answer.exposure is not None
     assert answer.exposure.share
@@ -203,28 +205,28 @@ def test_a_label_makes_a_service_and_a_listed_origin_is_always_shown(explorer: E
 
 def test_opening_a_box_shows_eight_more_of_it(explorer: Explorer) -> None:
     name = most_bits(explorer)
-    closed = explorer.coin(name, CoinAsk()).flow
+    closed = explorer.coin(name, CoinQuery()).flow
     bucket = next(node for node in closed.nodes if node.folded and node.id.startswith("h2x"))
-    opened = explorer.coin(name, CoinAsk(open=(bucket.id,))).flow
+    opened = explorer.coin(name, CoinQuery(open=(bucket.id,))).flow
     here = [n for n in opened.nodes if n.column == 2]
     before = [n for n in closed.nodes if n.column == 2]
     assert len(here) == len(before) + 8 or not here[-1].folded
     assert [n.id for n in here][: len(before) - 1] == [n.id for n in before][:-1]
     deep = next(node for node in closed.nodes if node.id == "d")
     assert deep.opens
-    deeper = explorer.coin(name, CoinAsk(open=("d",))).flow
+    deeper = explorer.coin(name, CoinQuery(open=("d",))).flow
     assert len(deeper.columns) == len(closed.columns) + 1
 
 
 def test_a_flow_never_has_more_than_300_boxes(explorer: Explorer) -> None:
     every = [f"h{k}x" for k in range(1, 9) for _ in range(4)] + ["d"] * 8
-    answer = explorer.coin(most_bits(explorer), CoinAsk(open=tuple(every[:40]), top=100))
+    answer = explorer.coin(most_bits(explorer), CoinQuery(open=tuple(every[:40]), top=100))
     assert_sums(answer)
     assert 100 < len(answer.flow.nodes) <= 300
 
 
 def test_a_party_at_several_hops_is_tagged_at_each(explorer: Explorer) -> None:
-    flow = explorer.coin(most_bits(explorer), CoinAsk(open=("h2x", "h3x"))).flow
+    flow = explorer.coin(most_bits(explorer), CoinQuery(open=("h2x", "h3x"))).flow
     twice = [node for node in flow.nodes if node.also]
     assert twice
     for node in twice:
@@ -233,7 +235,7 @@ def test_a_party_at_several_hops_is_tagged_at_each(explorer: Explorer) -> None:
 
 
 def test_a_coin_with_one_origin_has_one_band(explorer: Explorer) -> None:
-    answer = explorer.coin(explorer.ledger(Settings()).fewest[0].name, CoinAsk())
+    answer = explorer.coin(explorer.ledger(Settings()).fewest[0].name, CoinQuery())
     assert answer.sentence.text == "One possible origin under this rule."
     assert answer.sentence.range == "exact"
     assert len(answer.origins) == 1
@@ -242,7 +244,7 @@ def test_a_coin_with_one_origin_has_one_band(explorer: Explorer) -> None:
 
 
 def test_the_place_counts_coins_with_fewer_bits(explorer: Explorer) -> None:
-    answer = explorer.coin(most_bits(explorer), CoinAsk())
+    answer = explorer.coin(most_bits(explorer), CoinQuery())
     table = explorer.histogram(Settings())
     assert answer.place is not None
     assert answer.bits is not None
@@ -253,8 +255,8 @@ def test_the_place_counts_coins_with_fewer_bits(explorer: Explorer) -> None:
 
 
 def test_a_coin_seen_by_address_is_its_owner(explorer: Explorer) -> None:
-    coin = explorer.coin(most_bits(explorer), CoinAsk())
-    answer = explorer.coin(coin.name, CoinAsk(view="address"))
+    coin = explorer.coin(most_bits(explorer), CoinQuery())
+    answer = explorer.coin(coin.name, CoinQuery(view="address"))
     assert answer.name == coin.owner
     assert answer.kind == "address"
     assert any("is seen as its address" in note for note in answer.notes)
@@ -267,7 +269,7 @@ def test_a_spent_coin_says_who_spent_it_and_has_bits_all_the_same(explorer: Expl
     row = int(np.flatnonzero(made_here)[-1])
     spender = ledger.txids[int(ledger.input_tx[row])].as_py()
     name = ledger.output_names(ledger.input_output[[row]])[0].as_py()
-    answer = explorer.coin(name, CoinAsk())
+    answer = explorer.coin(name, CoinQuery())
     assert answer.spent_by == spender
     assert answer.made_by == name.rpartition(":")[0]
     assert_bits(answer, float(coinhaze.score(explorer.views.chain, nodes=[name]).bits[0]))
@@ -278,7 +280,7 @@ def test_a_spent_coin_says_who_spent_it_and_has_bits_all_the_same(explorer: Expl
 def test_without_scores_a_coin_has_no_place_but_the_same_bits(explorer: Explorer) -> None:
     bare = explorer_of(town(), scored=False)
     name = most_bits(explorer)
-    with_scores, without = explorer.coin(name, CoinAsk()), bare.coin(name, CoinAsk())
+    with_scores, without = explorer.coin(name, CoinQuery()), bare.coin(name, CoinQuery())
     assert without.place is None
     assert with_scores.place is not None
     assert without.bits == pytest.approx(with_scores.bits, abs=1e-9)
@@ -291,13 +293,13 @@ def test_times_are_told_and_a_flow_by_time_needs_them(explorer: Explorer) -> Non
          "outputs": [{"value": 5, "address": "n"}]},
     ]  # fmt: skip
     timed = explorer_of(coinhaze.CoinLedger.from_transactions(rows))
-    answer = timed.coin("b:0", CoinAsk(by="time"))
+    answer = timed.coin("b:0", CoinQuery(by="time"))
     assert answer.flow.by == "time"
     assert answer.time == 2000
     assert answer.height == 2
     assert {node.time for node in answer.flow.nodes} == {1000, 2000}
     assert answer.origins[0].words == "Mined, block 1"
-    untimed = explorer.coin(most_bits(explorer), CoinAsk(by="time"))
+    untimed = explorer.coin(most_bits(explorer), CoinQuery(by="time"))
     assert untimed.flow.by == "hop"
     assert any("no times" in note for note in untimed.notes)
 
@@ -305,17 +307,17 @@ def test_times_are_told_and_a_flow_by_time_needs_them(explorer: Explorer) -> Non
 def test_what_cannot_be_asked_is_refused_with_the_reason(explorer: Explorer) -> None:
     name = most_bits(explorer)
     for ask, why in (
-        (CoinAsk(policy="poison"), "needs a list"),
-        (CoinAsk(view="account"), "does not fit"),
-        (CoinAsk(time="stationary"), "own time"),
-        (CoinAsk(policy="fifo", view="address"), "follows coins"),
+        (CoinQuery(policy="poison"), "needs a list"),
+        (CoinQuery(view="account"), "does not fit"),
+        (CoinQuery(time="stationary"), "own time"),
+        (CoinQuery(policy="fifo", view="address"), "follows coins"),
     ):
         with pytest.raises(UsageError, match=why):
             explorer.coin(name, ask)
     with pytest.raises(UnknownName, match="nothing"):
-        explorer.coin("nothing:0", CoinAsk())
+        explorer.coin("nothing:0", CoinQuery())
     with pytest.raises(UnknownName, match="no list"):
-        explorer.coin(name, CoinAsk(list="other"))
+        explorer.coin(name, CoinQuery(list="other"))
 
 
 def test_origins_come_in_pages_that_make_the_whole(explorer: Explorer) -> None:
@@ -340,7 +342,7 @@ def test_many_threads_asking_at_once_get_the_same_answers(explorer: Explorer) ->
     from concurrent.futures import ThreadPoolExecutor
 
     names = [row.name for row in explorer.ledger(Settings()).most]
-    asks = [(n, CoinAsk(policy=p)) for n in names for p in ("haircut", "uniform", "fifo")]
+    asks = [(n, CoinQuery(policy=p)) for n in names for p in ("haircut", "uniform", "fifo")]
     alone = [explorer.coin(*ask).model_dump_json() for ask in asks]
     fresh = explorer_of(town(), lists={"l": []}, labels={"exchange": "Exchange North"})
     with ThreadPoolExecutor(6) as pool:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import coinhaze
-from coinhaze.explore.query import CoinAsk, Settings, TableAsk
+from coinhaze.explore.query import CoinQuery, Settings, TableQuery
 from coinhaze.explore.table import Exposures
 from web.explorers import assert_sums, explorer_of, town
 
@@ -38,7 +38,7 @@ def test_a_closed_loop_has_no_exposure(monkeypatch: pytest.MonkeyPatch, few: int
     ledger = coinhaze.AccountLedger.from_transfers(LOOP)
     explorer = explorer_of(ledger, lists={"x": ["s"], "none": ["nobody"], "in": ["lp0"]})
     for listed in ("x", "none"):
-        answer = explorer.coin("lp1", CoinAsk(list=listed, time="stationary"))
+        answer = explorer.coin("lp1", CoinQuery(list=listed, time="stationary"))
         assert answer.bits is None
         exposure = answer.exposure
         assert exposure is not None
@@ -48,7 +48,7 @@ def test_a_closed_loop_has_no_exposure(monkeypatch: pytest.MonkeyPatch, few: int
     rules = explorer.comparators("lp1", Settings(list="x", time="stationary")).rules
     assert [r.exposure for r in rules if r.policy in ("haircut", "uniform")] == [None, None]
     # A listed account of the loop ends the walk: there all is told.
-    found = explorer.coin("lp1", CoinAsk(list="in", time="stationary")).exposure
+    found = explorer.coin("lp1", CoinQuery(list="in", time="stationary")).exposure
     assert found is not None
     assert (found.share, found.share_high) == (1.0, 1.0)
     assert 1.0 - 1e-12 <= (found.share_low or 0.0) <= 1.0
@@ -66,7 +66,7 @@ def test_bounds_hold_the_exact_share(monkeypatch: pytest.MonkeyPatch, few: int) 
     inside = 0
     for row in range(0, len(truth), 7):
         name = str(graph.names.of(truth.nodes[[row]])[0].as_py())
-        found = explorer.coin(name, CoinAsk(list="x")).exposure
+        found = explorer.coin(name, CoinQuery(list="x")).exposure
         assert found is not None
         assert found.share_low is not None
         assert found.share_high is not None
@@ -92,7 +92,7 @@ def test_entries_have_the_shares_of_the_listed_chain() -> None:
         name = str(chain.graph.names.of(np.array([node]))[0].as_py())
         rows = coinhaze.origins(chain, node).sources().to_pylist()
         true = {r["source"]: r["probability"] for r in rows}
-        found = explorer.coin(name, CoinAsk(list="x")).exposure
+        found = explorer.coin(name, CoinQuery(list="x")).exposure
         assert found is not None
         for entry in found.largest:
             told += 1
@@ -103,7 +103,7 @@ def test_entries_have_the_shares_of_the_listed_chain() -> None:
 @pytest.mark.parametrize("policy", ["haircut", "fifo", "poison"])
 def test_the_answer_names_the_listed_address(policy: str) -> None:
     explorer = explorer_of(gift_town(), lists={"known": ["blog"]})
-    answer = explorer.coin("gift:0", CoinAsk(list="known", policy=policy))
+    answer = explorer.coin("gift:0", CoinQuery(list="known", policy=policy))
     exposure = answer.exposure
     assert exposure is not None
     assert [entry.name for entry in exposure.largest] == ["blog"]
@@ -113,14 +113,14 @@ def test_the_answer_names_the_listed_address(policy: str) -> None:
 
 def test_listed_money_has_its_flag_also_where_no_source_is_listed() -> None:
     explorer = explorer_of(gift_town(), lists={"known": ["blog"]})
-    answer = explorer.coin("gift:0", CoinAsk(list="known"))
+    answer = explorer.coin("gift:0", CoinQuery(list="known"))
     assert_sums(answer)
     origin = next(node for node in answer.flow.nodes if node.id == "o0")
     assert (origin.kind, origin.listed) == ("listed", 1.0)
     assert "blog" in origin.words
     # The origin itself is not on the list, and is not said to be.
     assert answer.origins[0].kind == "mined"
-    plain = explorer.coin("gift:0", CoinAsk())
+    plain = explorer.coin("gift:0", CoinQuery())
     assert not any(node.kind == "listed" or node.listed for node in plain.flow.nodes)
 
 
@@ -138,7 +138,7 @@ def test_a_payment_to_a_listed_address_on_the_way_has_the_flag() -> None:
             }
         )
     ledger = coinhaze.CoinLedger.from_transactions(transactions)
-    answer = explorer_of(ledger, lists={"x": ["blog"]}).coin("c:0", CoinAsk(list="x"))
+    answer = explorer_of(ledger, lists={"x": ["blog"]}).coin("c:0", CoinQuery(list="x"))
     assert_sums(answer)
     flagged = [n for n in answer.flow.nodes if n.kind == "listed" and n.id.startswith("h")]
     assert [node.name for node in flagged] == ["tx:a"]
@@ -155,16 +155,16 @@ def test_the_table_tells_exposure_where_a_list_is_asked(policy: str) -> None:
     assert truth.exposure is not None
     graph = coinhaze.transaction_graph(ledger)
     true = dict(zip(graph.names.of(truth.nodes).to_pylist(), truth.exposure.tolist(), strict=True))
-    page = explorer.table(TableAsk(list="x", policy=policy, limit=1000))
+    page = explorer.table(TableQuery(list="x", policy=policy, limit=1000))
     assert {row.name: row.exposure for row in page.rows} == pytest.approx(true, abs=1e-10)
     assert any(0 < (row.exposure or 0.0) < 1 for row in page.rows)
-    ask = TableAsk(list="x", policy=policy)
+    ask = TableQuery(list="x", policy=policy)
     batches = list(explorer.table_batches(ask))
     assert batches[0].schema.names[-3:] == ["exposure", "exposure_low", "exposure_high"]
     for row in batches[1].to_pylist():
         assert row["exposure_low"] <= true[row["name"]] <= row["exposure_high"]
-    assert "exposure" not in next(explorer.table_batches(TableAsk())).schema.names
-    nothing = explorer.table(TableAsk(list="none", policy=policy))
+    assert "exposure" not in next(explorer.table_batches(TableQuery())).schema.names
+    nothing = explorer.table(TableQuery(list="none", policy=policy))
     assert {row.exposure for row in nothing.rows} == {0.0}
 
 

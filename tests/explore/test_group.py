@@ -11,7 +11,7 @@ import coinhaze
 from coinhaze.errors import UnknownName
 from coinhaze.explore.explorer import Explorer
 from coinhaze.explore.models import GroupAnswer, GroupKind
-from coinhaze.explore.query import CoinAsk, Settings
+from coinhaze.explore.query import CoinQuery, Settings
 from properties import strategies
 from properties.comparison import profile
 from web.explorers import assert_no_nan, explorer_of, town
@@ -54,7 +54,7 @@ def test_bits_of_a_group_are_those_of_its_coins(explorer: Explorer) -> None:
     group = explorer.group("transaction", tx, Settings(), after=None, limit=100)
     assert group.coins == len(group.rows) > 0
     for row in group.rows:
-        answer = explorer.coin(row.name, CoinAsk())
+        answer = explorer.coin(row.name, CoinQuery())
         assert answer.bits is not None
         assert row.bits_low is not None
         assert row.bits_high is not None
@@ -71,7 +71,7 @@ def test_exposure_of_a_group_is_its_coins_by_value(explorer: Explorer) -> None:
         group = explorer.group("transaction", tx, asked, after=None, limit=100)
         assert group.exposure is not None
         assert group.exposure.share is not None
-        parts = [(explorer.coin(row.name, CoinAsk(list="l")), row) for row in group.rows]
+        parts = [(explorer.coin(row.name, CoinQuery(list="l")), row) for row in group.rows]
         worth = [int(row.amount.smallest) if row.amount else 0 for _, row in parts]
         share = [a.exposure.share or 0.0 if a.exposure else 0.0 for a, _ in parts]
         assert group.exposure.share == pytest.approx(np.average(share, weights=worth), abs=1e-9)
@@ -112,7 +112,7 @@ def test_groups_are_told_by_every_rule(explorer: Explorer, policy: str) -> None:
     found = explorer.group("transaction", "t201", asked, after=None, limit=100)
     assert_no_nan(found.model_dump())
     for row in found.rows:
-        answer = explorer.coin(row.name, CoinAsk(policy=policy, list="l"))
+        answer = explorer.coin(row.name, CoinQuery(policy=policy, list="l"))
         assert row.bits == pytest.approx(answer.bits, abs=0.051)
     assert found.exposure is not None
     assert (found.exposure.touched is None) == (policy != "poison")

@@ -9,8 +9,15 @@ import pytest
 
 import coinhaze
 from coinhaze.errors import InputError, UsageError
-from coinhaze.explore.links import thing_link
-from coinhaze.explore.query import SLASH, CoinAsk, PageAsk, Settings, TableAsk, name_in_path
+from coinhaze.explore.query import (
+    SLASH,
+    CoinQuery,
+    PageQuery,
+    Settings,
+    TableQuery,
+    name_in_path,
+    thing_link,
+)
 from coinhaze.explore.table import cursor_at
 from coinhaze.web.registry import LedgerRegistry
 from web.explorers import explorer_of
@@ -28,8 +35,8 @@ def accounts(*transfers: tuple[str, str, int]) -> coinhaze.AccountLedger:
 
 def test_a_long_name_is_answered_everywhere() -> None:
     explorer = explorer_of(accounts(("a", LONG, 3), ("b", LONG, 1), (LONG, "c", 1)))
-    assert explorer.coin(LONG, CoinAsk()).name == LONG
-    assert LONG in {row.name for row in explorer.table(TableAsk()).rows}
+    assert explorer.coin(LONG, CoinQuery()).name == LONG
+    assert LONG in {row.name for row in explorer.table(TableQuery()).rows}
     assert LONG in {dot.name for dot in explorer.density(Settings()).outliers}
     assert LONG in {row.name for row in explorer.ledger(Settings()).most}
     assert explorer.comparators(LONG, Settings()).name == LONG
@@ -43,7 +50,7 @@ def test_cursors_of_long_names_are_short_enough_to_come_back() -> None:
         page = explorer.origins(LONG, Settings(), after=after, limit=1)
         seen += [row.name for row in page.rows]
         if page.after is not None:
-            after = PageAsk(after=page.after).after  # what a request may hold
+            after = PageQuery(after=page.after).after  # what a request may hold
     assert sorted(seen) == ["a", "b", "d"]
     assert len(cursor_at(10**12, LONG)) < 100
 
@@ -51,16 +58,19 @@ def test_cursors_of_long_names_are_short_enough_to_come_back() -> None:
 def test_a_cursor_of_other_settings_or_another_ledger_is_refused() -> None:
     transfers = [("a", "c", 3), ("b", "c", 1), ("c", "d", 1), ("c", "e", 1)]
     explorer = explorer_of(accounts(*transfers))
-    after = explorer.table(TableAsk(limit=1)).after
+    after = explorer.table(TableQuery(limit=1)).after
     assert after is not None
-    assert explorer.table(TableAsk(limit=1, after=after)).rows
-    for other in (TableAsk(policy="uniform", after=after), TableAsk(time="temporal", after=after)):
+    assert explorer.table(TableQuery(limit=1, after=after)).rows
+    for other in (
+        TableQuery(policy="uniform", after=after),
+        TableQuery(time="temporal", after=after),
+    ):
         with pytest.raises(InputError, match="cursor of something else"):
             explorer.table(other)
     changed = explorer_of(accounts(*transfers))
     changed.digest = "d2"
     with pytest.raises(InputError, match="cursor of something else"):
-        changed.table(TableAsk(after=after))
+        changed.table(TableQuery(after=after))
     origins = explorer.origins("d", Settings(), after=None, limit=1).after
     assert origins is not None
     with pytest.raises(InputError, match="cursor of something else"):
@@ -72,7 +82,7 @@ def test_odd_names_are_found_exactly_and_have_a_page(name: str) -> None:
     explorer = explorer_of(accounts(*(("a", odd, 1) for odd in ODD)))
     hit = explorer.search(name).hits[0]
     assert (hit.kind, hit.name) == ("account", name)
-    assert explorer.coin(name, CoinAsk()).name == name
+    assert explorer.coin(name, CoinQuery()).name == name
     part = hit.href.split("?")[0].removeprefix("/l/made/coin/")
     # A browser takes out parts of dots alone, escaped or not.
     assert unquote(part) not in (".", "..")
@@ -87,7 +97,7 @@ def test_what_looks_like_a_snapshot_takes_the_order_of_payments_away() -> None:
     assert facts["times"] == ("stationary",)
     assert not {"fifo", "lifo"} & set(facts["policies"])
     assert any("'name:1'" in note for note in explorer.ledger(Settings()).notes)
-    for asked in (CoinAsk(policy="fifo"), CoinAsk(policy="lifo"), CoinAsk(time="temporal")):
+    for asked in (CoinQuery(policy="fifo"), CoinQuery(policy="lifo"), CoinQuery(time="temporal")):
         with pytest.raises(UsageError, match="taken for a snapshot of 'name'"):
             explorer.coin("c", asked)
     rules = {rule.policy: rule.refused for rule in explorer.comparators("c", Settings()).rules}

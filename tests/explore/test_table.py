@@ -15,7 +15,7 @@ import coinhaze
 from coinhaze.errors import InputError
 from coinhaze.explore.distribution import histogram_of_bits
 from coinhaze.explore.explorer import Explorer
-from coinhaze.explore.query import Settings, TableAsk
+from coinhaze.explore.query import Settings, TableQuery
 from coinhaze.measures import Scores
 from properties import strategies
 from properties.comparison import profile
@@ -33,7 +33,7 @@ def scores_of(explorer: Explorer) -> Scores:
     return explorer.views.scores(explorer.views.default)
 
 
-def all_pages(explorer: Explorer, ask: TableAsk) -> list[str]:
+def all_pages(explorer: Explorer, ask: TableQuery) -> list[str]:
     names: list[str] = []
     while True:
         page = explorer.table(ask)
@@ -47,7 +47,7 @@ def all_pages(explorer: Explorer, ask: TableAsk) -> list[str]:
 
 @pytest.mark.parametrize("sort", [f"{sign}{c}" for c in COLUMNS for sign in ("", "-")])
 def test_pages_of_any_order_make_the_whole_table_once(explorer: Explorer, sort: str) -> None:
-    names = all_pages(explorer, TableAsk(sort=sort, limit=97))
+    names = all_pages(explorer, TableQuery(sort=sort, limit=97))
     rows = scores_of(explorer).to_arrow().to_pylist()
     assert sorted(names) == sorted(row["node"] for row in rows)
     column = {"name": "node", "amount": "balance", "top_share": "top_probability"}
@@ -67,27 +67,27 @@ def test_ties_keep_the_ledger_s_order_both_ways(explorer: Explorer) -> None:
         name: k for k, name in enumerate(scores.chain.graph.names.of(scores.nodes).to_pylist())
     }
     for sort in ("sources", "-sources"):
-        rows = [explorer.table(TableAsk(sort=sort, limit=1000)).rows][0]
+        rows = [explorer.table(TableQuery(sort=sort, limit=1000)).rows][0]
         for one, two in itertools.pairwise(rows):
             assert one.sources != two.sources or place[one.name] < place[two.name]
 
 
 def test_ranges_leave_what_lies_in_them(explorer: Explorer) -> None:
     scores = scores_of(explorer)
-    ask = TableAsk(bits_low=1.0, bits_high=3.0, steps_low=4.0, steps_high=12.0, limit=50)
+    ask = TableQuery(bits_low=1.0, bits_high=3.0, steps_low=4.0, steps_high=12.0, limit=50)
     kept = (scores.bits >= 1) & (scores.bits <= 3) & (scores.steps >= 4) & (scores.steps <= 12)
     names = all_pages(explorer, ask)
     assert 50 < len(names) == int(kept.sum())
     expected = scores.chain.graph.names.of(scores.nodes[kept]).to_pylist()
     assert set(names) == set(expected)
-    nothing = explorer.table(TableAsk(bits_low=99.0))
+    nothing = explorer.table(TableQuery(bits_low=99.0))
     assert nothing.total == 0
     assert nothing.rows == ()
     assert nothing.after is None
 
 
 def test_all_rows_come_as_columns_in_the_same_order(explorer: Explorer) -> None:
-    ask = TableAsk(sort="-amount", bits_low=0.5)
+    ask = TableQuery(sort="-amount", bits_low=0.5)
     batches = list(explorer.table_batches(ask))
     assert batches[0].num_rows == 0
     names = [name for batch in batches for name in batch["name"].to_pylist()]
@@ -101,17 +101,17 @@ def test_all_rows_come_as_columns_in_the_same_order(explorer: Explorer) -> None:
 @pytest.mark.parametrize("cursor", ["", "x", "%%%", "WyItYml0cyIsIDFd" * 9, "bnVsbA", "W10", "é"])
 def test_what_is_no_cursor_is_refused(explorer: Explorer, cursor: str) -> None:
     with pytest.raises(InputError, match="cursor"):
-        explorer.table(TableAsk(after=cursor))
+        explorer.table(TableQuery(after=cursor))
 
 
 def test_a_cursor_of_another_order_is_refused(explorer: Explorer) -> None:
-    after = explorer.table(TableAsk(sort="steps", limit=5)).after
+    after = explorer.table(TableQuery(sort="steps", limit=5)).after
     with pytest.raises(InputError, match="something else"):
-        explorer.table(TableAsk(sort="-steps", limit=5, after=after))
+        explorer.table(TableQuery(sort="-steps", limit=5, after=after))
 
 
 def test_a_row_has_the_scores_own_numbers(explorer: Explorer) -> None:
-    row = explorer.table(TableAsk(limit=1)).rows[0]
+    row = explorer.table(TableQuery(limit=1)).rows[0]
     scores = scores_of(explorer)
     k = int(np.nanargmax(np.round(scores.bits, 9)))
     assert (row.bits, row.steps) == (scores.bits[k], scores.steps[k])
@@ -177,7 +177,7 @@ def test_small_ledgers_of_accounts_have_every_page(
     rows: list[strategies.Transfer], sort: str
 ) -> None:
     explorer = explorer_of(coinhaze.AccountLedger.from_transfers(rows))
-    page = explorer.table(TableAsk(sort=sort, limit=1000))
+    page = explorer.table(TableQuery(sort=sort, limit=1000))
     truth = {
         r["node"]: r for r in explorer.views.scores(explorer.views.default).to_arrow().to_pylist()
     }
@@ -198,19 +198,19 @@ def test_small_ledgers_of_accounts_have_every_page(
 @profile(10)
 def test_ledgers_that_hide_amounts_have_every_page(rows: list[strategies.Transaction]) -> None:
     explorer = explorer_of(coinhaze.CoinLedger.from_transactions(rows))
-    page = explorer.table(TableAsk(sort="-amount"))
+    page = explorer.table(TableQuery(sort="-amount"))
     assert all(row.amount is None for row in page.rows)
     assert explorer.settings(Settings()).policy == "uniform"
     assert_no_nan(explorer.ledger(Settings()).model_dump())
-    assert sum(b.num_rows for b in explorer.table_batches(TableAsk())) == page.total
+    assert sum(b.num_rows for b in explorer.table_batches(TableQuery())) == page.total
 
 
 def test_a_table_by_another_rule_is_scored_by_it(explorer: Explorer) -> None:
-    rows = explorer.table(TableAsk(policy="fifo", limit=1000)).rows
+    rows = explorer.table(TableQuery(policy="fifo", limit=1000)).rows
     truth = coinhaze.score(explorer.views.chain.graph, policy="fifo")
     names = truth.chain.graph.names.of(truth.nodes).to_pylist()
     expected = dict(zip(names, truth.bits.tolist(), strict=True))
     assert all(row.bits == expected[row.name] and row.steps is None for row in rows)
-    by_address = explorer.table(TableAsk(view="address", sort="name")).rows
+    by_address = explorer.table(TableQuery(view="address", sort="name")).rows
     assert {row.kind for row in by_address} == {"address"}
     assert not math.isnan(by_address[0].bits or 0)

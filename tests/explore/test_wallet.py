@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 import coinhaze
 from coinhaze.errors import InputError, UsageError
 from coinhaze.explore.explorer import Explorer
-from coinhaze.explore.query import Settings, TableAsk, WalletAsk, WhatIfAsk
-from coinhaze.explore.what_if import WhatIfs
+from coinhaze.explore.query import Settings, TableQuery, WalletQuery, WhatIfQuery
+from coinhaze.explore.what_if import CoinSets
 from coinhaze.wallet.exposed import exposed_chain
 from coinhaze.wallet.holdings import find_coin
 from coinhaze.wallet.suggestion import suggest_coins
@@ -30,13 +30,13 @@ def explorer() -> Explorer:
 
 
 def some_coins(explorer: Explorer, count: int) -> tuple[str, ...]:
-    rows = explorer.table(TableAsk(sort="-bits", limit=count * 7)).rows
+    rows = explorer.table(TableQuery(sort="-bits", limit=count * 7)).rows
     return tuple(row.name for row in rows[::7])
 
 
 def test_a_what_if_is_the_library_s(explorer: Explorer) -> None:
     coins = some_coins(explorer, 4)
-    answer = explorer.what_if(WhatIfAsk(coins=coins, list="l"))
+    answer = explorer.what_if(WhatIfQuery(coins=coins, list="l"))
     chain = explorer.views.chain
     listed = exposed_chain(chain.graph, ["person3", "person7"])
     truth = what_if(chain, coins, exposed=listed)
@@ -50,31 +50,31 @@ def test_a_what_if_is_the_library_s(explorer: Explorer) -> None:
 
 
 def test_a_what_if_without_a_list_tells_no_exposure(explorer: Explorer) -> None:
-    answer = explorer.what_if(WhatIfAsk(coins=some_coins(explorer, 2)))
+    answer = explorer.what_if(WhatIfQuery(coins=some_coins(explorer, 2)))
     assert answer.after.exposure is None
     assert answer.after.ties is None
-    uniform = explorer.what_if(WhatIfAsk(coins=some_coins(explorer, 2), policy="uniform"))
+    uniform = explorer.what_if(WhatIfQuery(coins=some_coins(explorer, 2), policy="uniform"))
     assert uniform.after.bits != answer.after.bits
 
 
 def test_what_cannot_be_put_together_is_refused(explorer: Explorer) -> None:
     coin = some_coins(explorer, 1)[0]
     with pytest.raises(InputError, match="twice"):
-        explorer.what_if(WhatIfAsk(coins=(coin, coin)))
+        explorer.what_if(WhatIfQuery(coins=(coin, coin)))
     with pytest.raises(InputError, match="no coin"):
-        explorer.what_if(WhatIfAsk(coins=("nothing:0",)))
+        explorer.what_if(WhatIfQuery(coins=("nothing:0",)))
     with pytest.raises(UsageError, match="order of a transaction"):
-        explorer.what_if(WhatIfAsk(coins=(coin,), policy="fifo"))
+        explorer.what_if(WhatIfQuery(coins=(coin,), policy="fifo"))
     with pytest.raises(UsageError, match="coin view"):
-        explorer.what_if(WhatIfAsk(coins=(coin,), view="address"))
+        explorer.what_if(WhatIfQuery(coins=(coin,), view="address"))
     accounts = explorer_of(coinhaze.AccountLedger.from_transfers([("a", "b", 1)]))
     with pytest.raises(UsageError, match="coin view"):
-        accounts.what_if(WhatIfAsk(coins=("b",)))
+        accounts.what_if(WhatIfQuery(coins=("b",)))
 
 
 def test_a_wallet_is_the_library_s(explorer: Explorer) -> None:
     names = some_coins(explorer, 6)
-    ask = WalletAsk(coins="\n".join(names), exposed="person3\nperson7 # mine", amount="12000000")
+    ask = WalletQuery(coins="\n".join(names), exposed="person3\nperson7 # mine", amount="12000000")
     answer = explorer.wallet(ask)
     chain = explorer.views.chain
     coins = [find_coin(chain.graph, name) for name in names]
@@ -97,15 +97,15 @@ def test_a_wallet_is_the_library_s(explorer: Explorer) -> None:
 
 
 def test_an_address_stands_for_its_coins_and_a_list_for_exposed_ones(explorer: Explorer) -> None:
-    answer = explorer.wallet(WalletAsk(coins="person5\n", list="l"))
+    answer = explorer.wallet(WalletQuery(coins="person5\n", list="l"))
     assert len(answer.coins) > 0
     assert all(c.exposure is not None for c in answer.coins)
     with pytest.raises(UsageError, match="not both"):
-        explorer.wallet(WalletAsk(coins="person5", exposed="person3", list="l"))
+        explorer.wallet(WalletQuery(coins="person5", exposed="person3", list="l"))
     with pytest.raises(UsageError, match="no shares"):
-        explorer.wallet(WalletAsk(coins="person5", policy="poison", list="l"))
+        explorer.wallet(WalletQuery(coins="person5", policy="poison", list="l"))
     with pytest.raises(InputError, match="coins:2"):
-        explorer.wallet(WalletAsk(coins="person5\nt0:99"))
+        explorer.wallet(WalletQuery(coins="person5\nt0:99"))
 
 
 @given(strategies.transactions(), st.data())
@@ -120,7 +120,7 @@ def test_what_ifs_of_small_ledgers_are_the_library_s(
     if not names:
         return
     coins = tuple(data.draw(strategies.listed(names)))
-    answer = explorer_of(chain.graph.ledger).what_if(WhatIfAsk(coins=coins))
+    answer = explorer_of(chain.graph.ledger).what_if(WhatIfQuery(coins=coins))
     assert answer.after.bits == pytest.approx(what_if(chain, coins).after.bits, abs=1e-12)
 
 
@@ -198,7 +198,7 @@ def test_every_rule_has_its_bits_or_says_why_not(explorer: Explorer) -> None:
 def test_measures_of_hidden_coins_are_told_or_refused(rows: list[strategies.Transaction]) -> None:
     ledger = coinhaze.CoinLedger.from_transactions(rows)
     explorer = explorer_of(ledger)
-    for row in explorer.table(TableAsk(limit=4)).rows:
+    for row in explorer.table(TableQuery(limit=4)).rows:
         found = {m.name: m for m in explorer.comparators(row.name, Settings()).measures}
         assert found["boltzmann"].refused == "amounts are hidden"
         if not ledger.has_rings:
@@ -214,11 +214,11 @@ def test_measures_of_hidden_coins_are_told_or_refused(rows: list[strategies.Tran
 
 def test_a_large_ledger_s_what_if_holds_the_exact_one(explorer: Explorer) -> None:
     coins = some_coins(explorer, 3)
-    ask = WhatIfAsk(coins=coins, list="l")
+    ask = WhatIfQuery(coins=coins, list="l")
     options = explorer.views.options(ask)
-    what_ifs = WhatIfs(explorer.views, explorer._nodes(options), options)
-    nearly = what_ifs.answer(ask, ask.settings, large=0)
-    exact = what_ifs.answer(ask, ask.settings)
+    coin_sets = CoinSets(explorer.views, explorer._nodes(options), options)
+    nearly = coin_sets.what_if(ask, ask.settings, large=0)
+    exact = coin_sets.what_if(ask, ask.settings)
     assert exact.after.bits is not None
     assert nearly.after.bits_low is not None
     assert nearly.after.bits_high is not None

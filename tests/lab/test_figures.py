@@ -17,8 +17,7 @@ from coinhaze.lab.figures import (
     save_scan,
     save_technologies,
 )
-from coinhaze.report.drawing import drawing
-from coinhaze.report.figures import pyplot
+from coinhaze.report.figures import drawing, pyplot
 
 WORDS = {"title": "t", "says": "s", "measured": "m"}
 

@@ -12,9 +12,8 @@ import pytest
 
 import coinhaze
 from coinhaze.errors import InputError
-from coinhaze.explore.explain import explain
 from coinhaze.formats.lists.knowledge import read_listed
-from coinhaze.report.origins import origins_page
+from coinhaze.report.origins import explain, origins_page
 from coinhaze.screening.report import window_of
 from coinhaze.screening.screen import Screening, screen
 from real.test_real_parcels import bitcoin

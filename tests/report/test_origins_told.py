@@ -11,10 +11,9 @@ import pytest
 
 import coinhaze
 from coinhaze.errors import UsageError
-from coinhaze.explore.explain import explain
-from coinhaze.report.layers import Layers
-from coinhaze.report.origins import OriginsReport, origins_dot, origins_json, origins_page
-from coinhaze.report.sankey import LINE, place_layers, sankey
+from coinhaze.report.flow import LINE, ROOM, Layers, sankey
+from coinhaze.report.flow_layout import lay_out
+from coinhaze.report.origins import OriginsReport, explain, origins_dot, origins_json, origins_page
 from coinhaze.simulate import simulate_hubs
 
 HOSTILE = '<script>alert("1")</script> \\N "&'
@@ -48,11 +47,11 @@ def test_folded_hops_lose_nothing(make: object) -> None:
         reached = sum(box.share for box in boxes)
         assert reached == pytest.approx(1 - absorbed, abs=1e-12)
         absorbed += sum(box.ended for box in boxes)
-        for k, box in enumerate(boxes):
-            came = sum(b.share for b in layers.bands if b.hop == hop and b.box == k)
+        for box in boxes:
+            came = sum(b.share for b in layers.bands if b.after == box.id)
             if hop + 1 < len(layers.boxes):
                 assert came == pytest.approx(box.share - box.ended, abs=1e-12)
-            left = sum(b.share for b in layers.bands if b.hop == hop - 1 and b.before == k)
+            left = sum(b.share for b in layers.bands if b.before == box.id)
             if hop:
                 assert left == pytest.approx(box.share, abs=1e-12)
     assert layers.earlier == pytest.approx(1 - absorbed, abs=1e-12)
@@ -63,7 +62,7 @@ def test_the_bucket_counts_what_is_not_shown() -> None:
     told = explain(coinhaze.AccountLedger.from_transfers(rows), "carol", most=5)
     last = layers_of(told).boxes[2]
     assert [box.name for box in last[:6]] == ["a19", "a18", "a17", "a16", "a15", "a14"]
-    assert last[6].other
+    assert last[6].folded
     assert last[6].nodes == 14
     assert last[6].share == pytest.approx(105 / 210)
     assert last[6].words() == "other (14, 50.00%)"
@@ -177,10 +176,10 @@ def test_a_page_of_parcels_has_no_drawing() -> None:
 def test_the_drawing_is_well_formed_and_nothing_overlaps(make: object) -> None:
     assert callable(make)
     layers = layers_of(make())
-    places = place_layers(layers).boxes
+    places = lay_out(layers, ROOM).boxes
     assert len(places) == sum(map(len, layers.boxes))
     for hop, boxes in enumerate(layers.boxes):
-        rows = sorted((places[f"{hop}.{k}"] for k in range(len(boxes))), key=lambda place: place.at)
+        rows = sorted((places[box.id] for box in boxes), key=lambda place: place.at)
         assert {place.column for place in rows} == {hop}
         for upper, lower in itertools.pairwise(rows):
             assert lower.at >= upper.at + max(upper.width, LINE)

@@ -17,8 +17,7 @@ from coinhaze.errors import ResourceError, UsageError
 from coinhaze.measures.intervals import surprise
 from coinhaze.simulate import simulate_week
 from coinhaze.solve.exact.engines import score_exactly
-from coinhaze.solve.exact.fine import fine
-from coinhaze.solve.exact.moves import exact_moves
+from coinhaze.solve.exact.fine import exact_moves, fine
 from coinhaze.solve.exact.stream import Tiles, stream_sums
 from coinhaze.solve.exact.stream_kernels import WIDTH
 from coinhaze.solve.gpu import backend, device

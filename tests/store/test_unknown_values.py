@@ -14,7 +14,7 @@ from rich.console import Console
 
 import coinhaze
 from coinhaze.errors import InputError, UsageError
-from coinhaze.report.provenance import provenance
+from coinhaze.report.files import provenance
 from coinhaze.report.tables import origins_sentence, scores_report
 from coinhaze.store.read import read_store
 from store.made_stores import Chain, transfers

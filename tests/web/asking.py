@@ -11,9 +11,8 @@ import httpx2
 from coinhaze.web.answers import Answers
 from coinhaze.web.app import guarded
 from coinhaze.web.jobs import JobQueue
-from coinhaze.web.security.guard import Guard
-from coinhaze.web.security.hosts import Hosts
-from coinhaze.web.security.limits import Limits
+from coinhaze.web.security.guard import Guard, Limits
+from coinhaze.web.security.headers import Hosts
 from web.made import MadeRegistry
 
 TOKEN = "t0ken-of-43-letters-as-the-server-makes-them-"

@@ -23,7 +23,7 @@ from coinhaze.web.app import guarded
 from coinhaze.web.client import Client
 from coinhaze.web.jobs import JobQueue
 from coinhaze.web.registry import LedgerRegistry
-from coinhaze.web.security.limits import Limits
+from coinhaze.web.security.guard import Limits
 from coinhaze.web.server import address_of, listen, new_token, server_of
 from web.browsing import Browsing
 from web.drawn import DrawnExplorer

@@ -32,7 +32,7 @@ from coinhaze.explore.models import (
     Rule,
     Sentence,
 )
-from coinhaze.explore.query import By, CoinAsk, Settings
+from coinhaze.explore.query import By, CoinQuery, Settings
 from web.made import DIGEST, HOSTILE, MadeExplorer
 
 COIN = "4f1e07c29b5d3a7788aa01be44c6d90e5f3327108b6ad2e4c19077f35e62a93c:1"
@@ -165,7 +165,7 @@ def crowded_flow(origins: int = 8, per_hop: int = 6, hops: int = 4) -> Flow:
     return flow_of(_columns(titles), nodes, bands)
 
 
-def drawn_coin(asked: CoinAsk, *, flow: Flow | None = None, bits: float = 6.981) -> CoinAnswer:
+def drawn_coin(asked: CoinQuery, *, flow: Flow | None = None, bits: float = 6.981) -> CoinAnswer:
     """Give the example's coin as its rule sees it."""
     if asked.policy == "poison":
         flow, bits = straight_flow([("listed", "1HxF…9dQe", 1.0)]), 0.0
@@ -208,7 +208,7 @@ def _sentence(bits: float, low: float, high: float, top: float) -> Sentence:
     )  # fmt: skip
 
 
-def _exposure(asked: CoinAsk) -> Exposure | None:
+def _exposure(asked: CoinQuery) -> Exposure | None:
     if asked.list is None:
         return None
     poison = asked.policy == "poison"
@@ -232,7 +232,7 @@ class DrawnExplorer(MadeExplorer):
         ]
         return Histogram(zeros=260_000, counts=tuple(counts))
 
-    def coin(self, name: str, asked: CoinAsk) -> CoinAnswer:
+    def coin(self, name: str, asked: CoinQuery) -> CoinAnswer:
         used = self.settings(asked)
         if name == "one":
             return drawn_coin(used, flow=one_origin_flow(), bits=0.0)

@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from coinhaze.errors import ResourceError, UnknownName, UsageError
+from coinhaze.explore.cache import progress
 from coinhaze.explore.models import (
     Amount,
     Before,
@@ -41,8 +42,7 @@ from coinhaze.explore.models import (
     WalletAnswer,
     WhatIfAnswer,
 )
-from coinhaze.explore.progress import progress
-from coinhaze.explore.query import CoinAsk, Settings, TableAsk, WalletAsk, WhatIfAsk
+from coinhaze.explore.query import CoinQuery, Settings, TableQuery, WalletQuery, WhatIfQuery
 from coinhaze.solve.progress import Progress
 from coinhaze.web.registry import LedgerRegistry
 
@@ -91,7 +91,7 @@ class MadeExplorer:
         ]
         return SearchAnswer(query=query, understood="the beginning of a name", hits=tuple(hits))
 
-    def coin(self, name: str, asked: CoinAsk) -> CoinAnswer:
+    def coin(self, name: str, asked: CoinQuery) -> CoinAnswer:
         self.calls += 1
         if name == "slow":
             return self._slow()
@@ -111,7 +111,7 @@ class MadeExplorer:
             for k in range(6_000):
                 tell(k / 6_000)
                 time.sleep(0.01)
-            return made_coin("a:0", CoinAsk())
+            return made_coin("a:0", CoinQuery())
         finally:
             self.slow_ended += 1
 
@@ -120,7 +120,7 @@ class MadeExplorer:
 
     def origins(self, name: str, asked: Settings, *, after: str | None, limit: int) -> OriginsPage:
         other = Other(count=0, share=0.0)
-        rows = made_coin(name, CoinAsk()).origins
+        rows = made_coin(name, CoinQuery()).origins
         return OriginsPage(
             ledger="town", name=name, settings=asked, total=1, rows=rows, other=other, after=None
         )
@@ -141,19 +141,19 @@ class MadeExplorer:
             exposure=None, histogram=Histogram(zeros=1, counts=()), rows=(_row(0),),
         )  # fmt: skip
 
-    def table(self, asked: TableAsk) -> TablePage:
+    def table(self, asked: TableQuery) -> TablePage:
         first = int(asked.after or 0)
         rows = tuple(_row(k) for k in range(first, min(first + asked.limit, self.coins)))
         after = str(first + len(rows)) if first + len(rows) < self.coins else None
         return TablePage(ledger="town", asked=asked, total=self.coins, rows=rows, after=after)
 
-    def table_batches(self, asked: TableAsk) -> Iterator[pa.RecordBatch]:
+    def table_batches(self, asked: TableQuery) -> Iterator[pa.RecordBatch]:
         for first in range(0, self.coins, 1_000):
             last = min(first + 1_000, self.coins)
             names = [_row(k).name for k in range(first, last)]
             yield pa.RecordBatch.from_pydict({"name": names, "bits": [1.0] * len(names)})
 
-    def what_if(self, asked: WhatIfAsk) -> WhatIfAnswer:
+    def what_if(self, asked: WhatIfQuery) -> WhatIfAnswer:
         unknown = [name for name in asked.coins if name not in NAMES]
         if unknown:
             raise UnknownName(f"no coin {unknown[0]!r} in the ledger")
@@ -166,11 +166,11 @@ class MadeExplorer:
             steps=3.0, ownership="one person holds these coins",
         )  # fmt: skip
 
-    def wallet(self, asked: WalletAsk) -> WalletAnswer:
+    def wallet(self, asked: WalletQuery) -> WalletAnswer:
         names = tuple(asked.coins.split())
         return WalletAnswer(
             ledger="town", settings=asked.settings, total=FIVE, limit=asked.limit,
-            coins=self.what_if(WhatIfAsk(coins=names)).before, groups=(), pairs=None,
+            coins=self.what_if(WhatIfQuery(coins=names)).before, groups=(), pairs=None,
             suggestion=None, how_sure="exact", would_change=(), is_not=(),
         )  # fmt: skip
 
@@ -229,7 +229,7 @@ class MadeRegistry(LedgerRegistry):
         self.prepared += 1
 
 
-def made_coin(name: str, asked: CoinAsk) -> CoinAnswer:
+def made_coin(name: str, asked: CoinQuery) -> CoinAnswer:
     """Give a coin of 6.98 bits that came from one mined transaction."""
     sentence = Sentence(
         text="As hard to trace as a coin with 126 equally likely origins.", equal_origins=126.2,

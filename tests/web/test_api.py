@@ -10,7 +10,7 @@ from urllib.parse import quote
 import pytest
 
 from coinhaze.explore.models import CoinAnswer
-from coinhaze.explore.query import CoinAsk
+from coinhaze.explore.query import CoinQuery
 from coinhaze.web.answers import Answers
 from coinhaze.web.app import make_inner
 from coinhaze.web.schema import Jobs
@@ -233,7 +233,7 @@ def test_a_long_answer_is_there_when_its_job_is_done() -> None:
     class Later(MadeExplorer):
         def _slow(self) -> CoinAnswer:
             time.sleep(0.3)
-            return made_coin("a:0", CoinAsk())
+            return made_coin("a:0", CoinQuery())
 
     app = made_app(MadeRegistry(Later()), patience=0.05)
 

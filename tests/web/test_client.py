@@ -16,7 +16,7 @@ from coinhaze.errors import (
     UsageError,
 )
 from coinhaze.explore.models import CoinAnswer
-from coinhaze.explore.query import CoinAsk
+from coinhaze.explore.query import CoinQuery
 from coinhaze.web.client import Client
 from coinhaze.web.security.guard import Guard
 from web.asking import BASE, TOKEN, made_app
@@ -128,7 +128,7 @@ def test_an_answer_that_becomes_a_job_is_waited_for_and_given() -> None:
     class Later(MadeExplorer):
         def _slow(self) -> CoinAnswer:
             threading.Event().wait(0.2)
-            return made_coin("a:0", CoinAsk())
+            return made_coin("a:0", CoinQuery())
 
     with client_of(made_app(MadeRegistry(Later()), patience=0.05)) as client:
         assert client.coin("town", "slow").name == "a:0"

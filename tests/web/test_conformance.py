@@ -17,9 +17,8 @@ from schemathesis import GenerationMode, HookContext
 from coinhaze.web.answers import Answers
 from coinhaze.web.app import guarded
 from coinhaze.web.registry import LedgerRegistry
-from coinhaze.web.security.guard import Guard
-from coinhaze.web.security.hosts import Hosts
-from coinhaze.web.security.limits import Limits
+from coinhaze.web.security.guard import Guard, Limits
+from coinhaze.web.security.headers import Hosts
 from web.asking import BEARER, TOKEN
 
 FEW, MANY = 4, 130  # cases of each operation and kind: of 22 x 2 many make above 5,000

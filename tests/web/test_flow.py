@@ -17,16 +17,16 @@ from coinhaze.explore.models import (
     FlowNode,
 )
 from coinhaze.report.flow_layout import Canvas, Layout, lay_out
+from coinhaze.report.svg import fit_text, text_width
 from coinhaze.web.drawing.flow import (
     Picture,
     draw_flow,
     draw_narrow,
     draw_wide,
+    thread_ribbons,
+    thread_shares,
 )
-from coinhaze.web.drawing.flow_fold import fold_flow
-from coinhaze.web.drawing.flow_threads import thread_ribbons, thread_shares
-from coinhaze.web.drawing.flow_time import MOST_COLUMNS, order_by_time
-from coinhaze.web.drawing.text_fit import fit_text, text_width
+from coinhaze.web.drawing.flow_columns import MOST_COLUMNS, fold_flow, order_by_time
 from coinhaze.web.pages.coin import flow_table, legend
 from web.drawn import crowded_flow, example_flow, flow_of, one_origin_flow, straight_flow
 from web.made import HOSTILE

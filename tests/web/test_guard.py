@@ -8,12 +8,10 @@ from typing import Any
 import httpx2
 import pytest
 
-from coinhaze.web.problems import Refused
+from coinhaze.web.schema import Refused
 from coinhaze.web.security.codes import Codes
-from coinhaze.web.security.guard import Guard, plain_page
-from coinhaze.web.security.headers import CSP
-from coinhaze.web.security.hosts import Hosts
-from coinhaze.web.security.limits import Limits
+from coinhaze.web.security.guard import Guard, Limits, plain_page
+from coinhaze.web.security.headers import CSP, Hosts
 from web.asking import BASE, BEARER, TOKEN, ask, client_of, made_app, run
 from web.browsing import login_of
 

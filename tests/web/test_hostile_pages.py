@@ -36,7 +36,7 @@ from coinhaze.explore.models import (
     TableRow,
     WalletAnswer,
 )
-from coinhaze.explore.query import WhatIfAsk
+from coinhaze.explore.query import WhatIfQuery
 from coinhaze.report.page import Html
 from coinhaze.web import drawing
 from coinhaze.web.pages import render
@@ -167,7 +167,7 @@ class HostileExplorer(DrawnExplorer):
     def wallet(self, asked: Any) -> WalletAnswer:
         coins = tuple(
             coin.model_copy(update={"exposure": 0.0, "exposure_high": 0.0})
-            for coin in super().what_if(WhatIfAsk(coins=("a:0", "b:1"))).before
+            for coin in super().what_if(WhatIfQuery(coins=("a:0", "b:1"))).before
         )
         two = _together(("a:0", "b:1")).model_copy(update={"exposure": 0.5, "ties": True})
         group = Group(kind="all coins", **two.model_dump())

@@ -9,7 +9,7 @@ import pytest
 import coinhaze
 from coinhaze.explore.explorer import Explorer
 from coinhaze.explore.models import Comparison
-from coinhaze.explore.query import CoinAsk, Settings, TableAsk, WhatIfAsk
+from coinhaze.explore.query import CoinQuery, Settings, TableQuery, WhatIfQuery
 from coinhaze.web.pages.coin_facts import verdict_words
 from coinhaze.web.pages.ledger import compare_page, ledger_page, table_page
 from store.made_stores import Chain
@@ -33,7 +33,7 @@ def explorer(tmp_path: Path) -> Explorer:
 
 
 def test_a_coins_page_calls_its_bits_a_lower_bound(explorer: Explorer) -> None:
-    marked, plain = (explorer.coin(name, CoinAsk()) for name in ("w:0", "a:0"))
+    marked, plain = (explorer.coin(name, CoinQuery()) for name in ("w:0", "a:0"))
     assert (marked.lower_bound, plain.lower_bound) == (True, False)
     said = verdict_words(marked)
     assert f">{MARK}0.81</b>" in said
@@ -47,7 +47,7 @@ def test_a_coins_page_calls_its_bits_a_lower_bound(explorer: Explorer) -> None:
 
 
 def test_a_coin_of_one_lumped_origin_is_not_said_to_have_one(explorer: Explorer) -> None:
-    answer = explorer.coin("u:0", CoinAsk())
+    answer = explorer.coin("u:0", CoinQuery())
     assert answer.bits == pytest.approx(0, abs=1e-12)
     assert answer.sentence.shown == f"{MARK}0.00"
     assert "One possible origin" not in answer.sentence.text
@@ -62,7 +62,7 @@ def test_the_ledgers_page_and_its_table_mark_lower_bounds(explorer: Explorer) ->
     text = ledger_page(page, None)
     assert f"<b>{MARK}0.81</b>" in text
     assert "marks lower bounds" in text
-    table = explorer.table(TableAsk())
+    table = explorer.table(TableQuery())
     assert {row.name: row.lower_bound for row in table.rows} == {
         "w:0": True, "w:1": True, "a:0": False,
     }  # fmt: skip
@@ -70,7 +70,7 @@ def test_the_ledgers_page_and_its_table_mark_lower_bounds(explorer: Explorer) ->
 
 
 def test_a_table_as_a_file_and_groups_mark_them_too(explorer: Explorer) -> None:
-    batches = list(explorer.table_batches(TableAsk()))
+    batches = list(explorer.table_batches(TableQuery()))
     assert batches[-1]["lower_bound"].to_pylist().count(True) == 2
     group = explorer.group("transaction", "w", Settings(), after=None, limit=10)
     assert group.lower_bounds == 2
@@ -78,7 +78,7 @@ def test_a_table_as_a_file_and_groups_mark_them_too(explorer: Explorer) -> None:
 
 
 def test_coins_spent_together_and_ledgers_compared_are_marked(explorer: Explorer) -> None:
-    found = explorer.what_if(WhatIfAsk(coins=("w:0", "a:0")))
+    found = explorer.what_if(WhatIfQuery(coins=("w:0", "a:0")))
     assert [coin.lower_bound for coin in found.before] == [True, False]
     assert found.after.lower_bound
     text = compare_page(Comparison(curves=(explorer.curve(Settings()),)), ())

@@ -10,7 +10,7 @@ import pytest
 
 from coinhaze.explore.models import Density
 from coinhaze.explore.query import Settings
-from coinhaze.web.drawing.density import density_chart, shade_paths
+from coinhaze.web.drawing.charts import density_chart, shade_paths
 from coinhaze.web.security.guard import Guard
 from web.asking import TOKEN, ask, made_app
 from web.drawn import COIN, DrawnExplorer

@@ -9,8 +9,8 @@ from coinhaze.explore.query import MOST_COINS, MOST_NODES, MOST_ROWS
 from coinhaze.web.answers import Answers
 from coinhaze.web.app import make_inner
 from coinhaze.web.jobs import MOST_QUEUED, PATIENCE
-from coinhaze.web.problems import CODES
-from coinhaze.web.security.limits import Limits
+from coinhaze.web.schema import CODES
+from coinhaze.web.security.guard import Limits
 from web.made import MadeRegistry
 
 PAGE = (Path(__file__).parents[2] / "docs/serve.md").read_text()

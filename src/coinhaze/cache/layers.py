@@ -10,11 +10,14 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import reduce
 from pathlib import Path
 from typing import Any, Unpack
 from weakref import WeakValueDictionary
 
-from coinhaze.cache.facts import facts_of
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from coinhaze.cache.files import (
     Layer,
     Outdated,
@@ -34,8 +37,9 @@ from coinhaze.cache.place import (
     touch,
 )
 from coinhaze.errors import AccuracyError, CoinhazeError, InputError, UsageError
+from coinhaze.formats.bitcoin_raw.addresses import LOOKED_AT, networks_of
 from coinhaze.graph import TransactionGraph, transaction_graph
-from coinhaze.ledger import Ledger
+from coinhaze.ledger import CoinLedger, Ledger
 from coinhaze.measures import Scores
 from coinhaze.observer import AbsorbingChain, absorbing_chain
 from coinhaze.observer.policies import is_ordered
@@ -54,6 +58,62 @@ from coinhaze.solve.source import (
     opening_before,
 )
 from coinhaze.solve.structure.structure import Structure
+
+
+def facts_of(scores: Scores) -> dict[str, Any]:
+    """Say of scores, and of the ledger they are about, what fits on a card; plain JSON."""
+    summary = scores.summary()
+    return ledger_facts(scores.chain.graph.ledger) | {
+        "scored": summary.scored,
+        "bits_median": None if summary.scored == 0 else summary.bits_median,
+        "mean_interval": summary.mean_interval,
+        "estimate": summary.standard_error is not None,
+        "method": summary.method,
+    }
+
+
+def ledger_facts(ledger: Ledger) -> dict[str, Any]:
+    """Say what a ledger is and what stretch of its chain it holds.
+
+    >>> from coinhaze.ledger import AccountLedger
+    >>> ledger_facts(AccountLedger.from_transfers([("a", "b", 1)]))["kind"]
+    'accounts'
+    """
+    coins = isinstance(ledger, CoinLedger)
+    heights = _ends(ledger.heights) if isinstance(ledger, CoinLedger) else (None, None)
+    times = _ends(None if ledger.times is None else seconds_of(ledger.times))
+    owners = ledger.owners if isinstance(ledger, CoinLedger) else ledger.accounts
+    return {
+        "kind": "coins" if coins else "accounts",
+        "hides_amounts": isinstance(ledger, CoinLedger) and ledger.output_value is None,
+        "has_unknown": isinstance(ledger, CoinLedger) and ledger.has_unknown,
+        "network": network_of(owners),
+        "heights": list(heights),
+        "times": list(times),
+    }
+
+
+def network_of(owners: pa.StringArray) -> str | None:
+    """Name the one network that all addresses looked at can be of; None where several, or none."""
+    names = (networks_of(str(name)) for name in owners.slice(0, LOOKED_AT).to_pylist())
+    known = [networks for networks in names if networks]
+    common = reduce(frozenset.__and__, known) if known else frozenset()
+    return next(iter(common)) if len(common) == 1 else None
+
+
+def seconds_of(times: pa.Array) -> pa.Array:
+    """Return moments as whole seconds since 1970."""
+    if not pa.types.is_timestamp(times.type):
+        return times
+    return times.cast(pa.timestamp("s", times.type.tz), safe=False).cast(pa.int64())
+
+
+def _ends(column: pa.Array | None) -> tuple[int | None, int | None]:
+    if column is None:
+        return None, None
+    ends = pc.min_max(column)
+    return ends["min"].as_py(), ends["max"].as_py()
+
 
 # Layers from the ledger up, the settings of each, and what part of the time it takes.
 LADDER = (

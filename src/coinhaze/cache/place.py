@@ -42,11 +42,12 @@ _OWN_VIEW = ("coin", "account")  # what a ledger of coins, and one of transfers,
 
 def digest_of_sources(paths: Sequence[Path]) -> str:
     """Tell a ledger's files from any others and from what they were before they changed."""
-    told = [_told(file) for path in paths for file in _files(path)]
+    told = [_told(file) for path in paths for file in files_of(path)]
     return hashlib.sha256(json.dumps(told).encode()).hexdigest()
 
 
-def _files(path: Path) -> list[Path]:
+def files_of(path: Path) -> list[Path]:
+    """List the files that a path of a ledger stands for."""
     if is_folder(path):
         return folder_files(path)
     log = path.with_name(f"{path.name}.wal")  # what a store has not yet worked into its file

@@ -23,8 +23,7 @@ def command(output: Path, seed: int) -> None:
     from coinhaze.graph import transaction_graph
     from coinhaze.observer import absorbing_chain
     from coinhaze.report.figures import save_overview
-    from coinhaze.report.files import write_scores
-    from coinhaze.report.provenance import provenance
+    from coinhaze.report.files import provenance, write_scores
     from coinhaze.report.tables import origins_report, scores_report
     from coinhaze.simulate import simulate_town
     from coinhaze.solve import origins, score_or_reached

@@ -30,8 +30,7 @@ def command(
     Example: coinhaze growth transfers.csv --time temporal --length 10 --figure growth.png
     """
     from coinhaze.growth.growth import growth
-    from coinhaze.report.files import check_output
-    from coinhaze.report.provenance import made_by
+    from coinhaze.report.files import check_output, made_by
 
     inputs: list[str | Path] = [*sources, *named_files(options)]
     if output is not None:
@@ -81,7 +80,7 @@ def _write(
         written += write_table(found.to_arrow(), output, about)
     if figure is not None:
         from coinhaze.growth.plots import save_growth
-        from coinhaze.report.drawing import short_labels
+        from coinhaze.report.figures import short_labels
 
         save_growth(found.to_arrow(), figure, title=short_labels([title])[0])
         written.append(figure)

@@ -50,10 +50,9 @@ def command(
     import numpy as np
 
     from coinhaze.errors import AccuracyError, UsageError
-    from coinhaze.explore.explain import explain
     from coinhaze.graph.holes import incomplete_notes
-    from coinhaze.report.files import check_place
-    from coinhaze.report.provenance import made_by
+    from coinhaze.report.files import check_place, made_by
+    from coinhaze.report.origins import explain
     from coinhaze.solve.score import refuse_incomplete
 
     if not sources:

@@ -55,8 +55,7 @@ def command(
     """
     from coinhaze.errors import AccuracyError, ResourceError
     from coinhaze.measures.scores import reached
-    from coinhaze.report.files import check_output, scores_json, write_scores
-    from coinhaze.report.provenance import provenance
+    from coinhaze.report.files import check_output, provenance, scores_json, write_scores
     from coinhaze.solve import plan, score
 
     inputs: list[str | Path] = [*sources, *named_files(options), *([owners] if owners else [])]
@@ -105,7 +104,7 @@ def command(
         Console().print(scores_report(scores))
         click.echo(scores.completeness.line())
         if scores.comparators:
-            from coinhaze.report.comparisons import comparison_report
+            from coinhaze.report.tables import comparison_report
 
             Console().print(comparison_report(scores))
     else:

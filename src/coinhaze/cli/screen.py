@@ -46,8 +46,7 @@ def command(
     from coinhaze.errors import InputError, UsageError
     from coinhaze.formats.lists.knowledge import read_listed
     from coinhaze.formats.registry import digest_of
-    from coinhaze.report.files import check_output
-    from coinhaze.report.provenance import made_by
+    from coinhaze.report.files import check_output, made_by
     from coinhaze.screening.report import ListFile, notes_of
     from coinhaze.screening.screen import screen
     from coinhaze.solve.score import refuse_incomplete
@@ -91,7 +90,7 @@ def command(
 def _show(found: Any, listing: Any, about: dict[str, object], top: int) -> None:
     from rich.console import Console
 
-    from coinhaze.report.sections import sections_text
+    from coinhaze.report.grids import sections_text
     from coinhaze.screening.report import screening_sections
 
     sections = screening_sections(found, listing, about, most=top)
@@ -102,7 +101,7 @@ def _write(
     found: Any, listing: Any, about: dict[str, object], output: Path, top: int
 ) -> list[Path]:
     from coinhaze.report.files import write_table, write_whole
-    from coinhaze.report.sections import sections_page
+    from coinhaze.report.grids import sections_page
     from coinhaze.screening import report as report
 
     if output.suffix in (".csv", ".parquet"):

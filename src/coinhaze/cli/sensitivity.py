@@ -30,8 +30,7 @@ def command(
     Example: coinhaze sensitivity transfers.csv --figure sensitivity.png
     """
     from coinhaze.readers import read
-    from coinhaze.report.files import check_output, write_table
-    from coinhaze.report.provenance import made_by
+    from coinhaze.report.files import check_output, made_by, write_table
     from coinhaze.robustness.sensitivity import sensitivity
     from coinhaze.solve.source import READ_SETTINGS, only
 

@@ -83,17 +83,17 @@ def _registry(ledgers: tuple[str, ...], lists: tuple[str, ...], labels: tuple[st
 
 
 def _app(registry: Any, token: str, host: str, score: bool) -> Any:
-    from coinhaze.explore.query import JobAsk
+    from coinhaze.explore.query import JobQuery
     from coinhaze.web.answers import Answers
     from coinhaze.web.app import guarded
-    from coinhaze.web.security.hosts import Hosts
+    from coinhaze.web.security.headers import Hosts
     from coinhaze.web.server import is_loopback
 
     threading.Thread(target=registry.warm, daemon=True).start()  # the first page need not wait
     answers = Answers(registry)
     for card in registry.cards() if score else ():
         if card.state == "not scored":
-            answers.prepare(JobAsk(ledger=card.id))
+            answers.prepare(JobQuery(ledger=card.id))
     return guarded(answers, token=token, hosts=Hosts(names=[host], remote=not is_loopback(host)))
 
 

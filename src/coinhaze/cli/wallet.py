@@ -96,7 +96,7 @@ def _report(
 
     from coinhaze import __version__
     from coinhaze.graph.holes import incomplete_notes
-    from coinhaze.report.provenance import input_digests
+    from coinhaze.report.files import input_digests
     from coinhaze.solve.score import refuse_incomplete
     from coinhaze.wallet.report import WalletReport
     from coinhaze.wallet.suggestion import suggest_coins
@@ -246,7 +246,7 @@ def _print(report: WalletReport, form: str) -> None:
         return
     from rich.console import Console
 
-    from coinhaze.report.sections import sections_text
+    from coinhaze.report.grids import sections_text
 
     Console().print(sections_text(report.title, report.sections(with_inputs=False)))
 
@@ -256,7 +256,7 @@ def _text(report: WalletReport, form: str) -> str:
         from coinhaze.wallet.document import wallet_json
 
         return wallet_json(report)
-    from coinhaze.report.sections import sections_page, sections_text
+    from coinhaze.report.grids import sections_page, sections_text
 
     if form == "html":
         return sections_page(report.title, report.sections())

@@ -14,7 +14,7 @@ from coinhaze.compare.rows import TIMES
 from coinhaze.growth.plots import FEW, about_growth, plot_growths
 from coinhaze.measures.summary import AT_LEAST
 from coinhaze.report import plots as plots
-from coinhaze.report.drawing import COLUMN, Figure, drawing, save_figure
+from coinhaze.report.figures import COLUMN, Figure, drawing, save_figure
 from coinhaze.report.files import write_whole
 from coinhaze.report.plots import Looks, looks_of
 from coinhaze.report.score_files import ScoreFile

@@ -13,7 +13,7 @@ from coinhaze.formats.lists.knowledge import read_history
 from coinhaze.ledger import AccountLedger, Ledger
 from coinhaze.observer.policies import is_ordered
 from coinhaze.readers import read
-from coinhaze.report.provenance import input_digests
+from coinhaze.report.files import input_digests
 from coinhaze.simulate.weeks import WEEKS, check_week, simulate_week
 from coinhaze.solve.source import READ_SETTINGS, opening_before, option_files, read_options
 

@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from coinhaze.compare.figures import Growths, made_from, notes_by_ledger
 from coinhaze.compare.rows import row_of
 from coinhaze.compare.story import story
-from coinhaze.report.drawing import Figure
+from coinhaze.report.figures import FIGURE_STYLE, Figure, inline_figure
 from coinhaze.report.grids import Grid
-from coinhaze.report.inline_svg import FIGURE_STYLE, inline_figure
 from coinhaze.report.page import Html, escape, page, paragraph, section, table
 from coinhaze.report.score_files import ScoreFile
 

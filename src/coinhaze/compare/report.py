@@ -18,9 +18,8 @@ from coinhaze.compare.rows import TIMES, comparison_rows
 from coinhaze.compare.run import SCORES, growth_beside, make_folder
 from coinhaze.compare.tables import comparison_grids, write_tables
 from coinhaze.errors import InputError, UsageError
-from coinhaze.report.files import write_whole
+from coinhaze.report.files import input_digests, write_whole
 from coinhaze.report.grids import Grid
-from coinhaze.report.provenance import input_digests
 from coinhaze.report.score_files import (
     FORMAT,
     ScoreFile,

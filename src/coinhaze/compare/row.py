@@ -21,8 +21,7 @@ from coinhaze.measures.scores import reached
 from coinhaze.observer import AbsorbingChain, absorbing_chain
 from coinhaze.observer.knowledge import source_set
 from coinhaze.observer.policies import is_ordered, needs_list
-from coinhaze.report.files import write_table
-from coinhaze.report.provenance import provenance
+from coinhaze.report.files import provenance, write_table
 from coinhaze.report.score_files import write_score_file
 from coinhaze.solve.exact.engines import EXACT_WIDTH, score_exactly
 from coinhaze.solve.lots.lots import parcels

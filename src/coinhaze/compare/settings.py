@@ -12,7 +12,7 @@ from coinhaze import __version__
 from coinhaze.compare.ledgers import WEEK, ComparedLedger, Week
 from coinhaze.errors import CoinhazeError
 from coinhaze.observer.policies import is_ordered, needs_list
-from coinhaze.report.provenance import input_digests
+from coinhaze.report.files import input_digests
 from coinhaze.solve.planner import thresholds
 from coinhaze.solve.planner.mean import MEAN_ERROR
 from coinhaze.solve.pool.limits import UNLIMITED, Budget

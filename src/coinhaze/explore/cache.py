@@ -1,11 +1,16 @@
-"""Things made when first needed and kept while there is room: once each, whichever thread asks."""
+"""Work in threads: values made once and cached while there is room, and how far work is."""
 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from threading import Lock
 from typing import Generic, TypeVar
+
+from coinhaze.errors import ResourceError
+from coinhaze.solve.progress import Progress, silent
 
 Value = TypeVar("Value")
 
@@ -76,3 +81,28 @@ class Cache(Generic[Value]):
                     self._making.pop(key, None)
             self.put(key, value)
             return value
+
+
+_PROGRESS: ContextVar[Progress] = ContextVar("progress", default=silent)
+
+
+class Cancelled(ResourceError):
+    """Work that nobody wants any more; raised from inside a progress call."""
+
+
+def progress() -> Progress:
+    """Give what to tell of the work this thread does; telling raises `Cancelled` if cancelled.
+
+    >>> progress()(0.5)
+    """
+    return _PROGRESS.get()
+
+
+@contextmanager
+def telling(note: Progress) -> Iterator[None]:
+    """Let `note` hear of the work done inside."""
+    token = _PROGRESS.set(note)
+    try:
+        yield
+    finally:
+        _PROGRESS.reset(token)

@@ -37,22 +37,21 @@ from coinhaze.explore.models import (
     WhatIfAnswer,
 )
 from coinhaze.explore.nodes import Nodes, node_named
-from coinhaze.explore.query import CoinAsk, Settings, TableAsk, WalletAsk, WhatIfAsk
+from coinhaze.explore.query import CoinQuery, Settings, TableQuery, WalletQuery, WhatIfQuery
 from coinhaze.explore.search import Seeker
 from coinhaze.explore.table import Exposures, Table, cursor_at, place_of_cursor
 from coinhaze.explore.views import SMALL, ViewOptions, Views
-from coinhaze.explore.wallet import Wallets
-from coinhaze.explore.what_if import WhatIfs
+from coinhaze.explore.what_if import CoinSets
 from coinhaze.ledger.completeness import Completeness
 from coinhaze.measures import Scores
 from coinhaze.measures.summary import AT_LEAST
 from coinhaze.solve.source import Source, structure_of
 
 ENDS = 10  # coins with most and with fewest bits that a ledger's page shows
-KEPT_QUESTIONS = 16
+CACHED_QUESTIONS = 16
 AT_ONCE = 10_000  # rows of a batch
-OWN, A_COIN, ALL_ROWS = Settings(), CoinAsk(), TableAsk()  # the ledger's own defaults
-Asked = TypeVar("Asked", bound=Settings)
+OWN, A_COIN, ALL_ROWS = Settings(), CoinQuery(), TableQuery()  # the ledger's own defaults
+AnyQuery = TypeVar("AnyQuery", bound=Settings)
 
 
 def no_lists(name: str) -> Sequence[str]:
@@ -97,7 +96,7 @@ class Explorer:
         self.provenance = {"software": f"coinhaze {__version__}"} | dict(provenance or {})
         self._card = card
         self._seeker = Seeker(self._nodes(self.views.default))
-        self._questions: Cache[Question] = Cache(KEPT_QUESTIONS)
+        self._questions: Cache[Question] = Cache(CACHED_QUESTIONS)
 
     def card(self) -> LedgerCard:
         """Describe the ledger in brief."""
@@ -118,19 +117,19 @@ class Explorer:
             "times": views.times,
         }
 
-    def settings(self, asked: Asked) -> Asked:
+    def settings(self, query: AnyQuery) -> AnyQuery:
         """Put the ledger's defaults in the place of what was left open."""
-        return self.views.settings(asked)
+        return self.views.settings(query)
 
     def _nodes(self, options: ViewOptions) -> Nodes:
         return Nodes(self.views.graph(options), self.index, ledger=self.id, labels=self.labels)
 
-    def _question(self, name: str, asked: Settings) -> tuple[Question, tuple[str, ...]]:
+    def _question(self, name: str, query: Settings) -> tuple[Question, tuple[str, ...]]:
         """Find a coin and what is known of it; the last ones asked about are kept."""
-        options = self.views.options(asked)
+        options = self.views.options(query)
         nodes = self._nodes(options)
         node, notes = node_named(self.views, nodes, options, name)
-        exposing = self.views.exposing(asked)
+        exposing = self.views.exposing(query)
         question = self._questions.make(
             (options, exposing, node), lambda: Question(self.views, nodes, options, node, exposing)
         )
@@ -140,32 +139,32 @@ class Explorer:
         """Find what a person pasted."""
         return self._seeker.search(query)
 
-    def coin(self, name: str, asked: CoinAsk = A_COIN) -> CoinAnswer:
+    def coin(self, name: str, query: CoinQuery = A_COIN) -> CoinAnswer:
         """Give a coin's page: a coin, account or address that is a node of the view."""
-        question, notes = self._question(name, asked)
+        question, notes = self._question(name, query)
         return answer_coin(
             question,
-            self.settings(asked),
+            self.settings(query),
             digest=self.digest,
             provenance=self.provenance,
             notes=notes,
         )
 
-    def comparators(self, name: str, asked: Settings = OWN) -> Comparators:
+    def comparators(self, name: str, query: Settings = OWN) -> Comparators:
         """Give a coin's other rules and measures."""
-        return compare(self._question(name, asked)[0])
+        return compare(self._question(name, query)[0])
 
     def origins(
         self,
         name: str,
-        asked: Settings = OWN,
+        query: Settings = OWN,
         *,
         after: str | None = None,
         limit: int = 100,
     ) -> OriginsPage:
         """Give some of a coin's origins, largest first."""
-        question, _ = self._question(name, asked)
-        row, told = question.row, question.told
+        question, _ = self._question(name, query)
+        row, told = question.row, question.outcome_names
         own = question.nodes.name(question.node)
         bound = self.digest, tuple(question.options), own
         first = 0 if after is None else place_of_cursor(after, *bound, most=len(row)) + 1
@@ -173,16 +172,16 @@ class Explorer:
         return OriginsPage(
             ledger=self.id,
             name=own,
-            settings=self.settings(asked).settings,
+            settings=self.settings(query).settings,
             total=len(row),
             rows=told.origins(row, np.arange(first, last)),
             other=row.other(np.arange(first, last)),
             after=cursor_at(last - 1, *bound) if 0 < last < len(row) else None,
         )
 
-    def origin_batches(self, name: str, asked: Settings = OWN) -> Iterator[pa.RecordBatch]:
+    def origin_batches(self, name: str, query: Settings = OWN) -> Iterator[pa.RecordBatch]:
         """Give all of a coin's origins, as columns; the first batch is empty."""
-        question, _ = self._question(name, asked)
+        question, _ = self._question(name, query)
         row = question.row
         for first, last in [(0, 0), *_parts(len(row))]:
             some = pa.array(row.outcomes[first:last].astype(np.int64))
@@ -201,65 +200,65 @@ class Explorer:
         self,
         kind: GroupKind,
         name: str,
-        asked: Settings = OWN,
+        query: Settings = OWN,
         *,
         after: str | None = None,
         limit: int = 100,
     ) -> GroupAnswer:
         """Give an address, a transaction or a block."""
-        options = self.views.options(asked)
-        grouping = Grouping(self.views, self._nodes(options), options, self.views.exposing(asked))
+        options = self.views.options(query)
+        grouping = Grouping(self.views, self._nodes(options), options, self.views.exposing(query))
         found = grouping.find(kind, name)
-        settings = self.settings(asked)
+        settings = self.settings(query)
         return grouping.answer(found, settings, digest=self.digest, after=after, limit=limit)
 
-    def _table(self, asked: Settings, *, exposed: bool = True) -> Table:
-        options = self.views.options(asked)
+    def _table(self, query: Settings, *, exposed: bool = True) -> Table:
+        options = self.views.options(query)
         scores, exposure = self.views.scores(options), None
         if options.list is not None and exposed:
-            exposure = Exposures.of(scores, self.views.listed_scores(self.views.exposing(asked)))
+            exposure = Exposures.of(scores, self.views.listed_scores(self.views.exposing(query)))
         return Table(
             scores, self._nodes(options), exposure=exposure, bound=(self.digest, tuple(options))
         )
 
-    def table(self, asked: TableAsk = ALL_ROWS) -> TablePage:
+    def table(self, query: TableQuery = ALL_ROWS) -> TablePage:
         """Give a page of the table."""
-        page = self._table(asked).page(self.settings(asked))
-        return page.model_copy(update={"exposure_time": self._exposure_time(asked)})
+        page = self._table(query).page(self.settings(query))
+        return page.model_copy(update={"exposure_time": self._exposure_time(query)})
 
-    def _exposure_time(self, asked: Settings) -> str | None:
-        options = self.views.exposing(asked)
+    def _exposure_time(self, query: Settings) -> str | None:
+        options = self.views.exposing(query)
         return None if options.list is None or options.view == "coin" else options.time
 
-    def table_batches(self, asked: TableAsk = ALL_ROWS) -> Iterator[pa.RecordBatch]:
+    def table_batches(self, query: TableQuery = ALL_ROWS) -> Iterator[pa.RecordBatch]:
         """Give all rows the filter leaves, sorted, as columns."""
-        yield from self._table(asked).batches(asked)
+        yield from self._table(query).batches(query)
 
-    def histogram(self, asked: Settings = OWN) -> Histogram:
+    def histogram(self, query: Settings = OWN) -> Histogram:
         """Give all coins by bits."""
-        return histogram_of(self.views.scores(self.views.options(asked)))
+        return histogram_of(self.views.scores(self.views.options(query)))
 
-    def density(self, asked: Settings = OWN) -> Density:
+    def density(self, query: Settings = OWN) -> Density:
         """Give all coins by bits and steps."""
-        options = self.views.options(asked)
+        options = self.views.options(query)
         scores = self.views.scores(options)
-        return density_of(scores, ledger=self.id, settings=self.settings(asked))
+        return density_of(scores, ledger=self.id, settings=self.settings(query))
 
-    def curve(self, asked: Settings = OWN) -> Curve:
+    def curve(self, query: Settings = OWN) -> Curve:
         """Give the ledger's line of a comparison."""
-        scores = self.views.scores(self.views.options(asked))
+        scores = self.views.scores(self.views.options(query))
         bits, share = curve_of(scores)
         return Curve(card=self.card(), summary=summary_of(scores), bits=bits, share=share)
 
-    def ledger(self, asked: Settings = OWN) -> LedgerPage:
+    def ledger(self, query: Settings = OWN) -> LedgerPage:
         """Give the ledger's page; of a large ledger only its table tells exposure: that is long."""
         quick = len(self.views.chain) <= SMALL
-        table = self._table(asked, exposed=quick)
+        table = self._table(query, exposed=quick)
         scores = table.scores
         notes = list(scores.notes)
         if self.views.no_snapshots is not None:
             notes.append(f"{self.views.no_snapshots}.")
-        if asked.list is not None and not quick:
+        if query.list is not None and not quick:
             notes.append("Exposure is not told here: the table tells it, after a while.")
         if scores.lower_bound is not None:
             notes.append(f"{AT_LEAST} marks lower bounds. {LUMPED}")
@@ -267,8 +266,8 @@ class Explorer:
         order = table.order("-bits")[:answered]
         return LedgerPage(
             card=self.card(),
-            settings=self.settings(asked),
-            exposure_time=self._exposure_time(asked),
+            settings=self.settings(query),
+            exposure_time=self._exposure_time(query),
             summary=summary_of(scores),
             histogram=histogram_of(scores),
             most=table.rows(order[:ENDS]),
@@ -278,17 +277,17 @@ class Explorer:
             provenance=self.provenance | {"settings": dict(scores.chain.settings)},
         )
 
-    def what_if(self, asked: WhatIfAsk) -> WhatIfAnswer:
+    def what_if(self, query: WhatIfQuery) -> WhatIfAnswer:
         """Say what spending coins together would do."""
-        options = self.views.options(asked)
-        what_ifs = WhatIfs(self.views, self._nodes(options), options)
-        return what_ifs.answer(asked, self.settings(asked).settings)
+        return self._coin_sets(query).what_if(query, self.settings(query).settings)
 
-    def wallet(self, asked: WalletAsk) -> WalletAnswer:
+    def wallet(self, query: WalletQuery) -> WalletAnswer:
         """Weigh a wallet."""
-        options = self.views.options(asked)
-        wallets = Wallets(self.views, self._nodes(options), options)
-        return wallets.answer(asked, self.settings(asked).settings)
+        return self._coin_sets(query).wallet(query, self.settings(query).settings)
+
+    def _coin_sets(self, query: Settings) -> CoinSets:
+        options = self.views.options(query)
+        return CoinSets(self.views, self._nodes(options), options)
 
 
 def summary_of(scores: Scores) -> LedgerSummary:

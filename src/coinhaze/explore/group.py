@@ -12,7 +12,6 @@ from coinhaze.amounts import Bools, Floats, Ints
 from coinhaze.errors import AccuracyError, UnknownName, shorten
 from coinhaze.explore.coin.exposure import Met, is_untouched, met, met_together, tell_exposure
 from coinhaze.explore.distribution import ZERO, histogram_of_bits
-from coinhaze.explore.links import thing_link
 from coinhaze.explore.models import (
     Amount,
     Exposure,
@@ -22,7 +21,7 @@ from coinhaze.explore.models import (
     TableRow,
 )
 from coinhaze.explore.nodes import Nodes, coins_of
-from coinhaze.explore.query import Settings
+from coinhaze.explore.query import Settings, thing_link
 from coinhaze.explore.search import block_rows
 from coinhaze.explore.table import Table, cursor_at, place_of_cursor
 from coinhaze.explore.views import ViewOptions, Views
@@ -147,7 +146,7 @@ class Grouping:
         return found[found >= 0].astype(np.int64)
 
     def answer(
-        self, group: GroupedCoins, asked: Settings, *, digest: str, after: str | None, limit: int
+        self, group: GroupedCoins, settings: Settings, *, digest: str, after: str | None, limit: int
     ) -> GroupAnswer:
         """Tell of a group and a page of its coins, those with most bits first."""
         found, notes = self._figures(group.nodes)
@@ -166,7 +165,7 @@ class Grouping:
         return GroupAnswer(
             ledger=nodes.ledger,
             digest=digest,
-            settings=asked,
+            settings=settings,
             kind=group.kind,
             name=group.name,
             label=nodes.labels.get(group.name),
@@ -196,15 +195,15 @@ class Grouping:
         if isinstance(belief, Parcels):
             found.take(np.arange(len(nodes)), score_in_order(belief, nodes), np.arange(len(nodes)))
             return found, ()
-        asked = np.arange(len(nodes))
+        unscored = np.arange(len(nodes))
         if self.views.has_scores(self.options) and len(self.views.scores(self.options)):
             scores = self.views.scores(self.options)
             at = np.minimum(np.searchsorted(scores.nodes, nodes), len(scores) - 1)
             there = scores.nodes[at] == nodes
             found.take(np.flatnonzero(there), scores, at[there])
-            asked = np.flatnonzero(~there)
+            unscored = np.flatnonzero(~there)
         solver = self.views.solver(self.options)
-        for k in asked[:MOST_ASKED].tolist():
+        for k in unscored[:MOST_ASKED].tolist():
             node = int(nodes[k])
             if is_untouched(belief, node) or solver.lost(node):
                 continue
@@ -213,9 +212,11 @@ class Grouping:
             except AccuracyError:
                 continue
             found.set(k, (row.bits, row.bits_low, row.bits_high, row.steps))
-        if len(asked) <= MOST_ASKED:
+        if len(unscored) <= MOST_ASKED:
             return found, ()
-        note = f"{len(asked) - MOST_ASKED:,} spent coins are not scored: no bits are told for them."
+        note = (
+            f"{len(unscored) - MOST_ASKED:,} spent coins are not scored: no bits are told for them."
+        )
         return found, (note,)
 
     def _row(self, found: _Figures, k: int, node: int, exposed: Sequence[Met] | None) -> TableRow:

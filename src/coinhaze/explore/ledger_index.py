@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cached_property, reduce
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -10,10 +10,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from coinhaze.amounts import Ints
+from coinhaze.cache.layers import network_of, seconds_of
 from coinhaze.explore.describe import amount_words
 from coinhaze.explore.ledger_index_kernels import LETTERS, first_letters
 from coinhaze.explore.models import Amount
-from coinhaze.formats.bitcoin_raw.addresses import LOOKED_AT, networks_of
 from coinhaze.graph.order_kernels import group_rows
 from coinhaze.ledger import AccountLedger, CoinLedger, Ledger
 from coinhaze.ledger.text import text_buffers
@@ -70,10 +70,7 @@ class LedgerIndex:
     @cached_property
     def network(self) -> str | None:
         """The one network all addresses looked at can be of; None where several, or none."""
-        names = (networks_of(str(name)) for name in self.owners.slice(0, LOOKED_AT).to_pylist())
-        known = [networks for networks in names if networks]
-        common = reduce(frozenset.__and__, known) if known else frozenset()
-        return next(iter(common)) if len(common) == 1 else None
+        return network_of(self.owners)
 
     @property
     def unit(self) -> str | None:
@@ -153,9 +150,7 @@ class LedgerIndex:
         times = self.ledger.times
         if times is None or times.null_count == len(times):
             return None
-        if pa.types.is_timestamp(times.type):
-            times = times.cast(pa.timestamp("s", times.type.tz), safe=False)
-        return times.cast(pa.int64())
+        return seconds_of(times).cast(pa.int64())
 
     @cached_property
     def _outputs(self) -> tuple[Ints, Ints]:

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field
 
-from coinhaze.explore.query import By, CoinAsk, Digits, Id, Model, Settings, TableAsk
+from coinhaze.explore.query import By, CoinQuery, Digits, Id, Model, Settings, TableQuery
 
 State = Literal["ready", "loading", "not scored", "missing", "locked", "damaged"]
 # What an origin is; the colour of the flow. `other` are origins folded into one.
@@ -227,7 +227,7 @@ class TablePage(Model):
     """Rows of a ledger's table; `total` is how many the filter leaves."""
 
     ledger: Id
-    asked: TableAsk
+    asked: TableQuery
     exposure_time: str | None = None  # how exposure is read; None for coins, and without a list
     total: Count
     rows: tuple[TableRow, ...]
@@ -391,7 +391,7 @@ class CoinAnswer(Bits):
 
     ledger: Id
     digest: str
-    settings: CoinAsk  # as used: no default left open
+    settings: CoinQuery  # as used: no default left open
     name: str
     kind: NodeKind
     label: str | None = None

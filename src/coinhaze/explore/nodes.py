@@ -13,12 +13,12 @@ from coinhaze.amounts import Ints
 from coinhaze.errors import UnknownName, shorten
 from coinhaze.explore.describe import short_id
 from coinhaze.explore.ledger_index import NOBODY, LedgerIndex
-from coinhaze.explore.links import thing_link
 from coinhaze.explore.models import (
     Amount,
     NodeKind,
     OriginKind,
 )
+from coinhaze.explore.query import thing_link
 from coinhaze.explore.views import ViewOptions, Views
 from coinhaze.graph import TransactionGraph
 from coinhaze.graph.clusters.coinjoins import coinjoin_kinds
@@ -298,12 +298,14 @@ MOST_COINS = 20_000  # that a transaction may have to be looked at
 
 def coinjoins(nodes: Nodes, some: Sequence[int]) -> set[int]:
     """Find those of some nodes that are transactions shaped like CoinJoins."""
-    asked = {int(n): nodes.tx(int(n)) for n in some if nodes.graph.kinds[n] == Kind.transaction}
-    if not asked or nodes.index.hides_amounts:
+    transactions = {
+        int(n): nodes.tx(int(n)) for n in some if nodes.graph.kinds[n] == Kind.transaction
+    }
+    if not transactions or nodes.index.hides_amounts:
         return set()
-    txs = sorted(set(asked.values()))
+    txs = sorted(set(transactions.values()))
     kinds = dict(zip(txs, coinjoin_kinds(only(nodes.index, txs))[1:].tolist(), strict=True))
-    return {node for node, tx in asked.items() if kinds[tx]}
+    return {node for node, tx in transactions.items() if kinds[tx]}
 
 
 def only(index: LedgerIndex, txs: Sequence[int]) -> CoinLedger:

@@ -1,9 +1,15 @@
-"""What may be asked: settings, and the bodies of requests. Frozen; unknown fields are refused."""
+"""What may be asked: settings, bodies of requests, and the addresses of pages that show them.
+
+Queries are frozen and refuse unknown fields. Addresses leave defaults out, have names in one order,
+and never hold a token.
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal, TypedDict
+from urllib.parse import quote, urlencode
 
 from pydantic import (
     AfterValidator,
@@ -166,7 +172,7 @@ class WalletKeywords(SettingsKeywords, total=False):
     limit: float
 
 
-class CoinAsk(Settings):
+class CoinQuery(Settings):
     """How a coin is looked at: the settings, and how its flow is drawn."""
 
     by: By = "hop"
@@ -175,26 +181,26 @@ class CoinAsk(Settings):
     open: Annotated[tuple[NodeId, ...], BeforeValidator(_apart)] = Field(default=(), max_length=40)
 
 
-class PageAsk(Settings):
+class PageQuery(Settings):
     """Which page of a list, such as a coin's origins; `after` is a former page's cursor."""
 
     after: str | None = Field(default=None, max_length=200)
     limit: int = Field(default=100, ge=1, le=MOST_ROWS)
 
 
-class CompareAsk(Settings):
+class CompareQuery(Settings):
     """Which ledgers to compare: ids with commas between them."""
 
     l: str = Field(pattern=r"^[a-z0-9_-]{1,64}(,[a-z0-9_-]{1,64}){0,4}$")  # noqa: E741
 
 
-class SearchAsk(Model):
+class SearchQuery(Model):
     """What to look for."""
 
     q: str = Field(min_length=1, max_length=LONGEST_IN_ADDRESS)
 
 
-class TableAsk(Settings):
+class TableQuery(Settings):
     """Which rows of a ledger's table; `after` is a former page's cursor."""
 
     sort: str = Field(
@@ -208,13 +214,13 @@ class TableAsk(Settings):
     steps_high: float | None = None
 
 
-class WhatIfAsk(Settings):
+class WhatIfQuery(Settings):
     """Coins to be spent together."""
 
     coins: tuple[Name, ...] = Field(min_length=1, max_length=MOST_COINS)
 
 
-class WalletAsk(Settings):
+class WalletQuery(Settings):
     """A wallet: coins and exposed addresses as pasted text, and perhaps an amount to spend."""
 
     coins: str = Field(min_length=1, max_length=MOST_TEXT)
@@ -223,8 +229,112 @@ class WalletAsk(Settings):
     limit: float = Field(default=0.0, ge=0, lt=1)
 
 
-class JobAsk(Model):
+class JobQuery(Model):
     """Work to be done apart: score a ledger as its settings say."""
 
     ledger: Id
     settings: Settings = Settings()
+
+
+GROUP_PATHS = {"address": "address", "transaction": "tx", "block": "block"}
+# The order of a link's settings, so that one look at a coin has one address.
+_ORDER = (
+    "policy", "view", "time", "by", "top", "open", "list",
+    "sort", "limit", "bits_low", "bits_high", "steps_low", "steps_high", "after",
+)  # fmt: skip
+
+
+def ledger_link(ledger: str) -> str:
+    """Give a ledger's page.
+
+    >>> ledger_link("week")
+    '/l/week'
+    """
+    return f"/l/{quote(ledger, safe='')}"
+
+
+def thing_link(
+    ledger: str, kind: str, name: str, ask: Settings | None = None, *, ties: Sequence[str] = ()
+) -> str:
+    """Give the page of a coin, address, transaction or block as it was asked for.
+
+    >>> from coinhaze.explore.query import CoinQuery
+    >>> thing_link("week", "coin", "ab:1", CoinQuery(policy="fifo", by="time", open=("n3",)))
+    '/l/week/coin/ab:1?policy=fifo&by=time&open=n3'
+    >>> thing_link("week", "coin", "a/b?c", ties=["ab:0", "cd:1"])
+    '/l/week/coin/a%2Fb%3Fc?with=ab:0,cd:1'
+    """
+    return f"{ledger_link(ledger)}/{kind}/{_part(name)}{query_of(ask, ties=ties)}"
+
+
+def thing_data_link(
+    ledger: str, kind: str, name: str, ask: Settings | None = None, *, suffix: str = ""
+) -> str:
+    """Give where the data of a coin, address, transaction or block is; `kind` in the plural.
+
+    >>> thing_data_link("week", "coins", "ab:1", Settings(policy="fifo"), suffix="/origins")
+    '/api/v1/ledgers/week/coins/ab:1/origins?policy=fifo'
+    """
+    return api_link(f"/ledgers/{ledger}/{kind}/{_part(name)}{suffix}", ask)
+
+
+def _part(name: str) -> str:
+    return quote(name_for_path(name), safe=":@")
+
+
+def table_link(ask: TableQuery, ledger: str, *, suffix: str = "") -> str:
+    """Give a page of a ledger's table.
+
+    >>> table_link(TableQuery(sort="steps", bits_low=2.0), "week")
+    '/l/week/table?sort=steps&bits_low=2.0'
+    """
+    return f"{ledger_link(ledger)}/table{suffix}{query_of(ask)}"
+
+
+def api_link(path: str, ask: Settings | None = None) -> str:
+    """Give where the data of a page is.
+
+    >>> api_link("/ledgers/week")
+    '/api/v1/ledgers/week'
+    """
+    return f"/api/v1{path}{query_of(ask)}"
+
+
+def query_of(ask: Settings | None, *, ties: Sequence[str] = ()) -> str:
+    """Write settings as a query, with its question mark; nothing where all are defaults.
+
+    >>> query_of(Settings()), query_of(Settings(list="sanctions@71be"))
+    ('', '?list=sanctions@71be')
+    """
+    pairs = []
+    if ask is not None:
+        given = ask.model_dump(exclude_defaults=True)
+        for key in _ORDER:
+            value = given.get(key)
+            if value is not None:
+                pairs.append((key, ",".join(value) if isinstance(value, tuple) else value))
+    if ties:
+        pairs.append(("with", ",".join(ties)))
+    return f"?{urlencode(pairs, safe=':,@')}" if pairs else ""
+
+
+def page_of(
+    ledger: str, method: str, args: Sequence[object], more: Mapping[str, object] | None = None
+) -> str:
+    """Return the page that shows what an explorer's method returns; else the ledger's own.
+
+    >>> page_of("week", "comparators", ("ab:1", Settings(policy="lifo")))
+    '/l/week/coin/ab:1?policy=lifo'
+    >>> page_of("week", "group", ("transaction", "ab", Settings()), {"limit": 5})
+    '/l/week/tx/ab?limit=5'
+    """
+    query = next((each for each in args if isinstance(each, Settings)), None)
+    if query is not None and more:
+        query = PageQuery.model_validate({**query.model_dump(), **more})
+    if method in ("coin", "origins", "comparators"):
+        return thing_link(ledger, "coin", str(args[0]), query)
+    if method == "group":
+        return thing_link(ledger, GROUP_PATHS[str(args[0])], str(args[1]), query)
+    if method == "wallet":
+        return f"{ledger_link(ledger)}/wallet"
+    return table_link(query, ledger) if isinstance(query, TableQuery) else ledger_link(ledger)

@@ -13,13 +13,13 @@ from coinhaze.amounts import Ints
 from coinhaze.errors import InputError
 from coinhaze.explore.describe import short_id
 from coinhaze.explore.ledger_index import Prefixes
-from coinhaze.explore.links import thing_link
 from coinhaze.explore.models import (
     Hit,
     SearchAnswer,
     ThingKind,
 )
 from coinhaze.explore.nodes import Nodes
+from coinhaze.explore.query import thing_link
 from coinhaze.formats.lists.labels import normal_address
 from coinhaze.graph import TransactionGraph
 from coinhaze.graph.find import other_network

@@ -20,7 +20,7 @@ from coinhaze.errors import InputError
 from coinhaze.explore.coin.origins import OutcomeNames
 from coinhaze.explore.models import TablePage, TableRow
 from coinhaze.explore.nodes import Nodes
-from coinhaze.explore.query import TableAsk
+from coinhaze.explore.query import TableQuery
 from coinhaze.measures import Scores
 
 
@@ -101,7 +101,7 @@ class Table:
         self.exposure = exposure
         self.bound = bound
 
-    def page(self, ask: TableAsk) -> TablePage:
+    def page(self, ask: TableQuery) -> TablePage:
         """Give a page; the cursor is its last row's place in the order of all rows."""
         order = self.order(ask.sort)
         kept = self._kept(ask)
@@ -164,7 +164,7 @@ class Table:
             return str(self.scores.chain.outcomes[outcome].as_py())
         return self.nodes.words(node)
 
-    def batches(self, ask: TableAsk) -> Iterator[pa.RecordBatch]:
+    def batches(self, ask: TableQuery) -> Iterator[pa.RecordBatch]:
         """Give all rows the filter leaves as columns; the first batch is empty and tells names."""
         order, kept = self.order(ask.sort), self._kept(ask)
         left = order if kept is None else order[kept[order]]
@@ -238,7 +238,7 @@ class Table:
         rank[pc.sort_indices(names).to_numpy()] = np.arange(len(scores))
         return [rank]
 
-    def _kept(self, ask: TableAsk) -> Bools | None:
+    def _kept(self, ask: TableQuery) -> Bools | None:
         """Tell which rows lie in the ranges asked for; None where none is asked for."""
         kept: Bools | None = None
         for name, least, most in (

@@ -13,8 +13,7 @@ import pyarrow.compute as pc
 
 from coinhaze.amounts import Ints
 from coinhaze.errors import UsageError, shorten
-from coinhaze.explore.cache import Cache
-from coinhaze.explore.progress import progress
+from coinhaze.explore.cache import Cache, progress
 from coinhaze.explore.query import Settings
 from coinhaze.graph import TransactionGraph, transaction_graph
 from coinhaze.graph.build import default_time
@@ -33,12 +32,12 @@ from coinhaze.solve.structure.structure import Structure
 # Larger graphs than this are scored to so many bits, so that an answer comes.
 SMALL, NEARLY = 300_000, 0.05
 # Graphs, chains and scores of other looks that are kept: of a large ledger each takes gigabytes.
-KEPT, KEPT_LARGE, KEPT_LISTS = (3, 6, 6), (1, 2, 2), 8
+CACHED, CACHED_LARGE, CACHED_LISTS = (3, 6, 6), (1, 2, 2), 8
 LARGE = 1_000_000  # nodes
 FEW = 20_000  # nodes of a chain that is solved for a list whenever one coin is asked about
 LISTED = "listed"  # marks scores that tell exposure
 SNAPSHOTS = re.compile(r":[0-9]+$")
-Asked = TypeVar("Asked", bound=Settings)
+AnyQuery = TypeVar("AnyQuery", bound=Settings)
 
 
 class ViewOptions(NamedTuple):
@@ -91,12 +90,12 @@ class Views:
         self.names_of = names_of
         self.default = self._own(chain)
         self._scores = scores
-        graphs, beliefs, scored = KEPT_LARGE if len(chain) > LARGE else KEPT
+        graphs, beliefs, scored = CACHED_LARGE if len(chain) > LARGE else CACHED
         self._graphs: Cache[TransactionGraph] = Cache(graphs)
         self._beliefs: Cache[AbsorbingChain | Parcels] = Cache(beliefs)
         self._structures: Cache[Structure] = Cache(beliefs + 1)
         self._scored: Cache[Scores] = Cache(scored)
-        self._lists: Cache[Listed] = Cache(KEPT_LISTS)
+        self._lists: Cache[Listed] = Cache(CACHED_LISTS)
 
     @staticmethod
     def _own(chain: AbsorbingChain) -> ViewOptions:
@@ -141,10 +140,10 @@ class Views:
             return False
         return ledger.output_value is None or ledger.has_unknown
 
-    def settings(self, asked: Asked) -> Asked:
+    def settings(self, query: AnyQuery) -> AnyQuery:
         """Put defaults in the place of what was left open; refuse what does not go together."""
-        options = self.options(asked)
-        return asked.model_copy(
+        options = self.options(query)
+        return query.model_copy(
             update={
                 "policy": options.policy,
                 "view": options.view,
@@ -152,31 +151,31 @@ class Views:
             }
         )
 
-    def options(self, asked: Settings) -> ViewOptions:
+    def options(self, query: Settings) -> ViewOptions:
         """Resolve settings."""
-        rule = POLICIES[asked.policy]
+        rule = POLICIES[query.policy]
         if self.chain.graph.amounts is None and rule == default_policy(hides_amounts=False):
             # Nothing is split by amounts that nobody sees.
             rule = default_policy(hides_amounts=True)
         policy = rule.column
-        if self.no_snapshots and (rule.ordered or asked.time == "temporal"):
+        if self.no_snapshots and (rule.ordered or query.time == "temporal"):
             raise UsageError(self.no_snapshots)
         if policy not in self.policies:
             raise UsageError(
                 f"policy {policy} has no meaning for a ledger that hides amounts: "
                 f"one of {', '.join(self.policies)}"
             )
-        view = asked.view or self.default.view
+        view = query.view or self.default.view
         if view not in self.views:
             can = ", ".join(self.views)
             raise UsageError(f"view {view} does not fit this ledger: one of {can}")
-        if rule.needs_list and asked.list is None:
+        if rule.needs_list and query.list is None:
             raise UsageError(f"{policy} needs a list: it {rule.words}")
         if view == "coin":
-            if asked.time not in (None, "temporal"):
+            if query.time not in (None, "temporal"):
                 raise UsageError("coins have their own time: ask for view=address, or no time")
-            return ViewOptions(policy, view, "temporal", asked.list)
-        time = asked.time
+            return ViewOptions(policy, view, "temporal", query.list)
+        time = query.time
         if rule.ordered:
             # Parcels need to know what came first.
             if time == "stationary":
@@ -185,14 +184,14 @@ class Views:
                 raise UsageError(f"{policy} follows coins, not addresses: view=coin")
             time = "temporal"
         if time is None and rule.needs_list:  # all it tells is of the list
-            return self._in_time(ViewOptions(policy, view, "stationary", asked.list))
+            return self._in_time(ViewOptions(policy, view, "stationary", query.list))
         own = self.default.time if view == self.default.view else default_time("address")
-        return ViewOptions(policy, view, time or own, asked.list)
+        return ViewOptions(policy, view, time or own, query.list)
 
-    def exposing(self, asked: Settings) -> ViewOptions:
+    def exposing(self, query: Settings) -> ViewOptions:
         """Resolve settings for exposure: in the order of time, unless another is chosen."""
-        options = self.options(asked)
-        return options if asked.time is not None else self._in_time(options)
+        options = self.options(query)
+        return options if query.time is not None else self._in_time(options)
 
     def _in_time(self, options: ViewOptions) -> ViewOptions:
         if self.no_snapshots is not None:
@@ -318,9 +317,9 @@ class Views:
 
     def lost(self, options: ViewOptions, node: int) -> bool:
         """Tell whether a walk from a node may never end; the list does not count."""
-        kept = self.row_of(options, node)
-        if kept is not None:
-            return bool(np.isnan(kept[0].bits[kept[1]]))
+        scored_row = self.row_of(options, node)
+        if scored_row is not None:
+            return bool(np.isnan(scored_row[0].bits[scored_row[1]]))
         return self.solver(options).lost(node)
 
     def _score(self, options: ViewOptions, *, listed: bool = False) -> Scores:

@@ -1,4 +1,7 @@
-"""What if these coins were spent together: exactly, or in a large ledger by the largest flows."""
+"""Coins of a ledger spent together: a what-if, or a pasted wallet with what to spend.
+
+Answers are exact, or in a large ledger by the largest flows.
+"""
 
 from __future__ import annotations
 
@@ -7,24 +10,37 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from coinhaze.errors import InputError, UsageError
+from coinhaze.explore.cache import progress
 from coinhaze.explore.coin.exposure import Met, met, met_together
 from coinhaze.explore.describe import OWNERSHIP
-from coinhaze.explore.links import thing_link
 from coinhaze.explore.models import (
     Amount,
     Before,
+    Group,
+    Suggested,
     Together,
+    WalletAnswer,
     WhatIfAnswer,
 )
 from coinhaze.explore.nodes import Nodes
-from coinhaze.explore.query import Settings, WhatIfAsk
+from coinhaze.explore.query import Settings, WalletQuery, WhatIfQuery, thing_link
 from coinhaze.explore.views import LARGE, ViewOptions, Views
+from coinhaze.formats.lists.coins import parse_coin_list, parse_entry
 from coinhaze.observer import AbsorbingChain
-from coinhaze.observer.policies import score_policies
+from coinhaze.observer.policies import score_policies, weighing_policies
 from coinhaze.solve.local.mixing import NearlyMixed, mix_nearly
 from coinhaze.wallet.combine import CoinSet, Combination
-from coinhaze.wallet.holdings import WalletCoin, find_coin
+from coinhaze.wallet.exposed import exposed_chain
+from coinhaze.wallet.holdings import WalletCoin, find_coin, find_coins
+from coinhaze.wallet.suggestion import Suggestion, suggest_coins
+from coinhaze.wallet.wallet import Wallet, weigh_wallet
 from coinhaze.wallet.what_if import TO_COINS
+from coinhaze.wallet.words import IS_NOT, how_sure, would_change
+
+# Bits the intervals of a coin, and of coins together, may have. The exact way takes seconds in a
+# large ledger: while somebody tries coins out, a wider interval at once says more.
+WIDTH, TOGETHER = 0.1, 0.5
+MOST_COINS = 500  # of a wallet that is weighed while somebody waits
 
 
 class Bounded(Protocol):
@@ -114,16 +130,7 @@ class CoinSets:
             return None
         return self.nodes.index.amount(sum(value or 0 for value in values))
 
-
-# Bits the intervals of a coin, and of coins together, may have. The exact way takes seconds in a
-# large ledger: while somebody tries coins out, a wider interval at once says more.
-WIDTH, TOGETHER = 0.1, 0.5
-
-
-class WhatIfs(CoinSets):
-    """What-ifs of one look at a ledger."""
-
-    def answer(self, ask: WhatIfAsk, settings: Settings, *, large: int = LARGE) -> WhatIfAnswer:
+    def what_if(self, ask: WhatIfQuery, settings: Settings, *, large: int = LARGE) -> WhatIfAnswer:
         """Say what spending coins together would do."""
         graph = self.nodes.graph
         coins = [find_coin(graph, name) for name in dict.fromkeys(ask.coins)]
@@ -206,3 +213,79 @@ class WhatIfs(CoinSets):
             exposure_high=None if exposed is None else exposed.high,
             ties=ties if parts else None,
         )
+
+    def wallet(self, ask: WalletQuery, settings: Settings) -> WalletAnswer:
+        """Weigh a wallet."""
+        if not self.options.rule.shares:
+            others = " or ".join(policy.column for policy in weighing_policies())
+            raise UsageError(
+                f"{self.options.policy} has no shares to weigh a wallet by: ask by {others}"
+            )
+        graph = self.nodes.graph
+        coins = find_coins(graph, parse_coin_list(ask.coins.encode(), where="coins"))
+        if len(coins) > MOST_COINS:
+            raise UsageError(
+                f"{len(coins):,} coins are too many to weigh here, {MOST_COINS} at most: "
+                "use coinhaze wallet"
+            )
+        chain = self.views.walk(self.options)
+        names = _exposed_names(ask.exposed)
+        listed = self.listed_chain()
+        if names:
+            if self.options.list is not None:
+                raise UsageError("name exposed addresses or a list, not both")
+            listed = exposed_chain(graph, names, policy=str(chain.settings["policy"]))
+        progress()(0.3)
+        wallet = weigh_wallet(
+            chain, coins, exposed=listed, limit=ask.limit, labels=self.nodes.labels
+        )
+        suggestion = None if ask.amount is None else suggest_coins(wallet, int(ask.amount))
+        return self._weighed(wallet, suggestion, settings)
+
+    def _weighed(
+        self, wallet: Wallet, suggestion: Suggestion | None, settings: Settings
+    ) -> WalletAnswer:
+        coins = [holding.coin for holding in wallet.holdings]
+        pairs, exposed, limit = wallet.pairs, wallet.coin_set.exposed, wallet.limit
+        groups = (
+            Group(kind=kind, **self.together(some, coins, limit=limit).model_dump())  # type: ignore[arg-type]
+            for kind, some in wallet.groups
+        )
+        return WalletAnswer(
+            ledger=self.nodes.ledger,
+            settings=settings,
+            total=None if wallet.total is None else self.nodes.index.amount(wallet.total),
+            limit=limit,
+            coins=self._coins(wallet),
+            groups=tuple(groups),
+            pairs=None
+            if pairs is None
+            else tuple(self.together(pair, coins, limit=limit) for pair in pairs),
+            suggestion=None if suggestion is None else self._suggested(suggestion, coins, limit),
+            how_sure=" ".join(how_sure(wallet)),
+            would_change=tuple(would_change(wallet)),
+            is_not=IS_NOT,
+            notes=wallet.chain.notes if exposed is None else exposed.notes,
+        )
+
+    def _coins(self, wallet: Wallet) -> tuple[Before, ...]:
+        return tuple(
+            self.before(holding.coin, holding.row, holding.exposure, holding.exposure_high)
+            for holding in wallet.holdings
+        )
+
+    def _suggested(self, told: Suggestion, coins: Sequence[WalletCoin], limit: float) -> Suggested:
+        chosen = told.chosen
+        return Suggested(
+            amount=self.nodes.index.amount(told.amount),
+            spend=None if chosen is None else self.together(chosen, coins, limit=limit),
+            instead=tuple(self.together(other, coins, limit=limit) for other in told.others),
+            why=told.why,
+        )
+
+
+def _exposed_names(text: str) -> list[str]:
+    """Read addresses or coins that were pasted, one a line, each once."""
+    lines = (line.partition("#")[0].strip() for line in text.splitlines())
+    entries = [parse_entry(line, f"exposed:{k + 1}") for k, line in enumerate(lines) if line]
+    return list(dict.fromkeys(entry.coin or entry.address or "" for entry in entries))

@@ -13,16 +13,16 @@ from rich.table import Table
 
 from coinhaze.amounts import Floats
 from coinhaze.measures.summary import AT_LEAST
-from coinhaze.report.drawing import (
+from coinhaze.report.figures import (
     SOFT,
     Line,
     axes_or_new,
     drawing,
     legend_below,
     line_of,
+    pyplot,
     save_picture,
 )
-from coinhaze.report.figures import pyplot
 from coinhaze.report.plots import BITS, Looks, looks_of
 
 PAYMENTS = "payments since it was first seen"

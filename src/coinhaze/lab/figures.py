@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from coinhaze.amounts import Floats
-from coinhaze.report.drawing import (
+from coinhaze.report.figures import (
     COLOURS,
     COLUMN,
     LINE,

@@ -12,10 +12,9 @@ from coinhaze import __version__
 from coinhaze.errors import InputError
 from coinhaze.lab.figures import COSTS, save_scan, save_technologies, technology_label
 from coinhaze.lab.lab import ParameterScan
-from coinhaze.report.drawing import Figure
+from coinhaze.report.figures import FIGURE_STYLE, Figure, inline_figure
 from coinhaze.report.files import write_table, write_whole
 from coinhaze.report.grids import Grid
-from coinhaze.report.inline_svg import FIGURE_STYLE, inline_figure
 from coinhaze.report.page import page, section, table
 
 MEASURED = (

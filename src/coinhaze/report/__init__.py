@@ -1,6 +1,5 @@
 """Tables, figures and result files."""
 
-from coinhaze.report.files import scores_json, write_scores
-from coinhaze.report.provenance import provenance
+from coinhaze.report.files import provenance, scores_json, write_scores
 
 __all__ = ["provenance", "scores_json", "write_scores"]

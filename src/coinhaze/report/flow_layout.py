@@ -29,8 +29,6 @@ class _Node(Protocol):
     def share(self) -> float: ...
     @property
     def folded(self) -> bool: ...
-    @property
-    def kind(self) -> str: ...
 
 
 class _Link(Protocol):
@@ -113,8 +111,7 @@ def lay_out(flow: _Flow, room: Canvas) -> Layout:
     """Place the boxes of a flow in their columns and lead its bands between them.
 
     >>> from types import SimpleNamespace as Some
-    >>> two = [Some(id=i, column=c, kind="coin", share=1.0, folded=False)
-    ...        for i, c in (("a", 1), ("b", 0))]
+    >>> two = [Some(id=i, column=c, share=1.0, folded=False) for i, c in (("a", 1), ("b", 0))]
     >>> flow = Some(nodes=two, bands=[Some(before="a", after="b", share=1.0)])
     >>> placed = lay_out(flow, Canvas(100, 4, 10))
     >>> placed.boxes["a"].width == placed.ribbons[0].width == placed.scale
@@ -139,8 +136,7 @@ def _items(flow: _Flow) -> tuple[list[_Item], dict[str, int], list[list[int]]]:
     box_of: dict[str, int] = {}
     for node in flow.nodes:
         box_of[node.id] = len(items)
-        last = node.folded or node.kind == "other"
-        items.append(_Item(node.column, node.share, 0.0, last, []))
+        items.append(_Item(node.column, node.share, 0.0, node.folded, []))
     ways = []
     for band in flow.bands:
         older, newer = box_of[band.before], box_of[band.after]

@@ -13,10 +13,8 @@ from coinhaze.graph.graph import Kind
 from coinhaze.ledger import Ledger
 from coinhaze.measures import Origins, Scores, Summary
 from coinhaze.observer import AbsorbingChain
-from coinhaze.report.labels import Labelled
-from coinhaze.report.layers import fold_hops, short_name
+from coinhaze.report.flow import Labelled, fold_hops, sankey, short_name
 from coinhaze.report.page import Html, escape, paragraph, table
-from coinhaze.report.sankey import sankey
 from coinhaze.solve.local.hops import hops_of
 
 # The background may be light or dark: text inherits its colour, bars are a blue visible on both.

@@ -1,25 +1,30 @@
-"""One node's origins in four formats: for a terminal, as JSON, for Graphviz, as a page."""
+"""One node explained: its origins and flow, for a terminal, as JSON, for Graphviz, as a page."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, Unpack
 
 import numpy as np
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from coinhaze.errors import UsageError
+from coinhaze.errors import AccuracyError, UsageError
+from coinhaze.graph.find import find_node
 from coinhaze.measures import Origins
-from coinhaze.report.dot import dot
-from coinhaze.report.labels import Labelled
-from coinhaze.report.layers import FlowBox, Layers
+from coinhaze.observer import AbsorbingChain
+from coinhaze.observer.chain import Belief
+from coinhaze.options import ModelKeywords
+from coinhaze.report.flow import FlowBox, Labelled, Layers, dot, fold_hops, sankey
 from coinhaze.report.page import Html, page, section, table
-from coinhaze.report.sankey import sankey
 from coinhaze.report.tables import origins_report, origins_sentence, way_words
+from coinhaze.solve import origins
+from coinhaze.solve.local.hops import hops_of
+from coinhaze.solve.lots.scores import is_ordered, parcels_of
+from coinhaze.solve.source import Source, chain_of
 
 NOT = (
     "It is not proof that anybody paid anybody, and no grade. It is what this ledger, this window "
@@ -169,8 +174,8 @@ def _hop_rows(found: OriginsReport) -> _Rows:
 
 
 def _hop(number: int, boxes: tuple[FlowBox, ...]) -> dict[str, object]:
-    shown = [box for box in boxes if not box.other]
-    rest = [box for box in boxes if box.other]
+    shown = [box for box in boxes if not box.folded]
+    rest = [box for box in boxes if box.folded]
     return {
         "hop": number,
         "reached": sum(box.share for box in boxes),
@@ -205,3 +210,42 @@ def _facts(found: OriginsReport, made_by: Mapping[str, object]) -> Html:
     rows += [(name, value) for name, value in settings if value is not None]
     rows += [("note", note) for note in found.origins.notes]
     return table(("what", "value"), rows)
+
+
+def explain(
+    source: Source,
+    node: str,
+    *,
+    labels: Mapping[str, str] | None = None,
+    hops: int = 6,
+    most: int = 10,
+    accuracy: Literal["exact"] | float = "exact",
+    **settings: Unpack[ModelKeywords],
+) -> OriginsReport:
+    """Find a node's origins and flow by hop, with what its past is called.
+
+    `source` and settings are those of `origins`; `labels` are names of addresses. Where the
+    accuracy is not reached, what was is explained: its `shortfall` says so.
+
+    >>> import coinhaze
+    >>> ledger = coinhaze.AccountLedger.from_transfers([("a", "c", 1), ("b", "c", 3)])
+    >>> explain(ledger, "c", labels={"b": "the bank"}).by_label()
+    [('the bank', 1, 0.75)]
+    """
+    belief: Belief
+    if is_ordered(source, settings):
+        belief = parcels_of(source, settings)
+    else:
+        belief = chain_of(source, **settings)
+    start = find_node(belief.graph, node)
+    try:
+        found = origins(belief, start, accuracy=accuracy)
+    except AccuracyError as error:
+        if error.origins is None:
+            raise
+        found = error.origins
+    labelled = Labelled(belief.graph, labels or {})
+    layers = None
+    if isinstance(belief, AbsorbingChain):
+        layers = fold_hops(hops_of(belief, start, most=hops), labelled)
+    return OriginsReport(found, labelled, layers, most)

@@ -10,7 +10,7 @@ import numpy as np
 from coinhaze.amounts import Bools, Floats
 from coinhaze.measures import Scores
 from coinhaze.measures.summary import AT_LEAST
-from coinhaze.report.drawing import PAPER, Line, axes_or_new, legend_below, line_of, short_labels
+from coinhaze.report.figures import PAPER, Line, axes_or_new, legend_below, line_of, short_labels
 from coinhaze.report.score_files import ScoreFile
 
 BITS, STEPS = "untraceability (bits)", "expected steps back"

@@ -9,8 +9,7 @@ import numpy as np
 import pyarrow as pa
 from rich.table import Table
 
-from coinhaze.report.drawing import COLOURS, SOFT, axes_or_new, drawing, save_picture
-from coinhaze.report.figures import pyplot
+from coinhaze.report.figures import COLOURS, SOFT, axes_or_new, drawing, pyplot, save_picture
 
 MIN_RANGE = 0.005  # bits: the minimum range of the plot
 

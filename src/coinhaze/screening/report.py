@@ -21,7 +21,7 @@ from coinhaze.ledger import CoinLedger
 from coinhaze.measures.intervals import at_least
 from coinhaze.observer.chain import reading_of, reading_words
 from coinhaze.observer.policies import POLICIES, PROPORTIONAL
-from coinhaze.report.sections import LEFT, RIGHT, Section
+from coinhaze.report.grids import LEFT, RIGHT, Section
 from coinhaze.report.tables import way_words
 from coinhaze.screening.routes import Route
 from coinhaze.screening.screen import Screening

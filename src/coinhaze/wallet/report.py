@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from coinhaze.observer.chain import reading_words
-from coinhaze.report.sections import LEFT, RIGHT, Section
+from coinhaze.report.grids import LEFT, RIGHT, Section
 from coinhaze.wallet.combine import Combination
 from coinhaze.wallet.proposal import Proposal
 from coinhaze.wallet.suggestion import Suggestion

@@ -11,16 +11,13 @@ import pyarrow as pa
 
 from coinhaze import __version__
 from coinhaze.errors import CoinhazeError, UnknownName
-from coinhaze.explore.cache import Cache
+from coinhaze.explore.cache import Cache, progress
 from coinhaze.explore.explorer import Explorer
-from coinhaze.explore.links import page_of
 from coinhaze.explore.models import Comparison, Curve, LedgerCard, LedgerPage, Ledgers, Lists
-from coinhaze.explore.progress import progress
-from coinhaze.explore.query import CompareAsk, JobAsk, Model, Settings
+from coinhaze.explore.query import CompareQuery, JobQuery, Model, Settings, page_of
 from coinhaze.web.jobs import JobQueue
-from coinhaze.web.problems import Refused, not_ready, refusal_of
 from coinhaze.web.registry import LedgerRegistry
-from coinhaze.web.schema import Job
+from coinhaze.web.schema import Job, Refused, not_ready, refusal_of
 
 M = TypeVar("M", bound=Model)
 P = ParamSpec("P")
@@ -110,21 +107,21 @@ class Answers:
         answer: Answer[M] = await self._work(key, work, ledger, page_of(ledger, name, args, more))
         return answer
 
-    async def ledger(self, ledger: str, asked: Settings) -> Answer[LedgerPage]:
+    async def ledger(self, ledger: str, query: Settings) -> Answer[LedgerPage]:
         """Return a ledger's page; of one that is not ready, its card alone."""
         try:
-            return await self.ask(ledger, Explorer.ledger, asked)
+            return await self.ask(ledger, Explorer.ledger, query)
         except Refused as refused:
             if refused.status != 409:
                 raise
-            return Answer.of(LedgerPage(card=self.card(ledger), settings=asked))
+            return Answer.of(LedgerPage(card=self.card(ledger), settings=query))
 
-    async def compare(self, asked: CompareAsk) -> Answer[Comparison]:
+    async def compare(self, query: CompareQuery) -> Answer[Comparison]:
         """Return up to five ledgers side by side; one that is not ready by its card alone."""
         curves = []
-        for ledger in dict.fromkeys(asked.l.split(",")):
+        for ledger in dict.fromkeys(query.l.split(",")):
             try:
-                curves.append((await self.ask(ledger, Explorer.curve, asked.settings)).model)
+                curves.append((await self.ask(ledger, Explorer.curve, query.settings)).model)
             except Refused as refused:
                 if refused.status != 409:
                     raise
@@ -146,15 +143,15 @@ class Answers:
         found: Iterator[pa.RecordBatch] = getattr(explorer, method.__name__)(*args, **more)
         return found
 
-    def prepare(self, asked: JobAsk) -> Job:
+    def prepare(self, query: JobQuery) -> Job:
         """Begin to open, build and score a ledger."""
-        card = self.card(asked.ledger)
+        card = self.card(query.ledger)
         return self.jobs.start(
-            ("prepare", asked.ledger),
-            lambda: self.registry.prepare(asked.ledger, asked.settings, progress()),
-            ledger=asked.ledger,
+            ("prepare", query.ledger),
+            lambda: self.registry.prepare(query.ledger, query.settings, progress()),
+            ledger=query.ledger,
             words=f"scoring {card.name}",
-            page=f"/l/{asked.ledger}",
+            page=f"/l/{query.ledger}",
         )
 
     def _with_job(self, card: LedgerCard) -> LedgerCard:

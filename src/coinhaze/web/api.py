@@ -11,21 +11,22 @@ from coinhaze.explore import models
 from coinhaze.explore.explorer import Explorer
 from coinhaze.explore.query import (
     LONGEST_IN_ADDRESS,
-    CoinAsk,
-    CompareAsk,
+    CoinQuery,
+    CompareQuery,
     Id,
-    JobAsk,
-    PageAsk,
-    SearchAsk,
+    JobQuery,
+    PageQuery,
+    SearchQuery,
     Settings,
-    TableAsk,
-    WalletAsk,
-    WhatIfAsk,
+    TableQuery,
+    WalletQuery,
+    WhatIfQuery,
     name_in_path,
 )
 from coinhaze.web import replies, schema
 from coinhaze.web.answers import Answer, Answers
-from coinhaze.web.problems import CODES, Refused
+from coinhaze.web.replies import Served
+from coinhaze.web.schema import CODES, Refused
 
 ROOT = "/api/v1"
 Route = TypeVar("Route", bound=Callable[..., Any])
@@ -40,8 +41,8 @@ Thing = Annotated[
         description="a name, with everything but letters and digits escaped",
     ),
 ]
-Asked = Annotated[Settings, Query()]
-Page = Annotated[PageAsk, Query()]
+SettingsQuery = Annotated[Settings, Query()]
+Page = Annotated[PageQuery, Query()]
 JobId = Annotated[str, Path(pattern=r"^[0-9a-f]{16}$")]
 
 
@@ -72,190 +73,16 @@ CSV: dict[int | str, dict[str, Any]] = {
 }
 
 
-def routes(answers: Answers) -> APIRouter:
-    """Give all routes of the API."""
-    router = APIRouter(prefix=ROOT)
-    _add_ledgers(router, answers)
-    _add_coins(router, answers)
-    _add_groups(router, answers)
-    _add_table(router, answers)
-    _add_asks(router, answers)
-    _add_jobs(router, answers)
-    return router
+router = APIRouter(prefix=ROOT)
+OF = "/ledgers/{ledger}"
+COIN, JOB = OF + "/coins/{name}", "/jobs/{job}"
 
 
-def _add_ledgers(router: APIRouter, answers: Answers) -> None:
-    @router.get("/ledgers", response_model=models.Ledgers, responses=_errors())
-    async def ledgers() -> Response:
-        """All ledgers being served, with their states."""
-        return replies.plain(answers.ledgers())
-
-    @router.get("/lists", response_model=models.Lists, responses=_errors())
-    async def lists() -> Response:
-        """All lists that were loaded."""
-        return replies.plain(answers.lists())
-
-    @_get(router, "/ledgers/{ledger}", models.LedgerPage)
-    async def ledger(request: Request, ledger: Ledger, asked: Asked) -> Response:
-        """A ledger's summary and histogram; its card alone where it is not ready."""
-        return replies.data(request, await answers.ledger(ledger, asked))
-
-    @_get(router, "/ledgers/{ledger}/histogram", models.Histogram)
-    async def histogram(request: Request, ledger: Ledger, asked: Asked) -> Response:
-        """Coins by bits."""
-        return replies.data(request, await answers.ask(ledger, Explorer.histogram, asked))
-
-    @_get(router, "/ledgers/{ledger}/density", models.Density)
-    async def density(request: Request, ledger: Ledger, asked: Asked) -> Response:
-        """Coins by bits and steps."""
-        return replies.data(request, await answers.ask(ledger, Explorer.density, asked))
-
-    @_get(router, "/compare", models.Comparison)
-    async def compare(request: Request, asked: Annotated[CompareAsk, Query()]) -> Response:
-        """Up to five ledgers side by side; `l` is their ids with commas between."""
-        return replies.data(request, await answers.compare(asked))
-
-
-def _add_coins(router: APIRouter, answers: Answers) -> None:
-    one = "/ledgers/{ledger}/coins/{name}"
-
-    @_get(router, one, models.CoinAnswer)
-    async def coin(
-        request: Request, ledger: Ledger, name: Thing, asked: Annotated[CoinAsk, Query()]
-    ) -> Response:
-        """Where a coin's money came from: bits, origins, flow, exposure."""
-        return replies.data(
-            request, await answers.ask(ledger, Explorer.coin, name_in_path(name), asked)
-        )
-
-    @_get(router, f"{one}/comparators", models.Comparators)
-    async def comparators(request: Request, ledger: Ledger, name: Thing, asked: Asked) -> Response:
-        """The same coin under other rules and measures."""
-        return replies.data(
-            request, await answers.ask(ledger, Explorer.comparators, name_in_path(name), asked)
-        )
-
-    @_get(router, f"{one}/origins", models.OriginsPage)
-    async def origins(request: Request, ledger: Ledger, name: Thing, asked: Page) -> Response:
-        """A coin's origins, largest first."""
-        found = await answers.ask(
-            ledger, Explorer.origins, name_in_path(name), asked.settings, after=asked.after,
-            limit=asked.limit,
-        )  # fmt: skip
-        return replies.data(request, found)
-
-    @router.get(f"{one}/origins.csv", response_class=Response, responses=OF_LEDGER | CSV)
-    async def origins_csv(ledger: Ledger, name: Thing, asked: Asked) -> Response:
-        """All of a coin's origins as CSV."""
-        batches = await answers.batches(ledger, Explorer.origin_batches, name_in_path(name), asked)
-        return await replies.csv(batches, f"{ledger}-origins")
-
-
-def _add_groups(router: APIRouter, answers: Answers) -> None:
-    of = "/ledgers/{ledger}"
-
-    async def group(
-        kind: models.GroupKind, ledger: str, name: str, asked: PageAsk
-    ) -> Answer[models.GroupAnswer]:
-        return await answers.ask(
-            ledger, Explorer.group, kind, name_in_path(name), asked.settings, after=asked.after,
-            limit=asked.limit,
-        )  # fmt: skip
-
-    @_get(router, f"{of}/search", models.SearchAnswer)
-    async def search(
-        request: Request, ledger: Ledger, asked: Annotated[SearchAsk, Query()]
-    ) -> Response:
-        """Find a coin, transaction, address, account or block by what a person pasted."""
-        return replies.data(request, await answers.ask(ledger, Explorer.search, asked.q))
-
-    @_get(router, f"{of}/addresses/{{name}}", models.GroupAnswer)
-    async def address(request: Request, ledger: Ledger, name: Thing, asked: Page) -> Response:
-        """An address: its coins together and one by one."""
-        found = await group("address", ledger, name, asked)
-        return replies.data(request, found)
-
-    @_get(router, f"{of}/transactions/{{name}}", models.GroupAnswer)
-    async def transaction(request: Request, ledger: Ledger, name: Thing, asked: Page) -> Response:
-        """A transaction: what it spends, and the coins it makes."""
-        found = await group("transaction", ledger, name, asked)
-        return replies.data(request, found)
-
-    @_get(router, f"{of}/blocks/{{name}}", models.GroupAnswer)
-    async def block(request: Request, ledger: Ledger, name: Thing, asked: Page) -> Response:
-        """A block, by height or hash: the coins it makes."""
-        found = await group("block", ledger, name, asked)
-        return replies.data(request, found)
-
-
-def _add_table(router: APIRouter, answers: Answers) -> None:
-    of = "/ledgers/{ledger}"
-
-    @_get(router, f"{of}/table", models.TablePage)
-    async def table(
-        request: Request, ledger: Ledger, asked: Annotated[TableAsk, Query()]
-    ) -> Response:
-        """Rows of a ledger's table: sorted, filtered, a page at a time."""
-        return replies.data(request, await answers.ask(ledger, Explorer.table, asked))
-
-    @router.get(f"{of}/table.csv", response_class=Response, responses=OF_LEDGER | CSV)
-    async def table_csv(ledger: Ledger, asked: Annotated[TableAsk, Query()]) -> Response:
-        """All rows the filter leaves, as CSV; `after` and `limit` do not count."""
-        return await replies.csv(
-            await answers.batches(ledger, Explorer.table_batches, asked), f"{ledger}-table"
-        )
-
-
-def _add_asks(router: APIRouter, answers: Answers) -> None:
-    @_post(router, "/ledgers/{ledger}/what-if", models.WhatIfAnswer)
-    async def what_if(request: Request, ledger: Ledger, asked: WhatIfAsk) -> Response:
-        """What spending coins together would do to bits and exposure."""
-        return replies.data(request, await answers.ask(ledger, Explorer.what_if, asked))
-
-    @_post(router, "/ledgers/{ledger}/wallet", models.WalletAnswer)
-    async def wallet(request: Request, ledger: Ledger, asked: WalletAsk) -> Response:
-        """A wallet's coins, what goes with what, and what to spend."""
-        return replies.data(request, await answers.ask(ledger, Explorer.wallet, asked))
-
-
-def _add_jobs(router: APIRouter, answers: Answers) -> None:
-    jobs = answers.jobs
-    one = "/jobs/{job}"
-
-    @router.get("/jobs", response_model=schema.Jobs, responses=_errors())
-    async def all_jobs() -> Response:
-        """All jobs, newest first."""
-        return replies.plain(schema.Jobs(jobs=jobs.all()))
-
-    @router.post(
-        "/jobs", response_model=schema.Job, status_code=202, responses=_errors(404, 409, 422)
-    )
-    async def begin(asked: JobAsk) -> Response:
-        """Open, build and score a ledger, apart."""
-        job = answers.prepare(asked)
-        return replies.plain(job, status=202, headers={"location": f"{ROOT}/jobs/{job.id}"})
-
-    @router.get(one, response_model=schema.Job, responses=_errors(404))
-    async def job(job: JobId) -> Response:
-        """How far a job is."""
-        return replies.plain(jobs.find(job))
-
-    @router.delete(one, response_model=schema.Job, responses=_errors(404))
-    async def cancel(job: JobId) -> Response:
-        """Cancel a job; one that has ended stays as it is."""
-        return replies.plain(jobs.cancel(job))
-
-    @router.get(f"{one}/result", response_class=Response, responses=_errors(404, 409) | RESULT)
-    async def result(job: JobId) -> Response:
-        """What a job that is done found."""
-        return replies.found(jobs.result(job))
-
-
-def _get(router: APIRouter, path: str, model: type[Any]) -> Callable[[Route], Route]:
+def _get(path: str, model: type[Any]) -> Callable[[Route], Route]:
     return router.get(path, response_model=model, responses=OF_LEDGER | LATER)
 
 
-def _post(router: APIRouter, path: str, model: type[Any]) -> Callable[[Route], Route]:
+def _post(path: str, model: type[Any]) -> Callable[[Route], Route]:
     later: dict[int | str, dict[str, Any]] = {202: LATER[202]}
     return router.post(
         path, response_model=model, responses=OF_LEDGER | later, dependencies=[Depends(_no_query)]
@@ -270,3 +97,199 @@ async def _no_query(request: Request) -> None:
             "a POST takes its settings in its body, not in its address",
             fix='send JSON such as {"coins": ["TXID:0"], "list": "NAME"}',
         )
+
+
+@router.get("/ledgers", response_model=models.Ledgers, responses=_errors())
+async def ledgers(answers: Served) -> Response:
+    """All ledgers being served, with their states."""
+    return replies.plain(answers.ledgers())
+
+
+@router.get("/lists", response_model=models.Lists, responses=_errors())
+async def lists(answers: Served) -> Response:
+    """All lists that were loaded."""
+    return replies.plain(answers.lists())
+
+
+@_get(OF, models.LedgerPage)
+async def ledger(
+    answers: Served, request: Request, ledger: Ledger, query: SettingsQuery
+) -> Response:
+    """A ledger's summary and histogram; its card alone where it is not ready."""
+    return replies.data(request, await answers.ledger(ledger, query))
+
+
+@_get(f"{OF}/histogram", models.Histogram)
+async def histogram(
+    answers: Served, request: Request, ledger: Ledger, query: SettingsQuery
+) -> Response:
+    """Coins by bits."""
+    return replies.data(request, await answers.ask(ledger, Explorer.histogram, query))
+
+
+@_get(f"{OF}/density", models.Density)
+async def density(
+    answers: Served, request: Request, ledger: Ledger, query: SettingsQuery
+) -> Response:
+    """Coins by bits and steps."""
+    return replies.data(request, await answers.ask(ledger, Explorer.density, query))
+
+
+@_get("/compare", models.Comparison)
+async def compare(
+    answers: Served, request: Request, query: Annotated[CompareQuery, Query()]
+) -> Response:
+    """Up to five ledgers side by side; `l` is their ids with commas between."""
+    return replies.data(request, await answers.compare(query))
+
+
+@_get(COIN, models.CoinAnswer)
+async def coin(
+    answers: Served,
+    request: Request,
+    ledger: Ledger,
+    name: Thing,
+    query: Annotated[CoinQuery, Query()],
+) -> Response:
+    """Where a coin's money came from: bits, origins, flow, exposure."""
+    return replies.data(
+        request, await answers.ask(ledger, Explorer.coin, name_in_path(name), query)
+    )
+
+
+@_get(f"{COIN}/comparators", models.Comparators)
+async def comparators(
+    answers: Served, request: Request, ledger: Ledger, name: Thing, query: SettingsQuery
+) -> Response:
+    """The same coin under other rules and measures."""
+    return replies.data(
+        request, await answers.ask(ledger, Explorer.comparators, name_in_path(name), query)
+    )
+
+
+@_get(f"{COIN}/origins", models.OriginsPage)
+async def origins(
+    answers: Served, request: Request, ledger: Ledger, name: Thing, query: Page
+) -> Response:
+    """A coin's origins, largest first."""
+    found = await answers.ask(
+        ledger, Explorer.origins, name_in_path(name), query.settings, after=query.after,
+        limit=query.limit,
+    )  # fmt: skip
+    return replies.data(request, found)
+
+
+@router.get(f"{COIN}/origins.csv", response_class=Response, responses=OF_LEDGER | CSV)
+async def origins_csv(
+    answers: Served, ledger: Ledger, name: Thing, query: SettingsQuery
+) -> Response:
+    """All of a coin's origins as CSV."""
+    batches = await answers.batches(ledger, Explorer.origin_batches, name_in_path(name), query)
+    return await replies.csv(batches, f"{ledger}-origins")
+
+
+async def _group(
+    answers: Answers, kind: models.GroupKind, ledger: str, name: str, query: PageQuery
+) -> Answer[models.GroupAnswer]:
+    return await answers.ask(
+        ledger, Explorer.group, kind, name_in_path(name), query.settings, after=query.after,
+        limit=query.limit,
+    )  # fmt: skip
+
+
+@_get(f"{OF}/search", models.SearchAnswer)
+async def search(
+    answers: Served, request: Request, ledger: Ledger, query: Annotated[SearchQuery, Query()]
+) -> Response:
+    """Find a coin, transaction, address, account or block by what a person pasted."""
+    return replies.data(request, await answers.ask(ledger, Explorer.search, query.q))
+
+
+@_get(f"{OF}/addresses/{{name}}", models.GroupAnswer)
+async def address(
+    answers: Served, request: Request, ledger: Ledger, name: Thing, query: Page
+) -> Response:
+    """An address: its coins together and one by one."""
+    found = await _group(answers, "address", ledger, name, query)
+    return replies.data(request, found)
+
+
+@_get(f"{OF}/transactions/{{name}}", models.GroupAnswer)
+async def transaction(
+    answers: Served, request: Request, ledger: Ledger, name: Thing, query: Page
+) -> Response:
+    """A transaction: what it spends, and the coins it makes."""
+    found = await _group(answers, "transaction", ledger, name, query)
+    return replies.data(request, found)
+
+
+@_get(f"{OF}/blocks/{{name}}", models.GroupAnswer)
+async def block(
+    answers: Served, request: Request, ledger: Ledger, name: Thing, query: Page
+) -> Response:
+    """A block, by height or hash: the coins it makes."""
+    found = await _group(answers, "block", ledger, name, query)
+    return replies.data(request, found)
+
+
+@_get(f"{OF}/table", models.TablePage)
+async def table(
+    answers: Served, request: Request, ledger: Ledger, query: Annotated[TableQuery, Query()]
+) -> Response:
+    """Rows of a ledger's table: sorted, filtered, a page at a time."""
+    return replies.data(request, await answers.ask(ledger, Explorer.table, query))
+
+
+@router.get(f"{OF}/table.csv", response_class=Response, responses=OF_LEDGER | CSV)
+async def table_csv(
+    answers: Served, ledger: Ledger, query: Annotated[TableQuery, Query()]
+) -> Response:
+    """All rows the filter leaves, as CSV; `after` and `limit` do not count."""
+    return await replies.csv(
+        await answers.batches(ledger, Explorer.table_batches, query), f"{ledger}-table"
+    )
+
+
+@_post(f"{OF}/what-if", models.WhatIfAnswer)
+async def what_if(
+    answers: Served, request: Request, ledger: Ledger, query: WhatIfQuery
+) -> Response:
+    """What spending coins together would do to bits and exposure."""
+    return replies.data(request, await answers.ask(ledger, Explorer.what_if, query))
+
+
+@_post(f"{OF}/wallet", models.WalletAnswer)
+async def wallet(answers: Served, request: Request, ledger: Ledger, query: WalletQuery) -> Response:
+    """A wallet's coins, what goes with what, and what to spend."""
+    return replies.data(request, await answers.ask(ledger, Explorer.wallet, query))
+
+
+@router.get("/jobs", response_model=schema.Jobs, responses=_errors())
+async def all_jobs(answers: Served) -> Response:
+    """All jobs, newest first."""
+    return replies.plain(schema.Jobs(jobs=answers.jobs.all()))
+
+
+@router.post("/jobs", response_model=schema.Job, status_code=202, responses=_errors(404, 409, 422))
+async def begin(answers: Served, query: JobQuery) -> Response:
+    """Open, build and score a ledger, apart."""
+    job = answers.prepare(query)
+    return replies.plain(job, status=202, headers={"location": f"{ROOT}/jobs/{job.id}"})
+
+
+@router.get(JOB, response_model=schema.Job, responses=_errors(404))
+async def job(answers: Served, job: JobId) -> Response:
+    """How far a job is."""
+    return replies.plain(answers.jobs.find(job))
+
+
+@router.delete(JOB, response_model=schema.Job, responses=_errors(404))
+async def cancel(answers: Served, job: JobId) -> Response:
+    """Cancel a job; one that has ended stays as it is."""
+    return replies.plain(answers.jobs.cancel(job))
+
+
+@router.get(f"{JOB}/result", response_class=Response, responses=_errors(404, 409) | RESULT)
+async def result(answers: Served, job: JobId) -> Response:
+    """What a job that is done found."""
+    return replies.found(answers.jobs.result(job))

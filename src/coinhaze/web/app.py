@@ -21,11 +21,10 @@ from coinhaze.web.answers import Answers
 from coinhaze.web.jobs import BUG
 from coinhaze.web.pages import routes
 from coinhaze.web.pages.render import problem_page, working_page
-from coinhaze.web.problems import Refused, StillWorking, refusal_of
 from coinhaze.web.registry import LedgerRegistry
-from coinhaze.web.security.guard import Guard
-from coinhaze.web.security.hosts import Hosts
-from coinhaze.web.security.limits import Limits
+from coinhaze.web.schema import Refused, StillWorking, refusal_of
+from coinhaze.web.security.guard import Guard, Limits
+from coinhaze.web.security.headers import Hosts
 
 STATIC = Path(__file__).with_name("static")
 # Newer FastAPI can report requests to wherever the environment says. Nothing leaves this machine.
@@ -75,8 +74,8 @@ def make_inner(answers: Answers) -> FastAPI:
         lifespan=lifespan,
     )
     app.state.answers = answers
-    app.include_router(api.routes(answers))
-    app.include_router(routes.routes(answers), include_in_schema=False)
+    app.include_router(api.router)
+    app.include_router(routes.router, include_in_schema=False)
     app.mount("/static", StaticFiles(directory=STATIC), name="static")
     app.openapi = lambda: document(app)  # type: ignore[method-assign]
     for kind, handle in _HANDLERS.items():

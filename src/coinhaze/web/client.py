@@ -25,20 +25,20 @@ from coinhaze.errors import (
 )
 from coinhaze.explore import models
 from coinhaze.explore.query import (
-    CoinAsk,
     CoinKeywords,
-    CompareAsk,
-    JobAsk,
-    PageAsk,
+    CoinQuery,
+    CompareQuery,
+    JobQuery,
     PageKeywords,
-    SearchAsk,
+    PageQuery,
+    SearchQuery,
     Settings,
     SettingsKeywords,
-    TableAsk,
     TableKeywords,
-    WalletAsk,
+    TableQuery,
     WalletKeywords,
-    WhatIfAsk,
+    WalletQuery,
+    WhatIfQuery,
     name_for_path,
 )
 from coinhaze.web import schema
@@ -134,15 +134,17 @@ class Client:
         self, ledgers: Sequence[str], **settings: Unpack[SettingsKeywords]
     ) -> models.Comparison:
         """Give up to five ledgers side by side."""
-        return self._get("/compare", models.Comparison, CompareAsk(l=",".join(ledgers), **settings))
+        return self._get(
+            "/compare", models.Comparison, CompareQuery(l=",".join(ledgers), **settings)
+        )
 
     def search(self, ledger: str, query: str) -> models.SearchAnswer:
         """Find what a person pasted."""
-        return self._get(_of(ledger, "search"), models.SearchAnswer, SearchAsk(q=query))
+        return self._get(_of(ledger, "search"), models.SearchAnswer, SearchQuery(q=query))
 
-    def coin(self, ledger: str, name: str, **asked: Unpack[CoinKeywords]) -> models.CoinAnswer:
-        """Give where a coin's money came from; see `CoinAsk` for what may be asked."""
-        return self._get(_of(ledger, "coins", name), models.CoinAnswer, CoinAsk(**asked))
+    def coin(self, ledger: str, name: str, **settings: Unpack[CoinKeywords]) -> models.CoinAnswer:
+        """Give where a coin's money came from; see `CoinQuery` for what may be asked."""
+        return self._get(_of(ledger, "coins", name), models.CoinAnswer, CoinQuery(**settings))
 
     def comparators(
         self, ledger: str, name: str, **settings: Unpack[SettingsKeywords]
@@ -152,11 +154,11 @@ class Client:
         return self._get(path, models.Comparators, Settings(**settings))
 
     def origins(
-        self, ledger: str, name: str, **asked: Unpack[PageKeywords]
+        self, ledger: str, name: str, **settings: Unpack[PageKeywords]
     ) -> Iterator[models.Origin]:
         """Give all of a coin's origins, largest first, page after page."""
         path = _of(ledger, "coins", name, "origins")
-        ask = PageAsk(**asked)
+        ask = PageQuery(**settings)
         while True:
             page = self._get(path, models.OriginsPage, ask)
             yield from page.rows
@@ -164,23 +166,27 @@ class Client:
                 return
             ask = ask.model_copy(update={"after": page.after})
 
-    def address(self, ledger: str, name: str, **asked: Unpack[PageKeywords]) -> models.GroupAnswer:
+    def address(
+        self, ledger: str, name: str, **settings: Unpack[PageKeywords]
+    ) -> models.GroupAnswer:
         """Give an address and its coins."""
-        return self._get(_of(ledger, "addresses", name), models.GroupAnswer, PageAsk(**asked))
+        return self._get(_of(ledger, "addresses", name), models.GroupAnswer, PageQuery(**settings))
 
     def transaction(
-        self, ledger: str, name: str, **asked: Unpack[PageKeywords]
+        self, ledger: str, name: str, **settings: Unpack[PageKeywords]
     ) -> models.GroupAnswer:
         """Give a transaction and its coins."""
-        return self._get(_of(ledger, "transactions", name), models.GroupAnswer, PageAsk(**asked))
+        return self._get(
+            _of(ledger, "transactions", name), models.GroupAnswer, PageQuery(**settings)
+        )
 
-    def block(self, ledger: str, name: str, **asked: Unpack[PageKeywords]) -> models.GroupAnswer:
+    def block(self, ledger: str, name: str, **settings: Unpack[PageKeywords]) -> models.GroupAnswer:
         """Give a block and its coins."""
-        return self._get(_of(ledger, "blocks", name), models.GroupAnswer, PageAsk(**asked))
+        return self._get(_of(ledger, "blocks", name), models.GroupAnswer, PageQuery(**settings))
 
-    def table(self, ledger: str, **asked: Unpack[TableKeywords]) -> Iterator[models.TableRow]:
+    def table(self, ledger: str, **settings: Unpack[TableKeywords]) -> Iterator[models.TableRow]:
         """Give all rows of a ledger's table that a filter leaves, page after page."""
-        ask = TableAsk(**asked)
+        ask = TableQuery(**settings)
         while True:
             page = self._get(_of(ledger, "table"), models.TablePage, ask)
             yield from page.rows
@@ -192,14 +198,14 @@ class Client:
         self, ledger: str, coins: Sequence[str], **settings: Unpack[SettingsKeywords]
     ) -> models.WhatIfAnswer:
         """Say what spending coins together would do."""
-        ask = WhatIfAsk(coins=tuple(coins), **settings)
+        ask = WhatIfQuery(coins=tuple(coins), **settings)
         return self._post(_of(ledger, "what-if"), models.WhatIfAnswer, ask)
 
     def wallet(
-        self, ledger: str, coins: str, **asked: Unpack[WalletKeywords]
+        self, ledger: str, coins: str, **settings: Unpack[WalletKeywords]
     ) -> models.WalletAnswer:
         """Weigh a wallet: coins as text, one a line."""
-        ask = WalletAsk(coins=coins, **asked)
+        ask = WalletQuery(coins=coins, **settings)
         return self._post(_of(ledger, "wallet"), models.WalletAnswer, ask)
 
     def jobs(self) -> tuple[schema.Job, ...]:
@@ -208,7 +214,7 @@ class Client:
 
     def score(self, ledger: str, **settings: Unpack[SettingsKeywords]) -> schema.Job:
         """Begin to open, build and score a ledger."""
-        ask = JobAsk(ledger=ledger, settings=Settings(**settings))
+        ask = JobQuery(ledger=ledger, settings=Settings(**settings))
         return schema.Job.model_validate_json(self._send("POST", "/jobs", ask).content)
 
     def job(self, job: str | schema.Job) -> schema.Job:

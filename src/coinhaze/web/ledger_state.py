@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import threading
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from coinhaze.cache.layers import CachedLedger, LedgerCache, OpenLayers
+from coinhaze.cache.place import files_of
 from coinhaze.errors import CoinhazeError, InputError, UsageError
-from coinhaze.explore.models import State
+from coinhaze.explore.ledger_index import unit_of
+from coinhaze.explore.models import LedgerCard, State, Window
 from coinhaze.explore.views import why_no_snapshots
 from coinhaze.formats.registry import format_of, is_store
 from coinhaze.ledger.parquet import folder_files, is_folder
+from coinhaze.observer.policies import score_policies
 from coinhaze.solve.progress import Progress
 from coinhaze.web.scoring import score_apart
 
@@ -26,18 +30,6 @@ FRESH = 1.0
 EXACT_BYTES, NEARLY = 32 << 20, 0.1
 
 
-@dataclass(frozen=True)
-class Standing:
-    """What can be said of a ledger without opening it."""
-
-    state: State
-    message: str | None = None
-    fix: str | None = None
-    changed: bool = False
-    digest: str | None = None
-    facts: Mapping[str, Any] | None = None
-
-
 class Entry:
     """A ledger that is served; safe to ask from several threads, and never raises for its state."""
 
@@ -46,13 +38,13 @@ class Entry:
         self.paths = list(paths)
         self.settings = dict(settings)
         self._lock = threading.RLock()
-        self._kept: CachedLedger | None = None
+        self._cached: CachedLedger | None = None
         self._layers = OpenLayers()
         self._files: object = None  # as they were when the ledger was opened
-        self._seen: tuple[float, Standing] | None = None
-        self._names: tuple[CachedLedger, str | None] | None = None  # what was found of its names
+        self._seen: tuple[float, LedgerCard] | None = None
+        self._names: tuple[CachedLedger, str | None] | None = None  # why it has no snapshots
         self._tried = -FRESH  # when it was last tried to open these files
-        self._wrong: tuple[object, Standing] | None = None  # what opening these files met
+        self._wrong: tuple[object, LedgerCard] | None = None  # what opening these files met
 
     @property
     def name(self) -> str:
@@ -60,32 +52,32 @@ class Entry:
         more = f" and {len(self.paths) - 1} more" if len(self.paths) > 1 else ""
         return self.paths[0].name + more
 
-    def standing(self) -> Standing:
+    def card(self) -> LedgerCard:
         """Say how the ledger stands; looks at its files once a second at most."""
         seen = self._seen
         now = time.monotonic()
         if seen is not None and now - seen[0] < FRESH:
             return seen[1]
         if not self._lock.acquire(blocking=False):  # it is being opened or looked at right now
-            return seen[1] if seen is not None else Standing("loading", "being opened")
+            return seen[1] if seen is not None else self._card("loading", "being opened")
         try:
-            found = self._options()
+            found = self._look()
             self._seen = (time.monotonic(), found)
         finally:
             self._lock.release()
         return found
 
     def open(self) -> CachedLedger | None:
-        """Give the open ledger, None where it cannot be: `standing` then says why."""
+        """Give the open ledger, None where it cannot be: its card then says why."""
         with self._lock:
             files = self._stat()
-            if self._kept is not None and (files == self._files or self._tried_lately()):
-                return self._kept
+            if self._cached is not None and (files == self._files or self._tried_lately()):
+                return self._cached
             opened = self._open(files)
             if opened is not None:
-                self._kept, self._files = opened, files
+                self._cached, self._files = opened, files
             self._seen = None
-            return self._kept
+            return self._cached
 
     def _tried_lately(self) -> bool:
         """Tell whether what changed was looked at a moment ago: not at every question again."""
@@ -94,28 +86,18 @@ class Entry:
     def close(self) -> None:
         """Let the open ledger go."""
         with self._lock:
-            self._kept = self._files = self._names = None
+            self._cached = self._files = self._names = None
             self._seen = None
-
-    @property
-    def no_snapshots(self) -> str | None:
-        """Why accounts have no snapshots; None where they can have, or it is not open."""
-        kept = self._kept
-        if kept is None:
-            return None
-        if self._names is None or self._names[0] is not kept:
-            self._names = kept, why_no_snapshots(kept.graph)
-        return self._names[1]
 
     @property
     def is_open(self) -> bool:
         """Tell whether the ledger is open."""
-        return self._kept is not None
+        return self._cached is not None
 
     def prepare(self, progress: Progress) -> None:
         """Build, score and keep the ledger, unless that is done; then open it."""
         progress(0.0)
-        if self._keeper().facts() is None and not self._is_light():
+        if self._cache().facts() is None and not self._is_light():
             score_apart(
                 self.paths, settings=self.settings, scoring=self._scoring(), progress=progress
             )
@@ -123,23 +105,23 @@ class Entry:
             self._wrong = None
             self._files = None  # what is open may be older than what was made
         if self.open() is None:
-            standing = self.standing()
-            raise InputError(f"{standing.message} ({standing.fix})")
+            card = self.card()
+            raise InputError(f"{card.message} ({card.fix})")
         progress(1.0)
 
     def view(self, settings: Mapping[str, Any], progress: Progress) -> CachedLedger:
         """Give the ledger as other settings see it, built and scored apart where it is not kept."""
-        keeper = LedgerCache(self.paths, opened=self._layers, **(self.settings | dict(settings)))
-        if self._kept is not None and keeper.digest != self._kept.digest:
+        cache = LedgerCache(self.paths, opened=self._layers, **(self.settings | dict(settings)))
+        if self._cached is not None and cache.digest != self._cached.digest:
             raise InputError(f"{self.name} has changed since it was read: score it again first")
-        if keeper.facts() is None:
+        if cache.facts() is None:
             score_apart(
                 self.paths,
-                settings=keeper.settings,
+                settings=cache.settings,
                 scoring=self._scoring(),
                 progress=progress,
             )
-        opened = keeper.open()
+        opened = cache.open()
         if opened is None:
             raise InputError(f"{self.name}: what was kept of it is gone again: ask once more")
         return opened
@@ -150,61 +132,61 @@ class Entry:
         if files is None or (self._wrong is not None and self._wrong[0] == files):
             return None
         try:
-            keeper = self._keeper()
-            kept = keeper.open()
-            if kept is None and self._is_light():
-                kept = keeper.build(keep=False)
-            return kept
+            cache = self._cache()
+            cached = cache.open()
+            if cached is None and self._is_light():
+                cached = cache.build(keep=False)
+            return cached
         except CoinhazeError as error:
-            standing = _standing_of(error, self.name)
-            if standing.state != "locked":  # a lock ends without a trace on the files
-                self._wrong = (files, standing)
+            card = self._refused(error)
+            if card.state != "locked":  # a lock ends without a trace on the files
+                self._wrong = (files, card)
         except MemoryError:
             fix = "serve it on a machine with more memory, or a shorter window"
-            self._wrong = (files, Standing("damaged", f"{self.name}: too little memory", fix))
+            self._wrong = (files, self._card("damaged", f"{self.name}: too little memory", fix))
         return None
 
-    def _options(self) -> Standing:
+    def _look(self) -> LedgerCard:
         files = self._stat()
-        if self._kept is not None:
+        if self._cached is not None:
             return self._of_open(files)
         if files is None:
             return self._missing()
         if self._wrong is not None and self._wrong[0] == files:
             return self._wrong[1]
         try:
-            keeper = self._keeper()
-            facts = keeper.facts()
+            cache = self._cache()
+            facts = cache.facts()
             if facts is not None:
-                return Standing("ready", digest=keeper.digest, facts=facts)
+                return self._card("ready", digest=cache.digest, facts=facts)
             self._probe()
         except CoinhazeError as error:
-            return _standing_of(error, self.name)
+            return self._refused(error)
         if self._is_light():
-            return Standing("ready", digest=keeper.digest)
+            return self._card("ready", digest=cache.digest)
         fix = f"score it now, or run: coinhaze score {self.paths[0].name} --keep"
-        return Standing("not scored", f"{self.name} has not been scored yet", fix)
+        return self._card("not scored", f"{self.name} has not been scored yet", fix)
 
-    def _of_open(self, files: object) -> Standing:
-        assert self._kept is not None
-        digest, facts = self._kept.digest, self._kept.facts
+    def _of_open(self, files: object) -> LedgerCard:
+        assert self._cached is not None
+        digest, facts = self._cached.digest, self._cached.facts
         if files == self._files:
-            return Standing("ready", digest=digest, facts=facts)
+            return self._card("ready", digest=digest, facts=facts)
         if files is None:
             message, fix = "the file is gone", "what is shown was read before; put the file back"
-            return Standing("ready", message, fix, changed=True, digest=digest, facts=facts)
+            return self._card("ready", message, fix, changed=True, digest=digest, facts=facts)
         opened = self._open(files)
         if opened is not None:
-            self._kept, self._files = opened, files
-            return Standing("ready", digest=opened.digest, facts=opened.facts)
+            self._cached, self._files = opened, files
+            return self._card("ready", digest=opened.digest, facts=opened.facts)
         message = f"{self.name} has changed since it was read: figures may differ"
         fix = "score it again to see what it holds now"
-        return Standing("ready", message, fix, changed=True, digest=digest, facts=facts)
+        return self._card("ready", message, fix, changed=True, digest=digest, facts=facts)
 
-    def _missing(self) -> Standing:
+    def _missing(self) -> LedgerCard:
         lost = next((p for p in self.paths if not p.exists()), self.paths[0])
         fix = "put it back, or serve it from where it is now"
-        return Standing("missing", f"{lost.name} is not there, or cannot be seen", fix)
+        return self._card("missing", f"{lost.name} is not there, or cannot be seen", fix)
 
     def _probe(self) -> None:
         """Raise what reading the ledger would meet at once: a lock, damage, nothing in it."""
@@ -221,7 +203,7 @@ class Entry:
             for each in self.paths:
                 format_of(each)
 
-    def _keeper(self) -> LedgerCache:
+    def _cache(self) -> LedgerCache:
         return LedgerCache(self.paths, opened=self._layers, **self.settings)
 
     def _scoring(self) -> dict[str, Any]:
@@ -237,34 +219,80 @@ class Entry:
     def _stat(self) -> tuple[tuple[int, int, int], ...] | None:
         """Look at the files without reading them; None if one is not there."""
         try:
-            found = [f for path in self.paths for f in _files(path)]
-            stats = [file.stat() for file in found]
+            stats = []
+            for path in self.paths:
+                # Of a folder all files count, whatever a damaged one says that it holds.
+                files = sorted(path.iterdir()) if path.is_dir() else files_of(path)
+                stats += [file.stat() for file in files if file.is_file() or not path.is_dir()]
         except (OSError, CoinhazeError):
             return None
         return tuple((s.st_size, s.st_mtime_ns, s.st_ino) for s in stats)
 
+    def _refused(self, error: CoinhazeError) -> LedgerCard:
+        """Say what an error means to whoever wants to see the ledger."""
+        text = str(error)
+        if "another process has it open" in text:
+            fix = "wait until the other program has ended, or close it"
+            message = f"{self.name} is open in another program that writes to it"
+            return self._card("locked", message, fix)
+        if isinstance(error, UsageError):
+            fix = "serve it with other settings"
+        elif "no transactions" in text or "is empty" in text:
+            fix = "coinhaze ingest puts blocks and transactions into a store"
+        elif "Permission denied" in text:
+            fix = "give the user who runs coinhaze the right to read it"
+        elif "no known format" in text:
+            fix = "serve a file that coinhaze can read, or make it again as a table: from,to,amount"
+        else:
+            fix = "take it from a backup, or make it again: coinhaze ingest, coinhaze verify"
+        return self._card("damaged", text, fix)
 
-def _files(path: Path) -> list[Path]:
-    if not path.is_dir():
-        log = path.with_name(f"{path.name}.wal")
-        return [path, log] if log.exists() else [path]
-    return sorted(file for file in path.iterdir() if file.is_file())
+    def _card(
+        self,
+        state: State,
+        message: str | None = None,
+        fix: str | None = None,
+        *,
+        changed: bool = False,
+        digest: str | None = None,
+        facts: Mapping[str, Any] | None = None,
+    ) -> LedgerCard:
+        """Describe the ledger in a state: what it is and what can be asked, as far as known."""
+        facts = facts or {}
+        if digest is not None:
+            stamp = json.dumps([digest, facts.get("method"), facts.get("mean_interval")])
+            digest = hashlib.sha256(stamp.encode()).hexdigest()[:32]
+        first, last = facts.get("heights") or (None, None)
+        begin, end = facts.get("times") or (None, None)
+        policies: tuple[str, ...] = ()
+        views: tuple[str, ...] = ()
+        times: tuple[str, ...] = ()
+        if facts:
+            hidden = bool(facts["hides_amounts"])
+            # What needs snapshots is left out where the ledger's names leave no room for them.
+            why = self._no_snapshots()
+            found = score_policies(hides_amounts=hidden)
+            policies = tuple(p.column for p in found if why is None or not p.ordered)
+            views = ("coin",) if hidden or facts["has_unknown"] else ("coin", "address")
+            views = ("account",) if facts["kind"] == "accounts" else views
+            times = ("stationary",) if why else ("stationary", "temporal")
+            times = () if hidden else times
+            message = message or why
+        return LedgerCard(
+            id=self.id, name=self.name, state=state, message=message, fix=fix, changed=changed,
+            digest=digest, kind=facts.get("kind"), hides_amounts=bool(facts.get("hides_amounts")),
+            network=facts.get("network"), unit=unit_of(facts.get("network")),
+            window=Window(first_height=first, last_height=last, first_time=begin, last_time=end),
+            coins=facts.get("scored"), bits_median=facts.get("bits_median"),
+            lower_bounds=bool(facts.get("has_unknown")),
+            policies=policies, views=views, times=times,
+        )  # fmt: skip
 
-
-def _standing_of(error: CoinhazeError, name: str) -> Standing:
-    """Say what an error means to whoever wants to see the ledger."""
-    text = str(error)
-    if "another process has it open" in text:
-        fix = "wait until the other program has ended, or close it"
-        return Standing("locked", f"{name} is open in another program that writes to it", fix)
-    if isinstance(error, UsageError):
-        fix = "serve it with other settings"
-    elif "no transactions" in text or "is empty" in text:
-        fix = "coinhaze ingest puts blocks and transactions into a store"
-    elif "Permission denied" in text:
-        fix = "give the user who runs coinhaze the right to read it"
-    elif "no known format" in text:
-        fix = "serve a file that coinhaze can read, or make it again as a table: from,to,amount"
-    else:
-        fix = "take it from a backup, or make it again: coinhaze ingest, coinhaze verify"
-    return Standing("damaged", text, fix)
+    def _no_snapshots(self) -> str | None:
+        """Say why accounts have no snapshots; None where they can have, or it is not open."""
+        cached = self._cached
+        if cached is None:
+            return None
+        if self._names is None or self._names[0] is not cached:
+            self._names = cached, why_no_snapshots(cached.graph)
+        return self._names[1]

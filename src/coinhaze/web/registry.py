@@ -9,8 +9,6 @@ once; nothing half-written is left, and no thread goes on.
 from __future__ import annotations
 
 import contextlib
-import hashlib
-import json
 import re
 import threading
 from collections import OrderedDict
@@ -24,19 +22,16 @@ import numpy as np
 from coinhaze.cache.layers import CachedLedger
 from coinhaze.errors import CoinhazeError, UnknownName, UsageError
 from coinhaze.explore.explorer import Explorer
-from coinhaze.explore.ledger_index import unit_of
 from coinhaze.explore.models import (
     LedgerCard,
     ListCard,
-    Window,
 )
-from coinhaze.explore.query import CoinAsk, Settings
+from coinhaze.explore.query import CoinQuery, Settings
 from coinhaze.formats.lists.knowledge import read_listed
 from coinhaze.formats.lists.labels import read_labels
 from coinhaze.formats.registry import digest_of
-from coinhaze.observer.policies import is_ordered, score_policies
 from coinhaze.solve.progress import Progress
-from coinhaze.web.ledger_state import Entry, Standing
+from coinhaze.web.ledger_state import Entry
 
 MOST_OPEN = 4
 LARGE = 1_000_000  # nodes, from which on finding things the first time takes seconds
@@ -90,7 +85,6 @@ class LedgerRegistry:
         self._make_explorer = make_explorer or explorer_of
         self._most_open = most_open
         self._lock = threading.Lock()
-        self._cards: dict[str, tuple[Standing, LedgerCard]] = {}
         self._explorers: OrderedDict[str, tuple[CachedLedger, Explorer]] = OrderedDict()
 
     def cards(self) -> list[LedgerCard]:
@@ -99,15 +93,7 @@ class LedgerRegistry:
 
     def card(self, ledger: str) -> LedgerCard:
         """Give one ledger; `UnknownName` where it is not served."""
-        entry = self._entry(ledger)
-        standing = entry.standing()
-        seen = self._cards.get(ledger)
-        if seen is None or seen[0] is not standing:
-            seen = self._cards[ledger] = (
-                standing,
-                _without_snapshots(_card(entry, standing), entry.no_snapshots),
-            )
-        return seen[1]
+        return self._entry(ledger).card()
 
     def lists(self) -> list[ListCard]:
         """Give the loaded lists."""
@@ -129,13 +115,16 @@ class LedgerRegistry:
     def explorer(self, ledger: str) -> Explorer | None:
         """Give a ledger that is ready; None where it is not: then its card says why."""
         entry = self._entry(ledger)
-        kept = entry.open()
-        if kept is None:
+        cached = entry.open()
+        if cached is None:
             return None
         with self._lock:
             found = self._explorers.get(ledger)
-            if found is None or found[0] is not kept:
-                self._explorers[ledger] = found = (kept, self._make_explorer(self, ledger, kept))
+            if found is None or found[0] is not cached:
+                self._explorers[ledger] = found = (
+                    cached,
+                    self._make_explorer(self, ledger, cached),
+                )
             self._explorers.move_to_end(ledger)
             surplus = len(self._explorers) - self._most_open
             closed = [self._explorers.popitem(last=False)[0] for _ in range(surplus)]
@@ -164,7 +153,7 @@ class LedgerRegistry:
     def warm(self) -> None:
         """Open what is ready, one ledger after the other: their cards then tell all."""
         for entry in self._entries.values():
-            if entry.standing().state == "ready":
+            if entry.card().state == "ready":
                 entry.open()
 
     def _entry(self, ledger: str) -> Entry:
@@ -192,55 +181,6 @@ def _unused(id: str, used: Mapping[str, object]) -> str:
     )
 
 
-def _card(entry: Entry, standing: Standing) -> LedgerCard:
-    facts = standing.facts or {}
-    digest = None
-    if standing.digest is not None:
-        stamp = json.dumps([standing.digest, facts.get("method"), facts.get("mean_interval")])
-        digest = hashlib.sha256(stamp.encode()).hexdigest()[:32]
-    (first, last), (begin, end) = facts.get("heights") or (None, None), facts.get("times") or (
-        None, None,
-    )  # fmt: skip
-    return LedgerCard(
-        id=entry.id, name=entry.name, state=standing.state, message=standing.message,
-        fix=standing.fix, changed=standing.changed, digest=digest, kind=facts.get("kind"),
-        hides_amounts=bool(facts.get("hides_amounts")), network=facts.get("network"),
-        unit=unit_of(facts.get("network")),
-        window=Window(first_height=first, last_height=last, first_time=begin, last_time=end),
-        coins=facts.get("scored"), bits_median=facts.get("bits_median"),
-        lower_bounds=bool(facts.get("has_unknown")),
-        policies=_policies(facts), views=_views(facts), times=_times(facts),
-    )  # fmt: skip
-
-
-def _without_snapshots(card: LedgerCard, why: str | None) -> LedgerCard:
-    """Take off a card what needs snapshots, where the ledger's names leave no room for them."""
-    if why is None:
-        return card
-    told = {"policies": tuple(p for p in card.policies if not is_ordered(p))}
-    told["times"] = tuple(t for t in card.times if t != "temporal")
-    return card.model_copy(update={**told, "message": card.message or why})
-
-
-def _policies(facts: Mapping[str, Any]) -> tuple[str, ...]:
-    if not facts:
-        return ()
-    found = score_policies(hides_amounts=bool(facts["hides_amounts"]))
-    return tuple(policy.column for policy in found)
-
-
-def _views(facts: Mapping[str, Any]) -> tuple[str, ...]:
-    if not facts:
-        return ()
-    if facts["kind"] == "accounts":
-        return ("account",)
-    return ("coin",) if facts["hides_amounts"] or facts["has_unknown"] else ("coin", "address")
-
-
-def _times(facts: Mapping[str, Any]) -> tuple[str, ...]:
-    return () if not facts or facts["hides_amounts"] else ("stationary", "temporal")
-
-
 def check_named(given: str) -> tuple[str, str]:
     """Take `NAME=FILE` apart.
 
@@ -253,26 +193,26 @@ def check_named(given: str) -> tuple[str, str]:
     return name, path
 
 
-def explorer_of(registry: LedgerRegistry, ledger: str, kept: CachedLedger) -> Explorer:
+def explorer_of(registry: LedgerRegistry, ledger: str, cached: CachedLedger) -> Explorer:
     """Make the explorer of an open ledger, with the registry's lists and labels."""
     explorer = Explorer(
-        kept.structure,
-        kept.scores,
+        cached.structure,
+        cached.scores,
         id=ledger,
-        digest=registry.card(ledger).digest or kept.digest,
+        digest=registry.card(ledger).digest or cached.digest,
         card=lambda: registry.card(ledger),
         names_of=registry.names_of,
         labels=registry.labels(),
     )
-    if len(kept.chain) >= LARGE:
-        threading.Thread(target=warm, args=(explorer, kept), daemon=True).start()
+    if len(cached.chain) >= LARGE:
+        threading.Thread(target=warm, args=(explorer, cached), daemon=True).start()
     return explorer
 
 
-def warm(explorer: Explorer, kept: CachedLedger) -> None:
+def warm(explorer: Explorer, cached: CachedLedger) -> None:
     """Look at a few coins of all sorts, so that indexes are made before somebody waits for them."""
-    nodes = kept.scores.nodes
+    nodes = cached.scores.nodes
     some = np.linspace(0, len(nodes) - 1, min(TRIED, len(nodes))).astype(np.int64)
-    for name in kept.chain.graph.names.of(nodes[some]).to_pylist():
+    for name in cached.chain.graph.names.of(nodes[some]).to_pylist():
         with contextlib.suppress(CoinhazeError):
-            explorer.coin(name, CoinAsk())
+            explorer.coin(name, CoinQuery())

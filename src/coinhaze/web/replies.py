@@ -4,19 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from io import BytesIO
-from typing import Any
+from typing import Annotated, Any
 
 import pyarrow as pa
 import pyarrow.csv
-from fastapi import Request, Response
+from fastapi import Depends, Request, Response
 from fastapi.responses import StreamingResponse
 from starlette.concurrency import run_in_threadpool
 
 from coinhaze.explore.query import Model
 from coinhaze.report.files import for_spreadsheets
-from coinhaze.web.answers import Answer
+from coinhaze.web.answers import Answer, Answers
 
 _CACHED = "private, no-cache"  # keep it, but ask each time whether it still holds
+
+
+async def _answers(request: Request) -> Answers:
+    found: Answers = request.app.state.answers
+    return found
+
+
+Served = Annotated[Answers, Depends(_answers)]  # what routes take their answers from
 
 
 def data(request: Request, answer: Answer[Any]) -> Response:
@@ -52,13 +60,13 @@ def has(request: Request, tag: str) -> bool:
     return bool(tag) and is_named(tag, request.headers.get("if-none-match", ""))
 
 
-def is_named(tag: str, asked: str) -> bool:
+def is_named(tag: str, given: str) -> bool:
     """Tell whether `If-None-Match` names a tag.
 
     >>> is_named("a1", 'W/"a0", "a1"'), is_named("a1", "*"), is_named("a1", "a1")
     (True, True, False)
     """
-    names = [name.strip().removeprefix("W/") for name in asked.split(",")]
+    names = [name.strip().removeprefix("W/") for name in given.split(",")]
     return "*" in names or f'"{tag}"' in names
 
 

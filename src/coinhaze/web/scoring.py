@@ -42,8 +42,8 @@ def score_apart(
     `progress` is called several times a second; when it raises, the process is ended at once and
     the exception goes on. Errors are those of reading, building and scoring.
     """
-    asked = {"paths": [os.path.abspath(p) for p in paths], "settings": dict(settings)}
-    text = json.dumps(asked | {"scoring": dict(scoring)}) + "\n"
+    task = {"paths": [os.path.abspath(p) for p in paths], "settings": dict(settings)}
+    text = json.dumps(task | {"scoring": dict(scoring)}) + "\n"
     with subprocess.Popen(
         python_command("-m", "coinhaze.web.scoring"), env=python_environment(),
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
@@ -97,7 +97,7 @@ def _error(word: Mapping[str, str]) -> CoinhazeError:
 def main() -> None:
     """Do the work that the first line of input asks for."""
     os.nice(_KINDER)
-    asked = json.loads(sys.stdin.readline())
+    task = json.loads(sys.stdin.readline())
     threading.Thread(target=_end_with_input, daemon=True).start()
 
     def tell(**word: object) -> None:
@@ -107,8 +107,8 @@ def main() -> None:
         refuse_settings()
         from coinhaze.cache.layers import LedgerCache
 
-        keeper = LedgerCache(asked["paths"], **asked["settings"])
-        built = keeper.build(progress=lambda share: tell(share=share), **asked["scoring"])
+        cache = LedgerCache(task["paths"], **task["settings"])
+        built = cache.build(progress=lambda share: tell(share=share), **task["scoring"])
         if not built.is_cached:  # nothing is left of the work but what was kept
             raise ResourceError(f"the scores could not be kept: {built.notes[-1]}")
     except Exception as error:

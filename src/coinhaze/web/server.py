@@ -18,7 +18,7 @@ import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from coinhaze.errors import InputError, UsageError
-from coinhaze.web.problems import Refused
+from coinhaze.web.schema import Refused
 from coinhaze.web.security.guard import Guard
 from coinhaze.web.security.headers import ALWAYS
 

@@ -35,7 +35,7 @@ from coinhaze.explore.models import (
     Sentence,
 )
 from coinhaze.explore.nodes import Nodes
-from coinhaze.explore.query import CoinAsk
+from coinhaze.explore.query import CoinQuery
 from coinhaze.explore.views import ViewOptions, Views
 from coinhaze.observer import AbsorbingChain
 from coinhaze.observer.chain import SourceNames
@@ -101,7 +101,7 @@ class Question:
         return None if self.listed is None else self.listed.nodes.nodes
 
     @property
-    def told(self) -> OutcomeNames:
+    def outcome_names(self) -> OutcomeNames:
         """Tells of this coin's origins."""
         return OutcomeNames(
             self.nodes, self.belief, self.listed_nodes, self.nodes.balance(self.node)
@@ -182,8 +182,8 @@ class Question:
             if math.isnan(found.bits) or (found.certified and high - low <= WIDTH):
                 return found
         if isinstance(self.belief, Parcels):
-            told = origins_in_order(self.belief, self.node)
-            figures = told.bits, told.bits_low, told.bits_high
+            lots = origins_in_order(self.belief, self.node)
+            figures = lots.bits, lots.bits_low, lots.bits_high
             return Figures(*figures, math.nan, len(self.row), f"parcels, {self.belief.order}")
         if self.untouched:
             return Figures(math.nan, math.nan, math.nan, math.nan, 0, self.options.policy)
@@ -221,7 +221,7 @@ class Question:
 
 def answer_coin(
     question: Question,
-    ask: CoinAsk,
+    ask: CoinQuery,
     *,
     digest: str,
     provenance: Mapping[str, Any],
@@ -230,9 +230,9 @@ def answer_coin(
     """Tell everything of one coin."""
     nodes, node, figures, row = question.nodes, question.node, question.figures, question.row
     opened = Opened.of(ask.open)
-    told = question.told
-    ranks = told.shown(row, ask.top)
-    first = told.origins(row, ranks)
+    outcome_names = question.outcome_names
+    ranks = outcome_names.shown(row, ask.top)
+    first = outcome_names.origins(row, ranks)
     flow, more = _flow(question, ask, opened, first)
     tx = nodes.tx(node)
     coin = nodes.coin(node)
@@ -281,17 +281,17 @@ def _count(value: float) -> int | None:
 
 
 def _flow(
-    question: Question, ask: CoinAsk, opened: Opened, first: tuple[Origin, ...]
+    question: Question, ask: CoinQuery, opened: Opened, first: tuple[Origin, ...]
 ) -> tuple[Flow, tuple[str, ...]]:
     """Draw the flow; say what is not as it was asked."""
     nodes, row, past = question.nodes, question.row, question.past
-    ranks = question.told.shown(row, ask.top + opened.origins)
+    ranks = question.outcome_names.shown(row, ask.top + opened.origins)
     by, notes = ask.by, tuple[str, ...]()
     if by == "time" and not _tells_time(nodes, question.node):
         by, notes = "hop", (NO_TIME,)
     if question.listed is not None and not question.follows_list:
         notes = (*notes, NO_THREAD + _held_in_time(question))
-    shown = question.told.origins(row, ranks) if opened.origins else first
+    shown = question.outcome_names.origins(row, ranks) if opened.origins else first
     through = question.through
     boxes = origin_nodes(
         shown, row.other(ranks), question.threads(ranks), met=question.meets, through=through

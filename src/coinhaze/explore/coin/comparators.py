@@ -138,7 +138,9 @@ def _own_measures(question: Question) -> list[Measure]:
     ]
     if question.options.rule.shares:
         kinds = question.nodes.graph.kinds
-        made = [kinds[question.told.node(int(o))] for o in row.outcomes] if row.whole else []
+        made = (
+            [kinds[question.outcome_names.node(int(o))] for o in row.outcomes] if row.whole else []
+        )
         count = sum(kind in (Kind.transaction, Kind.mint) for kind in made)
         found.append(measure(MINT_CENTRALITY, float(count) if row.whole else None, WHOLE))
     return found
@@ -146,22 +148,22 @@ def _own_measures(question: Question) -> list[Measure]:
 
 def _transaction_measures(question: Question) -> list[Measure]:
     """Take measures of the transaction that made a coin, on a ledger of it alone."""
-    asked = [comparator for comparator in COMPARATORS if comparator.about == "transaction"]
+    chosen = [comparator for comparator in COMPARATORS if comparator.about == "transaction"]
     why = _not_apart(question.nodes, question.node)
     if why is not None:
-        return [measure(comparator, None, why) for comparator in asked]
+        return [measure(comparator, None, why) for comparator in chosen]
     index, coin = question.nodes.index, question.nodes.coin(question.node)
     tx = question.nodes.tx(question.node)
     place = int(np.flatnonzero(index.made(tx) == coin)[0]) + len(index.spent(tx))
     graph = transaction_graph(only(index, [tx]))
     node = int(graph.names.newest[place])
     if node < 0:
-        return [measure(comparator, None, "a coin worth nothing") for comparator in asked]
+        return [measure(comparator, None, "a coin worth nothing") for comparator in chosen]
     name = str(graph.names.of(np.array([node]))[0].as_py())
     alone = score_or_reached(graph, nodes=[name])
-    told = compare_measures(alone, [comparator.name for comparator in asked], steps=STEPS)
-    values = {n: float(column[0]) for n, column in told.comparators.items()}
-    return [measure(c, values[c.name], c.no_answer or TOO_LARGE) for c in asked]
+    measured = compare_measures(alone, [comparator.name for comparator in chosen], steps=STEPS)
+    values = {n: float(column[0]) for n, column in measured.comparators.items()}
+    return [measure(c, values[c.name], c.no_answer or TOO_LARGE) for c in chosen]
 
 
 def _not_apart(nodes: Nodes, node: int) -> str | None:
@@ -183,17 +185,17 @@ def _not_apart(nodes: Nodes, node: int) -> str | None:
 def _ledger_measures(question: Question) -> list[Measure]:
     """Take measures that need the ledger around the coin; of rings, where the ledger has them."""
     rings = bool(getattr(question.nodes.graph.ledger, "has_rings", False))
-    asked = [
+    chosen = [
         comparator
         for comparator in COMPARATORS
         if comparator not in OF_ROW and comparator.about != "transaction"
         if "owners" not in comparator.needs and (rings or "rings" not in comparator.needs)
     ]
-    if not asked:
+    if not chosen:
         return []
     one = score_or_reached(question.belief, nodes=[question.nodes.name(question.node)])
     found = []
-    for comparator in asked:
+    for comparator in chosen:
         try:
             value = float(compare_measures(one, [comparator.name]).comparators[comparator.name][0])
             found.append(measure(comparator, value, comparator.no_answer or NOT_MADE))

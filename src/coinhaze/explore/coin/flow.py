@@ -98,7 +98,7 @@ class _Drawing:
 def straight_flow(coin: FlowNode, origins: Sequence[FlowNode], *, by: By, text: str) -> Flow:
     """Draw origins straight to the coin, where the rule follows no ways."""
     drawing = _Drawing(by)
-    drawing.column(_title(coin), 0, [coin])
+    drawing.column(coin.kind.capitalize(), 0, [coin])
     if origins:
         drawing.column("Origins", None, origins)
     for origin in origins:
@@ -227,7 +227,11 @@ def _hop_columns(
                 also = tuple(h for h in at[int(nodes.graph.names.party[first])] if h != number)
                 id_ = f"h{number}n{rank}"
                 made.append(_party(nodes, first, box, id_, number, also, joins, through))
-        title = _title(made[0]) if number == 0 else f"{number} hop{'' if number == 1 else 's'}"
+        title = (
+            made[0].kind.capitalize()
+            if number == 0
+            else f"{number} hop{'' if number == 1 else 's'}"
+        )
         ended = [sum(m.share for m in hop.ended if m.to == k) for k in range(len(made))]
         made = [
             node if not part else node.model_copy(update={"ended": min(part, 1.0)})
@@ -341,10 +345,6 @@ def _ended(
             drawing.band(origins[origin].id, ids[number][box], share, listed)
             direct[origin] = direct[origin][0] + share, direct[origin][1] + listed
     return direct
-
-
-def _title(coin: FlowNode) -> str:
-    return coin.kind.capitalize()
 
 
 def _text(origins: Sequence[FlowNode], hops: int) -> str:

@@ -115,14 +115,14 @@ def spread_hops(spread: Spread, *, most: list[int], always: int = 3) -> tuple[li
         arrived = _back(spread, hops[-1], _stayed(spread, here))
         last = len(hops) > len(most)
         if last:
-            hops[-1].deeper += _moves(spread, arrived, np.zeros(len(arrived.box), np.int64), 1)
+            hops[-1].deeper += _arrivals(spread, arrived, np.zeros(len(arrived.box), np.int64), 1)
             deeper = _further(spread, seen, arrived.node)
             break
         if not len(arrived.box):
             break
         seen[arrived.node] = True
         boxes, at = _folded(spread, arrived, hop_most, always)
-        hops[-1].moves += _moves(spread, arrived, at, len(boxes))
+        hops[-1].moves += _arrivals(spread, arrived, at, len(boxes))
         hops.append(Hop(boxes))
         left = np.zeros(len(at))
         here = _gathered(_Mass(at, arrived.node, arrived.all, arrived.fresh, left), len(past))
@@ -183,7 +183,8 @@ def _back(spread: Spread, hop: Hop, here: _Mass) -> _Mass:
             moved = _some(moved, kept)
             stays = False
         lost = _some(moved, moved.node < 0)
-        hop.deeper += _by_box(lost.box, lost.all, np.zeros(len(lost.box)))
+        nowhere = np.zeros(len(lost.box), np.int64)
+        hop.deeper += _moves(lost.box, nowhere, 1, lost.all, np.zeros(len(lost.box)))
         moved = _gathered(_some(moved, (moved.node >= 0) & (moved.all > 0)), len(past))
         goes_on = past.first[moved.node + 1] > past.first[moved.node]
         party = spread.shown[moved.node] & goes_on
@@ -201,14 +202,8 @@ def _note_ends(spread: Spread, hop: Hop, here: _Mass) -> None:
     share = here.all[ends] * past.own[node]
     # A listed source begins a thread, if the money has met no listed node on its way.
     thread = here.met[ends] + np.where(spread.listed[node], here.fresh[ends], 0.0)
-    listed = thread * past.own[node]
     n = len(past.chain.outcomes)
-    key, group = np.unique(here.box[ends] * n + past.column[node], return_inverse=True)
-    total = np.bincount(group, share, len(key)).tolist()
-    thread = np.bincount(group, listed, len(key)).tolist()
-    hop.ended += [
-        Move(k // n, k % n, s, t) for k, s, t in zip(key.tolist(), total, thread, strict=True)
-    ]
+    hop.ended += _moves(here.box[ends], past.column[node], n, share, thread * past.own[node])
 
 
 def _folded(spread: Spread, arrived: _Mass, most: int, always: int) -> tuple[list[Box], Ints]:
@@ -248,20 +243,18 @@ def _folded(spread: Spread, arrived: _Mass, most: int, always: int) -> tuple[lis
     return boxes, at
 
 
-def _moves(spread: Spread, arrived: _Mass, at: Ints, boxes: int) -> list[Move]:
+def _moves(to: Ints, at: Ints, places: int, share: Floats, listed: Floats) -> list[Move]:
+    """Add up money by the box it came to and the one of so many places it came from."""
+    key, group = np.unique(to * places + at, return_inverse=True)
+    total = np.bincount(group, share, len(key)).tolist()
+    thread = np.bincount(group, listed, len(key)).tolist()
+    rows = zip(key.tolist(), total, thread, strict=True)
+    return [Move(k // places, k % places, s, t) for k, s, t in rows]
+
+
+def _arrivals(spread: Spread, arrived: _Mass, at: Ints, boxes: int) -> list[Move]:
     thread = arrived.fresh * spread.meets[arrived.node] + arrived.met
-    key, group = np.unique(arrived.box * boxes + at, return_inverse=True)
-    share = np.bincount(group, arrived.all, len(key)).tolist()
-    listed = np.bincount(group, thread, len(key)).tolist()
-    rows = zip(key.tolist(), share, listed, strict=True)
-    return [Move(k // boxes, k % boxes, s, t) for k, s, t in rows]
-
-
-def _by_box(box: Ints, share: Floats, listed: Floats) -> list[Move]:
-    found, group = np.unique(box, return_inverse=True)
-    total = np.bincount(group, share, len(found)).tolist()
-    thread = np.bincount(group, listed, len(found)).tolist()
-    return [Move(b, 0, s, t) for b, s, t in zip(found.tolist(), total, thread, strict=True)]
+    return _moves(arrived.box, at, boxes, arrived.all, thread)
 
 
 def _gathered(mass: _Mass, n: int) -> _Mass:

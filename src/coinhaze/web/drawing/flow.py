@@ -6,17 +6,73 @@ Band width is share and nothing else; colour is the kind of an origin and nothin
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from coinhaze.explore.models import Flow, FlowNode
 from coinhaze.report.flow_layout import Canvas, Layout, Ribbon, Stop, lay_out
 from coinhaze.report.page import Html, escape
-from coinhaze.web.drawing.flow_fold import fold_flow
+from coinhaze.report.svg import SPAN, percent, ribbon_path, stretched, text
+from coinhaze.web.drawing.flow_columns import fold_flow, order_by_time
 from coinhaze.web.drawing.flow_marks import Marks, kind_of, narrow_node, wide_node
-from coinhaze.web.drawing.flow_threads import thread_ribbons, thread_shares
-from coinhaze.web.drawing.flow_time import order_by_time
-from coinhaze.web.drawing.svg import SPAN, percent, ribbon_path, stretched, text
+
+NOTHING = 5e-4  # of share: less is no line that can be seen
+
+
+def thread_shares(flow: Flow, origin: str) -> dict[int, float]:
+    """Give for each band that carries an origin's money how much of it.
+
+    >>> from coinhaze.explore.models import Flow, FlowBand, FlowNode
+    >>> nodes = [FlowNode(id=i, column=c, kind="coin", name=i, words=i, share=s)
+    ...          for i, c, s in (("a", 2, 0.25), ("b", 2, 0.75), ("c", 1, 1.0), ("d", 0, 1.0))]
+    >>> bands = [FlowBand(before=a, after=b, share=s)
+    ...          for a, b, s in (("a", "c", 0.25), ("b", "c", 0.75), ("c", "d", 1.0))]
+    >>> thread_shares(Flow(by="hop", columns=(), nodes=nodes, bands=bands, text=""), "a")
+    {0: 0.25, 2: 0.25}
+    """
+    column = {node.id: node.column for node in flow.nodes}
+    share = {node.id: node.share for node in flow.nodes}
+    inside = {origin: share[origin]}
+    carried: dict[int, float] = {}
+    # Bands lead to smaller columns: a box is complete before anything leaves it.
+    for b in sorted(range(len(flow.bands)), key=lambda b: (-column[flow.bands[b].before], b)):
+        band = flow.bands[b]
+        whole = share[band.before]
+        part = band.share * inside.get(band.before, 0.0) / whole if whole > 0 else 0.0
+        if part > 0:
+            inside[band.after] = inside.get(band.after, 0.0) + part
+        if part >= NOTHING:
+            carried[b] = min(part, band.share)
+    return carried
+
+
+def thread_ribbons(flow: Flow, layout: Layout, carried: Mapping[int, float]) -> list[Ribbon]:
+    """Lead threads inside their bands, each going on where the one before it arrived."""
+    column = {node.id: node.column for node in flow.nodes}
+    by_band = {ribbon.band: ribbon for ribbon in layout.ribbons}
+    arrived: dict[str, list[tuple[float, float]]] = {}
+    ribbons = []
+    for b in sorted(carried, key=lambda b: (-column[flow.bands[b].before], b)):
+        band, ribbon = flow.bands[b], by_band[b]
+        width = carried[b] * layout.scale
+        first = ribbon.stops[0].at
+        offset = _offset(arrived.get(band.before, ()), first, width, ribbon.width)
+        stops = tuple(Stop(s.column, s.at + offset, width) for s in ribbon.stops)
+        arrived.setdefault(band.after, []).append((stops[-1].at, width))
+        ribbons.append(Ribbon(b, stops, width))
+    return ribbons
+
+
+def _offset(
+    arrived: Sequence[tuple[float, float]], first: float, width: float, room: float
+) -> float:
+    """Give how far into its band a thread begins: as near as may be to where it arrived."""
+    total = sum(w for _, w in arrived)
+    if total <= 0:
+        return 0.0
+    middle = sum((at + w / 2) * w for at, w in arrived) / total
+    return min(max(middle - width / 2 - first, 0.0), max(room - width, 0.0))
+
 
 WIDE_TALL, WIDE_HEAD = 336.0, 24.0  # pixels
 SHORT_TALL, THIN = 96.0, 14.0  # for a drawing of one path, and for one whose widths say nothing
@@ -122,7 +178,7 @@ def origins_of(flow: Flow) -> list[FlowNode]:
 
 
 def _letter(node: FlowNode, picture: Picture) -> str:
-    if node.folded or node.kind == "other":
+    if node.folded:
         return "…"
     return picture.letters.get(node.name or "", "·")
 

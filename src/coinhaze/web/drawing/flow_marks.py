@@ -9,8 +9,7 @@ from coinhaze.explore.describe import share_words
 from coinhaze.explore.models import FlowNode
 from coinhaze.report.flow_layout import Stop
 from coinhaze.report.page import Html, escape
-from coinhaze.web.drawing.svg import SPAN, percent
-from coinhaze.web.drawing.text_fit import BOLD, fit_text, fits, most_letters, text_width
+from coinhaze.report.svg import BOLD, SPAN, fit_text, fits, most_letters, percent, text_width
 
 BAR = 10.0  # pixels across a bar
 SIZE, SMALL = 12.5, 12.0  # of letters
@@ -30,15 +29,6 @@ class Marks:
     step: float  # share of the width
     shares: bool
     noun: str = "coin"  # what the money is now
-
-
-def spoken(share: float) -> str:
-    """Say a share as the drawing does.
-
-    >>> spoken(0.221)
-    '22.1 %'
-    """
-    return share_words(share)
 
 
 def kind_of(node: FlowNode) -> str:
@@ -66,12 +56,12 @@ def node_tag(node: FlowNode) -> str:
 def heard(node: FlowNode, seen: str, marks: Marks, *, opens: bool) -> str:
     """Say a box in words, those that are seen first."""
     shares = marks.shares
-    whole = node_words(node) + (f" {spoken(node.share)}" if shares else "")
+    whole = node_words(node) + (f" {share_words(node.share)}" if shares else "")
     parts = [whole if whole.startswith(seen) else f"{seen}, {whole}"]
     if shares:
         parts[0] += f" of this {marks.noun}"
     if node.listed > 0 and node.kind != "listed" and shares:
-        parts.append(f"{spoken(node.listed)} from listed addresses")
+        parts.append(f"{share_words(node.listed)} from listed addresses")
     if node.name and node.name != node.words:
         parts.append(node.name)
     if node.also:
@@ -165,7 +155,7 @@ def _fitted(node: FlowNode, room: float) -> str:
 def _line(
     node: FlowNode, x: float, y: float, room: float, marks: Marks, *, anchor: str
 ) -> tuple[str, str]:
-    share = spoken(node.share) if marks.shares else ""
+    share = share_words(node.share) if marks.shares else ""
     mark = TURN if node.also else ""
     name = mark + _fitted(node, room - text_width(f"{mark} {share}", SIZE * BOLD))
     bold = f' <tspan class="pc">{escape(share)}</tspan>' if share else ""
@@ -181,7 +171,7 @@ def _beside(node: FlowNode, tall: float, room: float, marks: Marks) -> tuple[str
     tag = node_tag(node)
     if tall < SOLE_LINE or not (tag or marks.shares):
         return _line(node, x, tall / 2 + 4.5, room, marks, anchor="start")
-    share = spoken(node.share) if marks.shares else ""
+    share = share_words(node.share) if marks.shares else ""
     under = " · ".join(filter(None, (share, tag)))
     if not fits(under, room, SMALL):
         under = " · ".join(filter(None, (share, tag.replace("also at ", ""))))

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from string import ascii_uppercase
 from urllib.parse import parse_qsl
 
-from coinhaze.explore.describe import count_words, reading_words, short_id
-from coinhaze.explore.links import api_link, thing_link
+from coinhaze.explore.describe import count_words, reading_words, share_words, short_id
 from coinhaze.explore.models import (
     CoinAnswer,
     Flow,
@@ -20,21 +20,18 @@ from coinhaze.explore.models import (
     TableRow,
     WhatIfAnswer,
 )
-from coinhaze.explore.query import CoinAsk
+from coinhaze.explore.query import CoinQuery, thing_data_link, thing_link
 from coinhaze.graph.opening import assumed_words
 from coinhaze.observer.policies import POLICIES, PROPORTIONAL, Policy
 from coinhaze.report.page import Html
 from coinhaze.web.drawing.charts import scale_chart
 from coinhaze.web.drawing.flow import Picture, draw_flow
-from coinhaze.web.drawing.flow_marks import spoken
-from coinhaze.web.drawing.flow_time import order_by_time
-from coinhaze.web.pages.asked import look_link
-from coinhaze.web.pages.choices import choices_of
+from coinhaze.web.drawing.flow_columns import order_by_time
 from coinhaze.web.pages.coin_facts import facts_of, verdict_words, whose_view
+from coinhaze.web.pages.coin_sets import exposed_by
 from coinhaze.web.pages.render import render, render_part
-from coinhaze.web.pages.rows import table_caption
-from coinhaze.web.pages.say import moment, noun_of
-from coinhaze.web.pages.wallet import exposed_by
+from coinhaze.web.pages.settings import choices_of, link_with_list
+from coinhaze.web.pages.words import moment, noun_of, table_caption
 from coinhaze.web.schema import Problem
 
 MORE = 8  # origins that "show more" adds
@@ -63,7 +60,7 @@ class CoinView:
 
     card: LedgerCard
     answer: CoinAnswer
-    ask: CoinAsk
+    ask: CoinQuery
     histogram: Histogram | None = None
     lists: Sequence[ListCard] = ()
     ties: tuple[str, ...] = ()  # coins it might be spent with
@@ -75,7 +72,7 @@ class CoinView:
         """Give this page with other settings."""
         ask = self.ask.model_copy(update=changes)
         link = thing_link(self.card.id, "coin", self.answer.name, ask, ties=self.ties)
-        return look_link(link, ask, self.lists)
+        return link_with_list(link, ask, self.lists)
 
 
 def coin_title(answer: CoinAnswer) -> str:
@@ -114,7 +111,7 @@ def coin_page(view: CoinView) -> str:
         spend=_what_if(view) if noun == "coin" and card.kind != "accounts" else None,
         others=f"{others}/comparators{mark}{query}",
         method=[*method, *((key, _plain(value)) for key, value in answer.provenance.items())],
-        json=api_link(f"/ledgers/{card.id}/coins/{_tail(answer.name)}", view.ask),
+        json=thing_data_link(card.id, "coins", answer.name, view.ask),
     )
 
 
@@ -192,7 +189,7 @@ def flow_table(flow: Flow, *, shares: bool = True, rule: str = "") -> Html:
     for band in sorted(flow.bands, key=lambda b: (nodes[b.before].column, -b.share)):
         older, newer = nodes[band.before], nodes[band.after]
         names = (node.label or node.words for node in (older, newer))
-        rows.append((_hop_words(flow, older), *names, spoken(band.share)))
+        rows.append((_hop_words(flow, older), *names, share_words(band.share)))
     when = "When" if flow.by == "time" else "Hops back"
     return render_part("flow_table.html", rows=rows, when=when, rule=rule, shares=shares)
 
@@ -211,11 +208,11 @@ def _origins(view: CoinView) -> dict[str, object]:
     head = f"{len(answer.origins)} largest{total}" if answer.other.count else "all of them"
     flow_ids = {node.name: node.id for node in answer.flow.nodes if node.name}
     more = ask.model_copy(update={"top": min(ask.top + MORE, 100)})
-    base = f"/ledgers/{card.id}/coins/{_tail(answer.name)}/origins"
+    data = partial(thing_data_link, card.id, "coins", answer.name, ask.settings)
     return {
         "head": f"{head}; {_read(answer)}",
-        "csv": api_link(f"{base}.csv", ask.settings),
-        "json": api_link(base, ask.settings),
+        "csv": data(suffix="/origins.csv"),
+        "json": data(suffix="/origins"),
         "largest": max([o.share for o in answer.origins] + [answer.other.share, 1e-12]),
         "rows": [
             {
@@ -302,7 +299,3 @@ def _plain(value: object) -> str:
     if isinstance(value, list | tuple):
         return ", ".join(_plain(v) for v in value)
     return "" if value is None else str(value)
-
-
-def _tail(name: str) -> str:
-    return thing_link("x", "coin", name).rpartition("/")[2]

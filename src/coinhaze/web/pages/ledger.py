@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from coinhaze.explore.describe import LUMPED
-from coinhaze.explore.links import api_link, ledger_link, table_link
 from coinhaze.explore.models import (
     Comparison,
     CompletenessCheck,
@@ -15,13 +14,18 @@ from coinhaze.explore.models import (
     TablePage,
     TableRow,
 )
-from coinhaze.explore.query import TableAsk
+from coinhaze.explore.query import TableQuery, api_link, ledger_link, table_link
 from coinhaze.measures.summary import AT_LEAST
-from coinhaze.web.drawing.charts import DOTS_ONLY, curves_chart, log_switch, scale_chart, spark_key
-from coinhaze.web.drawing.density import density_chart
+from coinhaze.web.drawing.charts import (
+    DOTS_ONLY,
+    curves_chart,
+    density_chart,
+    log_switch,
+    scale_chart,
+    spark_key,
+)
 from coinhaze.web.pages.render import render
-from coinhaze.web.pages.rows import heads, table_caption
-from coinhaze.web.pages.say import STATES, window_words
+from coinhaze.web.pages.words import STATES, heads, table_caption, window_words
 
 FIELDS = (
     ("bits_low", "Bits from"),
@@ -64,7 +68,7 @@ def ledger_page(page: LedgerPage, density: Density | None) -> str:
         if coins <= DOTS_ONLY
         else log_switch(page.histogram),
         field=None if density is None else density_chart(density),
-        range=_range_form(TableAsk(), card.id),
+        range=_range_form(TableQuery(), card.id),
         caption=table_caption(page.settings, page.exposure_time),
         failed=any(check.status == "failed" for check in checks),
         check_words=_check_words,
@@ -72,7 +76,7 @@ def ledger_page(page: LedgerPage, density: Density | None) -> str:
     )
 
 
-def _range_form(ask: TableAsk, ledger: str) -> dict[str, object]:
+def _range_form(ask: TableQuery, ledger: str) -> dict[str, object]:
     """Return the four numbers that say which coins are listed; works without script."""
     given = ask.model_dump(exclude_defaults=True)
     kept = {k: v for k, v in given.items() if k not in {*dict(FIELDS), "after"} and v is not None}

@@ -9,12 +9,12 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from coinhaze import __version__
-from coinhaze.explore import describe, links
+from coinhaze.explore import describe
 from coinhaze.explore.models import LedgerCard
+from coinhaze.explore.query import api_link, ledger_link, thing_link
 from coinhaze.report.page import Html
-from coinhaze.web.pages import rows, say
-from coinhaze.web.problems import Refused
-from coinhaze.web.schema import Job
+from coinhaze.web.pages import words
+from coinhaze.web.schema import Job, Refused
 from coinhaze.web.security.codes import ENTER, LOGIN
 
 TITLES = {401: "This page needs its key", 404: "Nothing found", 429: "Too much at once"}
@@ -29,7 +29,7 @@ OPTIONS: dict[str, Any] = {
 }
 _KEYS = (
     ("/", "search"), ("t", "theme"), ("h", "hide amounts"), ("v", "flow as table"),
-    (f"1{say.EN}5", "rule"), ("?", "keys"),
+    (f"1{words.EN}5", "rule"), ("?", "keys"),
 )  # fmt: skip
 
 
@@ -62,15 +62,15 @@ def render_part(template: str, **values: object) -> Html:
 def environment() -> Environment:
     """Return the templates' environment: everything is escaped, and nothing may be left out."""
     found = Environment(**OPTIONS)
-    words: tuple[Any, ...] = (
+    shared: tuple[Any, ...] = (
         describe.count_words, describe.reading_words, describe.share_words, describe.short_id,
-        describe.steps_words, links.api_link, links.ledger_link, links.thing_link,
-        say.bits_of_many, say.bits_text, say.bits_title, say.job_words, say.ledger_words,
-        say.moment, say.share_or_dash, say.state_words, say.window_words, rows.heads,
+        describe.steps_words, api_link, ledger_link, thing_link,
+        words.bits_of_many, words.bits_text, words.bits_title, words.job_words, words.ledger_words,
+        words.moment, words.share_or_dash, words.state_words, words.window_words, words.heads,
         static_link, places,
     )  # fmt: skip
-    found.globals |= {each.__name__: each for each in words} | {"DASH": say.DASH, "keys": _KEYS}
-    found.filters |= {"thousands": "{:,}".format, "capitalize_first": say.capitalize_first}
+    found.globals |= {each.__name__: each for each in shared} | {"DASH": words.DASH, "keys": _KEYS}
+    found.filters |= {"thousands": "{:,}".format, "capitalize_first": words.capitalize_first}
     return found
 
 
@@ -87,7 +87,7 @@ def places(card: LedgerCard | None) -> list[tuple[str, str]]:
     """List the pages that the head of a page leads to."""
     found = []
     if card is not None and card.state == "ready":
-        base = links.ledger_link(card.id)
+        base = ledger_link(card.id)
         found = [(f"{base}/table", "Table")]
         # Accounts hold no coins that could be chosen among.
         found += [(f"{base}/wallet", "Wallet")] if card.kind != "accounts" else []

@@ -12,7 +12,6 @@ from fastapi.responses import RedirectResponse, Response
 from starlette.concurrency import run_in_threadpool
 
 from coinhaze.explore.explorer import Explorer
-from coinhaze.explore.links import api_link, query_of, thing_link
 from coinhaze.explore.models import (
     GroupKind,
     Histogram,
@@ -22,28 +21,36 @@ from coinhaze.explore.models import (
     WhatIfAnswer,
 )
 from coinhaze.explore.query import (
-    CoinAsk,
-    CompareAsk,
-    JobAsk,
-    PageAsk,
+    CoinQuery,
+    CompareQuery,
+    JobQuery,
+    PageQuery,
     Settings,
-    TableAsk,
-    WalletAsk,
-    WhatIfAsk,
+    TableQuery,
+    WalletQuery,
+    WhatIfQuery,
+    api_link,
     name_in_path,
+    thing_data_link,
 )
 from coinhaze.web import replies
 from coinhaze.web.answers import Answer, Answers
-from coinhaze.web.pages.asked import asked, form_of, is_changed, looked, made, ties_of
 from coinhaze.web.pages.coin import CoinView, coin_page
-from coinhaze.web.pages.comparators import comparators_page
-from coinhaze.web.pages.group import MANY as MANY_OF
-from coinhaze.web.pages.group import group_page
+from coinhaze.web.pages.coin_facts import comparators_page
+from coinhaze.web.pages.coin_sets import MANY as MANY_OF
+from coinhaze.web.pages.coin_sets import WalletForm, group_page, wallet_page
 from coinhaze.web.pages.ledger import compare_page, ledger_page, start_page, table_page
 from coinhaze.web.pages.render import render
-from coinhaze.web.pages.wallet import WalletForm, wallet_page
-from coinhaze.web.problems import Refused, StillWorking
-from coinhaze.web.schema import Problem
+from coinhaze.web.pages.settings import (
+    form_of,
+    is_changed,
+    query_from,
+    query_with_list,
+    ties_of,
+    validated,
+)
+from coinhaze.web.replies import Served
+from coinhaze.web.schema import Problem, Refused, StillWorking
 
 HTML = "text/html; charset=utf-8"
 MANY = 200_000  # coins of a ledger
@@ -52,16 +59,7 @@ EXAMPLES = 3
 _THINGS: dict[str, GroupKind] = {"address": "address", "tx": "transaction", "block": "block"}
 
 
-def routes(answers: Answers) -> APIRouter:
-    """Give the routes of all pages."""
-    router = APIRouter()
-    _add_start(router, answers)
-    _add_ledger(router, answers)
-    _add_coin(router, answers)
-    _add_groups(router, answers)
-    _add_wallet(router, answers)
-    _add_jobs(router, answers)
-    return router
+router = APIRouter()
 
 
 def send(page: str, status: int = 200) -> Response:
@@ -87,33 +85,39 @@ async def drawn(
     return replies.tagged(request, tag, page, HTML)
 
 
-def _add_start(router: APIRouter, answers: Answers) -> None:
-    @router.get("/")
-    async def start() -> Response:
-        cards = answers.ledgers().ledgers
-        examples = await _examples(answers, cards)
-        return send(start_page(cards, examples))
+@router.get("/")
+async def start(answers: Served) -> Response:
+    """Show the first page."""
+    cards = answers.ledgers().ledgers
+    examples = await _examples(answers, cards)
+    return send(start_page(cards, examples))
 
-    @router.get("/search")
-    async def search(request: Request) -> Response:
-        query = request.query_params.get("q", "").strip()
-        ledger = request.query_params.get("l", "")
-        return await _search(answers, query, ledger)
 
-    @router.get("/compare")
-    async def compare(request: Request) -> Response:
-        cards = answers.ledgers().ledgers
-        given = ",".join(request.query_params.getlist("l"))
-        chosen = ",".join(dict.fromkeys(name for name in given.split(",") if name))
-        found = None
-        if chosen:
-            fields = {"l": chosen, **asked(request, Settings).model_dump()}
-            found = (await answers.compare(made(CompareAsk, fields))).model
-        return send(compare_page(found, cards))
+@router.get("/search")
+async def search(answers: Served, request: Request) -> Response:
+    """Search one ledger, or all."""
+    query = request.query_params.get("q", "").strip()
+    ledger = request.query_params.get("l", "")
+    return await _search(answers, query, ledger)
 
-    @router.get("/compare.json")
-    async def compare_json(request: Request) -> Response:
-        return RedirectResponse(f"/api/v1/compare?{request.url.query}", 307)
+
+@router.get("/compare")
+async def compare(answers: Served, request: Request) -> Response:
+    """Compare ledgers."""
+    cards = answers.ledgers().ledgers
+    given = ",".join(request.query_params.getlist("l"))
+    chosen = ",".join(dict.fromkeys(name for name in given.split(",") if name))
+    found = None
+    if chosen:
+        fields = {"l": chosen, **query_from(request, Settings).model_dump()}
+        found = (await answers.compare(validated(CompareQuery, fields))).model
+    return send(compare_page(found, cards))
+
+
+@router.get("/compare.json")
+async def compare_json(answers: Served, request: Request) -> Response:
+    """Lead to the data of a comparison."""
+    return RedirectResponse(f"/api/v1/compare?{request.url.query}", 307)
 
 
 async def _examples(answers: Answers, cards: tuple[LedgerCard, ...]) -> list[TableRow]:
@@ -168,100 +172,103 @@ async def _search(answers: Answers, query: str, ledger: str) -> Response:
     )
 
 
-def _add_ledger(router: APIRouter, answers: Answers) -> None:
-    @router.get("/l/{ledger}")
-    async def ledger(request: Request, ledger: str) -> Response:
-        if ledger.endswith(".json"):
-            return RedirectResponse(api_link(f"/ledgers/{ledger[:-5]}"), 307)
-        ask = asked(request, Settings)
-        found = await answers.ledger(ledger, ask)
+@router.get("/l/{ledger}")
+async def ledger(answers: Served, request: Request, ledger: str) -> Response:
+    """Show a ledger."""
+    if ledger.endswith(".json"):
+        return RedirectResponse(api_link(f"/ledgers/{ledger[:-5]}"), 307)
+    ask = query_from(request, Settings)
+    found = await answers.ledger(ledger, ask)
 
-        async def view() -> Callable[[], str]:
-            page = found.model
-            density = None
-            if page.summary is not None and page.summary.scored:
-                density = (await answers.ask(ledger, Explorer.density, ask)).model
-            return lambda: ledger_page(page, density)
+    async def view() -> Callable[[], str]:
+        page = found.model
+        density = None
+        if page.summary is not None and page.summary.scored:
+            density = (await answers.ask(ledger, Explorer.density, ask)).model
+        return lambda: ledger_page(page, density)
 
-        return await drawn(request, answers, found, answers.card(ledger).changed, view)
-
-    @router.get("/l/{ledger}/table")
-    async def table(request: Request, ledger: str) -> Response:
-        ask = asked(request, TableAsk)
-        found = await answers.ask(ledger, Explorer.table, ask)
-        card = answers.card(ledger)
-
-        async def view() -> Callable[[], str]:
-            page = found.model
-            return lambda: table_page(page, card)
-
-        return await drawn(request, answers, found, "page", view)
-
-    @router.get("/l/{ledger}/table.{kind}")
-    async def table_data(request: Request, ledger: str, kind: str) -> Response:
-        suffix = ".csv" if kind == "csv" else ""
-        to = api_link(f"/ledgers/{ledger}/table{suffix}", asked(request, TableAsk))
-        return RedirectResponse(to, 307)
-
-    @router.post("/l/{ledger}/score")
-    async def score(ledger: str) -> Response:
-        job = answers.prepare(made(JobAsk, {"ledger": ledger}))
-        return RedirectResponse(f"/jobs#{job.id}", 303)
+    return await drawn(request, answers, found, answers.card(ledger).changed, view)
 
 
-def _add_coin(router: APIRouter, answers: Answers) -> None:
-    @router.get("/l/{ledger}/coin/{name}")
-    async def coin(request: Request, ledger: str, name: str) -> Response:
-        name = name_in_path(name)
-        lists = answers.lists().lists
-        ask = looked(request, CoinAsk, lists)
-        if name.endswith(".json"):
-            return RedirectResponse(_coin_data(ledger, name[:-5], ask), 307)
-        ties = ties_of(request)
-        list_changed = is_changed(request.query_params.get("list"), lists)
-        found = await answers.ask(ledger, Explorer.coin, name, ask)
-        if ties or list_changed:
-            found = replace(found, tag="")
-        card = answers.card(ledger)
+@router.get("/l/{ledger}/table")
+async def table(answers: Served, request: Request, ledger: str) -> Response:
+    """Show a page of a ledger's table."""
+    ask = query_from(request, TableQuery)
+    found = await answers.ask(ledger, Explorer.table, ask)
+    card = answers.card(ledger)
 
-        async def view() -> Callable[[], str]:
-            answer = found.model
-            shown = CoinView(
-                card,
-                answer,
-                ask,
-                await _beside_histogram(answers, answer.ledger, ask, answer.place is not None),
-                lists,
-                ties,
-                await _what_if(answers, ledger, name, ask, ties),
-                await _beside(answers, card, answer.owner),
-                list_changed,
-            )
-            return lambda: coin_page(shown)
+    async def view() -> Callable[[], str]:
+        page = found.model
+        return lambda: table_page(page, card)
 
-        return await drawn(request, answers, found, card.changed, view)
-
-    @router.get("/l/{ledger}/coin/{name}/comparators")
-    async def comparators(request: Request, ledger: str, name: str) -> Response:
-        name = name_in_path(name)
-        ask = asked(request, Settings)
-        found = await answers.ask(ledger, Explorer.comparators, name, ask)
-        card = answers.card(ledger)
-
-        async def view() -> Callable[[], str]:
-            page = found.model.model_copy(update={"name": name})
-            return lambda: comparators_page(page, card)
-
-        return await drawn(request, answers, found, "page", view)
+    return await drawn(request, answers, found, "page", view)
 
 
-def _coin_data(ledger: str, name: str, ask: CoinAsk) -> str:
-    tail = thing_link("x", "coin", name).rpartition("/")[2]
-    return api_link(f"/ledgers/{ledger}/coins/{tail}", ask)
+@router.get("/l/{ledger}/table.{kind}")
+async def table_data(answers: Served, request: Request, ledger: str, kind: str) -> Response:
+    """Lead to the data of a table."""
+    suffix = ".csv" if kind == "csv" else ""
+    to = api_link(f"/ledgers/{ledger}/table{suffix}", query_from(request, TableQuery))
+    return RedirectResponse(to, 307)
+
+
+@router.post("/l/{ledger}/score")
+async def score(answers: Served, ledger: str) -> Response:
+    """Begin to score a ledger."""
+    job = answers.prepare(validated(JobQuery, {"ledger": ledger}))
+    return RedirectResponse(f"/jobs#{job.id}", 303)
+
+
+@router.get("/l/{ledger}/coin/{name}")
+async def coin(answers: Served, request: Request, ledger: str, name: str) -> Response:
+    """Show a coin."""
+    name = name_in_path(name)
+    lists = answers.lists().lists
+    ask = query_with_list(request, CoinQuery, lists)
+    if name.endswith(".json"):
+        return RedirectResponse(thing_data_link(ledger, "coins", name[:-5], ask), 307)
+    ties = ties_of(request)
+    list_changed = is_changed(request.query_params.get("list"), lists)
+    found = await answers.ask(ledger, Explorer.coin, name, ask)
+    if ties or list_changed:
+        found = replace(found, tag="")
+    card = answers.card(ledger)
+
+    async def view() -> Callable[[], str]:
+        answer = found.model
+        shown = CoinView(
+            card,
+            answer,
+            ask,
+            await _beside_histogram(answers, answer.ledger, ask, answer.place is not None),
+            lists,
+            ties,
+            await _what_if(answers, ledger, name, ask, ties),
+            await _beside(answers, card, answer.owner),
+            list_changed,
+        )
+        return lambda: coin_page(shown)
+
+    return await drawn(request, answers, found, card.changed, view)
+
+
+@router.get("/l/{ledger}/coin/{name}/comparators")
+async def comparators(answers: Served, request: Request, ledger: str, name: str) -> Response:
+    """Show a coin under other rules and measures."""
+    name = name_in_path(name)
+    ask = query_from(request, Settings)
+    found = await answers.ask(ledger, Explorer.comparators, name, ask)
+    card = answers.card(ledger)
+
+    async def view() -> Callable[[], str]:
+        page = found.model.model_copy(update={"name": name})
+        return lambda: comparators_page(page, card)
+
+    return await drawn(request, answers, found, "page", view)
 
 
 async def _beside_histogram(
-    answers: Answers, ledger: str, ask: CoinAsk, placed: bool
+    answers: Answers, ledger: str, ask: CoinQuery, placed: bool
 ) -> Histogram | None:
     """Give all coins by bits: under the same rule where they were scored, else the ledger's own."""
     plain = ask.view is None and ask.time is None
@@ -275,13 +282,13 @@ async def _beside_histogram(
 
 
 async def _what_if(
-    answers: Answers, ledger: str, name: str, ask: CoinAsk, ties: tuple[str, ...]
+    answers: Answers, ledger: str, name: str, ask: CoinQuery, ties: tuple[str, ...]
 ) -> WhatIfAnswer | Problem | None:
     if not ties:
         return None
     try:
         coins = tuple(dict.fromkeys((name, *ties)))
-        question = made(WhatIfAsk, {"coins": coins, **ask.settings.model_dump()})
+        question = validated(WhatIfQuery, {"coins": coins, **ask.settings.model_dump()})
         return (await answers.ask(ledger, Explorer.what_if, question)).model
     except Refused as refused:
         return refused.problem
@@ -303,66 +310,65 @@ async def _beside(answers: Answers, card: LedgerCard, owner: str | None) -> tupl
     return found.model.rows
 
 
-def _add_groups(router: APIRouter, answers: Answers) -> None:
-    @router.get("/l/{ledger}/{thing}/{name}")
-    async def group(request: Request, ledger: str, thing: str, name: str) -> Response:
-        name = name_in_path(name)
-        if thing not in _THINGS:
-            fix = "begin at /, or search"
-            raise Refused("unknown-address", "nothing is at this address", fix=fix)
-        lists = answers.lists().lists
-        ask = looked(request, PageAsk, lists)
-        kind = _THINGS[thing]
-        if name.endswith(".json"):
-            return RedirectResponse(_group_data(ledger, kind, name[:-5], ask), 307)
-        found = await answers.ask(
-            ledger, Explorer.group, kind, name, ask.settings, after=ask.after, limit=ask.limit
-        )
-        card = answers.card(ledger)
+@router.get("/l/{ledger}/{thing}/{name}")
+async def group(answers: Served, request: Request, ledger: str, thing: str, name: str) -> Response:
+    """Show an address, a transaction or a block."""
+    name = name_in_path(name)
+    if thing not in _THINGS:
+        fix = "begin at /, or search"
+        raise Refused("unknown-address", "nothing is at this address", fix=fix)
+    lists = answers.lists().lists
+    ask = query_with_list(request, PageQuery, lists)
+    kind = _THINGS[thing]
+    if name.endswith(".json"):
+        return RedirectResponse(thing_data_link(ledger, MANY_OF[kind], name[:-5], ask), 307)
+    found = await answers.ask(
+        ledger, Explorer.group, kind, name, ask.settings, after=ask.after, limit=ask.limit
+    )
+    card = answers.card(ledger)
 
-        async def view() -> Callable[[], str]:
-            page = found.model
-            return lambda: group_page(page, card, ask, lists, name)
+    async def view() -> Callable[[], str]:
+        page = found.model
+        return lambda: group_page(page, card, ask, lists, name)
 
-        return await drawn(request, answers, found, "page", view)
-
-
-def _group_data(ledger: str, kind: GroupKind, name: str, ask: PageAsk) -> str:
-    tail = thing_link("x", "coin", name).rpartition("/")[2]
-    return f"/api/v1/ledgers/{ledger}/{MANY_OF[kind]}/{tail}{query_of(ask)}"
+    return await drawn(request, answers, found, "page", view)
 
 
-def _add_wallet(router: APIRouter, answers: Answers) -> None:
-    @router.get("/l/{ledger}/wallet")
-    async def wallet(ledger: str) -> Response:
-        card = answers.card(ledger)
-        return send(wallet_page(card, WalletForm(), None))
-
-    @router.post("/l/{ledger}/wallet")
-    async def weigh(request: Request, ledger: str) -> Response:
-        card = answers.card(ledger)
-        given = await form_of(request)
-        form = WalletForm(*(given.get(key, "").strip() for key in ("coins", "exposed", "amount")))
-        try:
-            fields: dict[str, object] = {"coins": form.coins, "exposed": form.exposed}
-            ask = made(WalletAsk, {**fields, "amount": form.amount or None})
-            answer = (await answers.ask(ledger, Explorer.wallet, ask)).model
-        except Refused as refused:
-            return send(wallet_page(card, form, refused.problem), refused.status)
-        return send(wallet_page(card, form, answer))
+@router.get("/l/{ledger}/wallet")
+async def wallet(answers: Served, ledger: str) -> Response:
+    """Show an empty form of a wallet."""
+    card = answers.card(ledger)
+    return send(wallet_page(card, WalletForm(), None))
 
 
-def _add_jobs(router: APIRouter, answers: Answers) -> None:
-    @router.get("/jobs")
-    async def jobs() -> Response:
-        found = answers.jobs.all()
-        live = any(job.state in ("queued", "running") for job in found)
-        refresh = 3 if live else None
-        return send(
-            render("jobs.html", "Jobs", refresh=refresh, here="/jobs", jobs=found, waiting=None)
-        )
+@router.post("/l/{ledger}/wallet")
+async def weigh(answers: Served, request: Request, ledger: str) -> Response:
+    """Weigh the wallet that was pasted."""
+    card = answers.card(ledger)
+    given = await form_of(request)
+    form = WalletForm(*(given.get(key, "").strip() for key in ("coins", "exposed", "amount")))
+    try:
+        fields: dict[str, object] = {"coins": form.coins, "exposed": form.exposed}
+        ask = validated(WalletQuery, {**fields, "amount": form.amount or None})
+        answer = (await answers.ask(ledger, Explorer.wallet, ask)).model
+    except Refused as refused:
+        return send(wallet_page(card, form, refused.problem), refused.status)
+    return send(wallet_page(card, form, answer))
 
-    @router.post("/jobs/{job}/cancel")
-    async def cancel(job: str) -> Response:
-        answers.jobs.cancel(job)
-        return RedirectResponse("/jobs", 303)
+
+@router.get("/jobs")
+async def jobs(answers: Served) -> Response:
+    """Show all jobs."""
+    found = answers.jobs.all()
+    live = any(job.state in ("queued", "running") for job in found)
+    refresh = 3 if live else None
+    return send(
+        render("jobs.html", "Jobs", refresh=refresh, here="/jobs", jobs=found, waiting=None)
+    )
+
+
+@router.post("/jobs/{job}/cancel")
+async def cancel(answers: Served, job: str) -> Response:
+    """Cancel a job."""
+    answers.jobs.cancel(job)
+    return RedirectResponse("/jobs", 303)

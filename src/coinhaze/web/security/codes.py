@@ -13,7 +13,7 @@ import secrets
 import time
 from collections.abc import Callable
 
-from coinhaze.web.security.headers import Asked
+from coinhaze.web.security.headers import RequestHead
 
 ENTER = "/enter"  # at the root, so that a browser sends the login everywhere below it
 LOGIN = "coinhaze"  # the name of the login; its password is the token
@@ -49,12 +49,12 @@ class Codes:
         return until is not None and self._clock() < until
 
 
-def given_token(asked: Asked) -> tuple[str | None, bool]:
+def given_token(request: RequestHead) -> tuple[str | None, bool]:
     """Give what a request says is the token, and whether a program sent it.
 
     Browsers send the login of their own accord, whoever made them ask; programs mean it.
     """
-    kind, _, word = (asked.one("authorization") or "").partition(" ")
+    kind, _, word = (request.one("authorization") or "").partition(" ")
     if kind.lower() == "bearer":
         return word.strip() or None, True
     if kind.lower() != "basic":

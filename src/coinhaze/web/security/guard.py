@@ -1,4 +1,4 @@
-"""The guard: everything that is checked of a request before any of ours sees it, and of answers.
+"""The guard: all that is checked of a request before the app sees it, and of answers; its limits.
 
 Against other sites in the same browser: the name asked for (a rebound DNS name is not ours), the
 token, and where the browser says the request comes from. Against too much: sizes, counts, times.
@@ -10,16 +10,64 @@ import asyncio
 import hmac
 import html
 import json
-from collections.abc import Awaitable, Callable, MutableMapping
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
 from coinhaze.explore.query import SLASH
-from coinhaze.web.problems import Refused
+from coinhaze.web.schema import Refused
 from coinhaze.web.security.codes import CHALLENGE, ENTER, Codes, digest, given_token
-from coinhaze.web.security.headers import ALWAYS, NO_STORE, Asked
-from coinhaze.web.security.hosts import Hosts
-from coinhaze.web.security.limits import Limits, RateLimit
+from coinhaze.web.security.headers import ALWAYS, NO_STORE, Hosts, RequestHead
+
+Clock = Callable[[], float]
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What one server allows; times in seconds, sizes in bytes."""
+
+    body: int = 2 << 20
+    headers: int = 8 << 10
+    concurrent: int = 16
+    waiting: int = 64
+    # Open at once. One more closes the one that has been open for longest without the token.
+    connections: int = 200
+    code_within: float = 600.0  # a printed address can be opened, once
+    headers_within: float = 10.0  # a request's head, or else the connection is closed
+    body_within: float = 30.0
+    sent_within: float = 30.0  # each piece of an answer that its reader must take
+    requests: float = 1_000.0  # a second, from one address ...
+    changes: float = 20.0  # ... of them what changes something or takes work: POST and DELETE
+    bad_tokens: float = 1.0  # a second: nobody guesses 256 bits, but nobody shall try
+
+
+class RateLimit:
+    """Tells whether something comes too often: `rate` a second, and some at once.
+
+    >>> pace = RateLimit(1.0, at_once=2, clock=lambda: 0.0)
+    >>> [pace.allows("a") for _ in range(3)], pace.allows("b")
+    ([True, True, False], True)
+    """
+
+    def __init__(self, rate: float, *, at_once: float, clock: Clock = time.monotonic) -> None:
+        self._rate, self._at_once = rate, at_once
+        self._clock = clock
+        self._left: dict[str, tuple[float, float]] = {}
+
+    def allows(self, who: str) -> bool:
+        """Count one more, unless it is one too many."""
+        now = self._clock()
+        left, since = self._left.pop(who, (self._at_once, now))
+        left = min(self._at_once, left + (now - since) * self._rate)
+        allowed = left >= 1
+        self._left[who] = (left - 1 if allowed else left, now)
+        if len(self._left) > 10_000:  # the one not heard of for longest
+            del self._left[next(iter(self._left))]
+        return allowed
+
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -68,60 +116,62 @@ class Guard:
         if scope["type"] != "http":
             await send({"type": "websocket.close", "code": 1008})
             return
-        asked = Asked(scope)
+        request = RequestHead(scope)
         send = self._sending(send)
         try:
-            self._check(asked)
-            if asked.path == ENTER:
-                await self._enter(asked, receive, send)
+            self._check(request)
+            if request.path == ENTER:
+                await self._enter(request, receive, send)
                 return
-            if self._used_up(asked):
-                await _redirect(send, without_code(asked))
+            if self._used_up(request):
+                await _redirect(send, without_code(request))
                 return
-            body = await self._body(asked, receive)
-            async with _Slot(self):
-                await self.app(_with_slashes(scope, asked), _replay(body, receive), send)
+            body = await self._body(request, receive)
+            async with self._slot():
+                await self.app(_with_slashes(scope, request), _replay(body, receive), send)
         except Refused as refused:
-            await self._refuse(asked, refused, send)
+            await self._refuse(request, refused, send)
 
-    def _check(self, asked: Asked) -> None:
+    def _check(self, request: RequestHead) -> None:
         """Refuse what must not come further; the order is from cheap and telling nothing."""
-        self._check_size(asked)
-        self._hosts.check(asked)
-        _check_path(asked)
-        _check_origin(asked, self._hosts)
-        if asked.path.startswith(OPEN):
-            _check_no_body(asked)
+        self._check_size(request)
+        self._hosts.check(request)
+        _check_path(request)
+        _check_origin(request, self._hosts)
+        if request.path.startswith(OPEN):
+            _check_no_body(request)
             pace = self._strangers
-        elif asked.path == ENTER:
+        elif request.path == ENTER:
             pace = self._strangers
         else:
-            self._check_token(asked)
+            self._check_token(request)
             pace = self._requests
-        if not pace.allows(asked.who) or (asked.changes and not self._changes.allows(asked.who)):
+        if not pace.allows(request.who) or (
+            request.changes and not self._changes.allows(request.who)
+        ):
             raise _too_many()
 
-    def _check_size(self, asked: Asked) -> None:
-        if asked.size > self.limits.headers:
+    def _check_size(self, request: RequestHead) -> None:
+        if request.size > self.limits.headers:
             limit = f"{self.limits.headers:,} bytes"
             raise Refused("headers-too-large", f"headers above {limit}", fix="send fewer headers")
-        for length in asked.all("content-length"):
+        for length in request.all("content-length"):
             if not length.isdigit() or len(length) > 18:
                 raise Refused("bad-request", "a length that is no number", fix="send a length")
             if int(length) > self.limits.body:
                 raise _too_large(self.limits.body)
 
-    def _check_token(self, asked: Asked) -> None:
-        given, by_program = given_token(asked)
+    def _check_token(self, request: RequestHead) -> None:
+        given, by_program = given_token(request)
         if given is not None and self._is_token(given):
-            if asked.changes and not by_program and not _says_where_from(asked):
+            if request.changes and not by_program and not _says_where_from(request):
                 raise _other_site("nothing says where it comes from")
-            if asked.client is not None:
-                self.trusted.add(asked.client)
+            if request.client is not None:
+                self.trusted.add(request.client)
             return
-        if given is not None and not self._bad_tokens.allows(asked.who):
+        if given is not None and not self._bad_tokens.allows(request.who):
             raise Refused("too-many", "too many wrong tokens", fix="wait, then use the right one")
-        if not self._strangers.allows(asked.who):
+        if not self._strangers.allows(request.who):
             raise _too_many()
         raise Refused(
             "no-token",
@@ -132,23 +182,23 @@ class Guard:
     def _is_token(self, text: str) -> bool:
         return hmac.compare_digest(digest(text), digest(self._token))
 
-    def _used_up(self, asked: Asked) -> bool:
+    def _used_up(self, request: RequestHead) -> bool:
         """Use up the code of an address that somebody who is in already opens."""
-        if asked.method != "GET" or asked.wants_json or asked.path.startswith(OPEN):
+        if request.method != "GET" or request.wants_json or request.path.startswith(OPEN):
             return False
-        code = asked.query("code")
+        code = request.query("code")
         if code is not None:
             self.codes.take(code)
         return code is not None
 
-    async def _enter(self, asked: Asked, receive: Receive, send: Send) -> None:
+    async def _enter(self, request: RequestHead, receive: Receive, send: Send) -> None:
         """Give the token for a code; let a browser keep it as its login for this address."""
-        if asked.method == "POST":
+        if request.method == "POST":
             body = await self._body(
-                asked, receive, most=CODE_BODY, within=self.limits.headers_within
+                request, receive, most=CODE_BODY, within=self.limits.headers_within
             )
             if not self.codes.take(_code_in(body)):
-                if not self._bad_tokens.allows(asked.who):
+                if not self._bad_tokens.allows(request.who):
                     raise _too_many()
                 raise Refused(
                     "no-token", "that code was used already, or is too old",
@@ -157,31 +207,33 @@ class Guard:
             answer = json.dumps({"token": self._token}).encode()
             await _respond(send, 200, answer, "application/json", {})
             return
-        if asked.method not in ("GET", "HEAD"):
-            raise Refused("wrong-method", f"not {asked.method} here", fix="GET it, or POST a code")
-        _check_no_body(asked)
+        if request.method not in ("GET", "HEAD"):
+            raise Refused(
+                "wrong-method", f"not {request.method} here", fix="GET it, or POST a code"
+            )
+        _check_no_body(request)
         try:
-            self._check_token(asked)
+            self._check_token(request)
         except Refused as refused:
-            if refused.status != 401 or asked.all("authorization"):
+            if refused.status != 401 or request.all("authorization"):
                 raise
             page = self._show(refused)
             await _respond(send, 401, page, "text/html; charset=utf-8", CHALLENGE)
             return
-        if asked.one("sec-fetch-mode") == "navigate":
+        if request.one("sec-fetch-mode") == "navigate":
             await _redirect(send, "/")
         else:
             await _respond(send, 200, b"{}", "application/json", {})
 
     async def _body(
         self,
-        asked: Asked,
+        request: RequestHead,
         receive: Receive,
         *,
         most: int | None = None,
         within: float | None = None,
     ) -> bytes:
-        if not asked.changes and not asked.has_body:
+        if not request.changes and not request.has_body:
             return b""
         found = bytearray()
         most, within = most or self.limits.body, within or self.limits.body_within
@@ -200,6 +252,21 @@ class Guard:
             words = f"no whole request within {within:g} s"
             raise Refused("too-slow", words, fix="send it") from None
 
+    @asynccontextmanager
+    async def _slot(self) -> AsyncIterator[None]:
+        """Hold a place among the requests that are answered at once; a few may wait for one."""
+        if self._slots.locked() and self._waiting >= self.limits.waiting:
+            raise Refused("too-many", "too many requests wait already", fix="try again soon")
+        self._waiting += 1
+        try:
+            await self._slots.acquire()
+        finally:
+            self._waiting -= 1
+        try:
+            yield
+        finally:
+            self._slots.release()
+
     def _sending(self, send: Send) -> Send:
         async def guarded(message: Message) -> None:
             if message["type"] == "http.response.start":
@@ -210,36 +277,16 @@ class Guard:
 
         return guarded
 
-    async def _refuse(self, asked: Asked, refused: Refused, send: Send) -> None:
-        headers = {**refused.headers, **_closing(asked)}
+    async def _refuse(self, request: RequestHead, refused: Refused, send: Send) -> None:
+        headers = {**refused.headers, **_closing(request)}
         if refused.status in (408, 413, 431):
             headers["connection"] = "close"
-        by_program = asked.wants_json or (asked.path == ENTER and asked.changes)
+        by_program = request.wants_json or (request.path == ENTER and request.changes)
         if by_program:
             await _respond(send, refused.status, refused.body, "application/json", headers)
         else:
             page = self._show(refused)
             await _respond(send, refused.status, page, "text/html; charset=utf-8", headers)
-
-
-class _Slot:
-    """A place among the requests that are answered at once; a few may wait for one."""
-
-    def __init__(self, guard: Guard) -> None:
-        self._guard = guard
-
-    async def __aenter__(self) -> None:
-        guard = self._guard
-        if guard._slots.locked() and guard._waiting >= guard.limits.waiting:
-            raise Refused("too-many", "too many requests wait already", fix="try again soon")
-        guard._waiting += 1
-        try:
-            await guard._slots.acquire()
-        finally:
-            guard._waiting -= 1
-
-    async def __aexit__(self, *_: object) -> None:
-        self._guard._slots.release()
 
 
 def plain_page(refused: Refused) -> bytes:
@@ -252,11 +299,11 @@ def plain_page(refused: Refused) -> bytes:
     ).encode()
 
 
-def without_code(asked: Asked) -> str:
+def without_code(request: RequestHead) -> str:
     """Give the same address without its code."""
-    query = asked.scope.get("query_string", b"").decode("latin-1")
+    query = request.scope.get("query_string", b"").decode("latin-1")
     rest = [(k, v) for k, v in parse_qsl(query, keep_blank_values=True) if k != "code"]
-    path = asked.raw.decode("ascii", "replace")
+    path = request.raw.decode("ascii", "replace")
     # Two slashes at the beginning, of either kind, would name another site.
     return "/" + path.lstrip("/\\") + (f"?{urlencode(rest)}" if rest else "")
 
@@ -272,9 +319,9 @@ def _code_in(body: bytes) -> str:
     return code
 
 
-def _closing(asked: Asked) -> dict[str, str]:
+def _closing(request: RequestHead) -> dict[str, str]:
     """Close a connection whose request is answered before its body is read: the rest may dawdle."""
-    return {"connection": "close"} if asked.has_body else {}
+    return {"connection": "close"} if request.has_body else {}
 
 
 def _too_large(most: int) -> Refused:
@@ -285,22 +332,22 @@ def _too_many() -> Refused:
     return Refused("too-many", "too many requests at once", fix="ask more slowly")
 
 
-def _check_no_body(asked: Asked) -> None:
+def _check_no_body(request: RequestHead) -> None:
     """Refuse to take in what nobody will read, from those who need no token."""
-    if asked.has_body:
+    if request.has_body:
         raise Refused("bad-request", "a body where none is read", fix="send none")
 
 
-def _check_path(asked: Asked) -> None:
+def _check_path(request: RequestHead) -> None:
     """Refuse paths that lead up, or hold what no name holds; nothing is ever unescaped twice.
 
     A name of a ledger may hold slashes of either kind, a file that is served may not.
     """
-    parts = asked.parts()
+    parts = request.parts()
     bad = parts is None or any(
         part in (b".", b"..") or min(part, default=32) < 32 or 127 in part for part in parts
     )
-    if parts and asked.path.startswith(OPEN):
+    if parts and request.path.startswith(OPEN):
         bad = bad or any(b"/" in part or b"\\" in part for part in parts)
     try:
         _ = None if parts is None else b"/".join(parts).decode()
@@ -310,40 +357,42 @@ def _check_path(asked: Asked) -> None:
         raise Refused("bad-path", "no such address can be", fix="use the links of the pages")
 
 
-def _check_origin(asked: Asked, hosts: Hosts) -> None:
+def _check_origin(request: RequestHead, hosts: Hosts) -> None:
     """Refuse what another site makes the browser ask; leading here by a link is allowed."""
-    site = asked.one("sec-fetch-site")
-    if site is not None and site not in OWN and not _is_link(asked):
+    site = request.one("sec-fetch-site")
+    if site is not None and site not in OWN and not _is_link(request):
         raise _other_site(f"it comes from another site (Sec-Fetch-Site: {site[:20]})")
-    for origin in asked.all("origin"):
-        if not hosts.is_own_origin(origin, asked) and (asked.changes or asked.wants_json):
+    for origin in request.all("origin"):
+        if not hosts.is_own_origin(origin, request) and (request.changes or request.wants_json):
             raise _other_site("its Origin is another site")
 
 
-def _is_link(asked: Asked) -> bool:
+def _is_link(request: RequestHead) -> bool:
     """Tell whether a person was led to a page by another site's link."""
     return (
-        asked.one("sec-fetch-site") not in (None, *OWN)
-        and asked.one("sec-fetch-mode") == "navigate"
-        and asked.one("sec-fetch-dest") in (None, "document")
-        and asked.method == "GET"
-        and not asked.wants_json
+        request.one("sec-fetch-site") not in (None, *OWN)
+        and request.one("sec-fetch-mode") == "navigate"
+        and request.one("sec-fetch-dest") in (None, "document")
+        and request.method == "GET"
+        and not request.wants_json
     )
 
 
-def _says_where_from(asked: Asked) -> bool:
-    return asked.one("sec-fetch-site") is not None or asked.one("origin") is not None
+def _says_where_from(request: RequestHead) -> bool:
+    return request.one("sec-fetch-site") is not None or request.one("origin") is not None
 
 
 def _other_site(why: str) -> Refused:
     return Refused("other-site", f"refused: {why}", fix="use the pages of this server")
 
 
-def _with_slashes(scope: MutableMapping[str, Any], asked: Asked) -> MutableMapping[str, Any]:
+def _with_slashes(
+    scope: MutableMapping[str, Any], request: RequestHead
+) -> MutableMapping[str, Any]:
     """Keep a slash inside a name apart from those between parts of a path."""
-    if b"%2f" not in asked.raw.lower():
+    if b"%2f" not in request.raw.lower():
         return scope
-    parts = asked.parts() or []
+    parts = request.parts() or []
     path = "/" + "/".join(part.decode().replace("/", SLASH) for part in parts)
     return {**scope, "path": path}
 

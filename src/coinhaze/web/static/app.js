@@ -1,6 +1,6 @@
 // What the page does beyond its links and forms: each module adds one thing, and the page works
 // without any of them.
-import { keep, kept, say } from "./kept.js";
+import { recall, say, store } from "./storage.js";
 import { brush } from "./brush.js";
 import { flow } from "./flow.js";
 import { jobs } from "./jobs.js";
@@ -72,11 +72,11 @@ function files() {
 // Coins looked at last stay in this browser only.
 function recent() {
   const name = document.getElementById("coin-name");
-  let list = JSON.parse(kept("recent") || "[]");
+  let list = JSON.parse(recall("recent") || "[]");
   if (name) {
     const entry = { href: location.pathname, words: name.textContent };
     list = [entry, ...list.filter((e) => e.href !== entry.href)].slice(0, 6);
-    keep("recent", JSON.stringify(list));
+    store("recent", JSON.stringify(list));
   }
   const box = document.getElementById("recent");
   if (!box || !list.length) return;
@@ -92,7 +92,7 @@ function recent() {
   document.getElementById("recent-list").replaceChildren(...items);
   box.hidden = false;
   document.getElementById("forget").onclick = () => {
-    keep("recent", "[]");
+    store("recent", "[]");
     box.hidden = true;
   };
 }

@@ -1,5 +1,5 @@
 // Drag over the field of bits and steps: the four numbers follow, and the coins inside are listed.
-import { say } from "./kept.js";
+import { say } from "./storage.js";
 
 const LEAST = 6; // pixels; less is a press, not a brush
 

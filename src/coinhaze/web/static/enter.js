@@ -24,7 +24,7 @@ async function isToken(token) {
 }
 
 // What a request brings as name and password, the browser keeps once the server has asked for it.
-function keep(token) {
+function store(token) {
   return new Promise((done) => {
     const asked = new XMLHttpRequest();
     asked.open("GET", "/enter", true, "coinhaze", token);
@@ -35,7 +35,7 @@ function keep(token) {
 
 async function enter(token) {
   if (!(await isToken(token))) return say("That is not the token of this server.");
-  await keep(token);
+  await store(token);
   const kept = (await fetch("/", { cache: "no-store" })).status !== 401;
   if (!kept) return say("This browser keeps no login that a script gives it: log in below.");
   location.reload();

@@ -1,5 +1,5 @@
 // One letter keys, the theme, and hiding amounts.
-import { keep, say } from "./kept.js";
+import { say, store } from "./storage.js";
 
 const root = document.documentElement;
 
@@ -7,12 +7,12 @@ function turnTheme() {
   const system = matchMedia("(prefers-color-scheme: dark)").matches;
   const dark = root.dataset.theme === "dark" || (root.dataset.theme === "auto" && system);
   root.dataset.theme = dark ? "light" : "dark";
-  keep("theme", root.dataset.theme);
+  store("theme", root.dataset.theme);
 }
 
 function hideAmounts() {
   const hidden = root.classList.toggle("hide-amounts");
-  keep("hide", hidden ? "1" : "0");
+  store("hide", hidden ? "1" : "0");
   say(hidden ? "Amounts are hidden" : "Amounts are shown");
 }
 

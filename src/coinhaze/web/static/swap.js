@@ -1,5 +1,5 @@
 // Switches replace the main part of the page and the address, together; everything else is a link.
-import { say } from "./kept.js";
+import { say } from "./storage.js";
 
 let last = 0;
 

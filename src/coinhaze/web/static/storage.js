@@ -1,5 +1,5 @@
 // What this browser remembers of the page: never sent anywhere.
-export function kept(name) {
+export function recall(name) {
   try {
     return localStorage.getItem(`coinhaze-${name}`);
   } catch {
@@ -7,7 +7,7 @@ export function kept(name) {
   }
 }
 
-export function keep(name, value) {
+export function store(name, value) {
   try {
     localStorage.setItem(`coinhaze-${name}`, value);
   } catch {
