@@ -16,11 +16,10 @@ from coinhaze.explore.query import Settings, WalletAsk
 from coinhaze.explore.what_if import CoinSets
 from coinhaze.formats.lists.coins import parse_coin_list, parse_entry
 from coinhaze.observer.policies import weighing_policies
-from coinhaze.wallet.exposed import exposed_chain
-from coinhaze.wallet.holdings import WalletCoin, find_coins
+from coinhaze.wallet.holdings import WalletCoin, exposed_chain, find_coins
+from coinhaze.wallet.report import IS_NOT, how_sure, would_change
 from coinhaze.wallet.suggestion import Suggestion, suggest_coins
 from coinhaze.wallet.wallet import Wallet, weigh_wallet
-from coinhaze.wallet.words import IS_NOT, how_sure, would_change
 
 MOST_COINS = 500  # of a wallet that is weighed while somebody waits
 

@@ -22,8 +22,8 @@ from coinhaze.explore.views import LARGE, ViewOptions, Views
 from coinhaze.observer import AbsorbingChain
 from coinhaze.observer.policies import score_policies
 from coinhaze.solve.local.mixing_nearly import NearlyMixed, mix_nearly
-from coinhaze.wallet.combine import CoinSet, Combination
 from coinhaze.wallet.holdings import WalletCoin, find_coin
+from coinhaze.wallet.wallet import CoinSet, Combination
 from coinhaze.wallet.what_if import TO_COINS
 
 
