@@ -10,7 +10,7 @@ import argparse
 import numpy as np
 
 from coinhaze.amounts import Floats
-from coinhaze.lab.churn import churn, churn_apart
+from coinhaze.lab.lab import churn, churn_apart
 from coinhaze.measures.comparators.rings import ring_sizes
 from coinhaze.observer.decoys import AgeShare, decoy_posterior
 from coinhaze.simulate.rings import ring_economy

@@ -19,8 +19,7 @@ from coinhaze import options
 from coinhaze.cache.layers import LedgerCache, open_cached
 from coinhaze.graph.clusters.heuristics import find
 from coinhaze.growth.growth import growth
-from coinhaze.lab.churn import churn
-from coinhaze.lab.lab import lab, lab_all
+from coinhaze.lab.lab import churn, lab, lab_all
 from coinhaze.measures.comparators.side_by_side import compare_measures
 from coinhaze.options import (
     GraphOptions,
@@ -41,7 +40,7 @@ from coinhaze.robustness.robustness import robustness
 from coinhaze.robustness.sensitivity import sensitivity
 from coinhaze.screening.screen import screen
 from coinhaze.solve import score_or_reached
-from coinhaze.wallet.exposed import exposed_chain
+from coinhaze.wallet.holdings import exposed_chain
 from coinhaze.wallet.suggestion import suggest_coins
 from coinhaze.wallet.walk_back import walk_back
 from coinhaze.wallet.wallet import weigh_wallet

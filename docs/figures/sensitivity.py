@@ -13,8 +13,8 @@ from typing import Any
 
 import coinhaze
 from coinhaze.ledger import Ledger
+from coinhaze.robustness.report import save_sensitivity
 from coinhaze.robustness.sensitivity import Sensitivity, sensitivity
-from coinhaze.robustness.sensitivity_report import save_sensitivity
 from coinhaze.simulate import simulate_week
 
 DOCS = Path(__file__).parents[1]

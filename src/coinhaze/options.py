@@ -583,13 +583,9 @@ class ScoreKeywords(ModelKeywords, ScoringKeywords, total=False):
     """Keyword arguments of `score`."""
 
 
+@cache
 def options_of(subject: type) -> tuple[Option, ...]:
     """Give the options of a subject, with all that its fields tell."""
-    return _options_of(subject)
-
-
-@cache
-def _options_of(subject: type) -> tuple[Option, ...]:
     assert is_dataclass(subject)
     hints = get_type_hints(subject)
     made = []

@@ -396,3 +396,17 @@ def test_the_labels_of_a_tagpack_are_clusters(run: Run, transfers: Path) -> None
     code, out, err = run("score", transfers, "--clusters", "tags.yaml", "--all", "--json")
     assert code == 0, err
     assert "home" in {row["node"] for row in json.loads(out)["scores"]}
+
+
+@pytest.mark.parametrize("command", ["growth", "robustness", "sensitivity"])
+def test_a_figure_that_is_no_picture_or_an_input_is_refused(
+    run: Run, transfers: Path, command: str
+) -> None:
+    code, out, err = run(command, transfers, "--figure", "bits.gif")
+    assert (code, out) == (2, "")
+    assert "write to a file ending in .png, .svg, .pdf" in err
+    Path("ledger.png").write_bytes(transfers.read_bytes())
+    code, out, err = run(command, "ledger.png", "--figure", "ledger.png")
+    assert (code, out) == (2, "")
+    assert "is one of the inputs" in err
+    assert Path("ledger.png").read_bytes() == transfers.read_bytes()

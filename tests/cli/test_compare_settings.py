@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from coinhaze.compare import row as compare_row
+from coinhaze.compare import run as compare_run
 from coinhaze.measures import Scores
 from coinhaze.measures.scores import not_reached
 from store.made_stores import Chain
@@ -196,12 +196,12 @@ def test_the_paper_s_figures_stay_when_a_ledger_is_added(run: Run, transfers: Pa
 def test_an_accuracy_that_was_not_reached_is_written_and_exits_with_5(
     run: Run, transfers: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    solve = getattr(compare_row, "score_for_mean")  # noqa: B009
+    solve = getattr(compare_run, "score_for_mean")  # noqa: B009
 
     def short(*given: Any, **settings: Any) -> Scores:
         raise not_reached(solve(*given, **settings), "intervals are within 0.5 bits")
 
-    monkeypatch.setattr(compare_row, "score_for_mean", short)
+    monkeypatch.setattr(compare_run, "score_for_mean", short)
     code, out, err = run("compare", f"shop={transfers}", "-o", "r", *QUICK)
     assert code == 5
     assert "shop: intervals are within 0.5 bits" in out

@@ -10,7 +10,7 @@ from collections.abc import Callable
 import pytest
 
 from coinhaze.cli import waiting
-from coinhaze.cli.pace import RECENT, Pace
+from coinhaze.cli.waiting import RECENT, Pace
 from coinhaze.errors import InputError, ResourceError
 
 Note = Callable[[int, int], None]

@@ -11,10 +11,18 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from coinhaze.compare.ledgers import ComparedLedger, Week, all_weeks, check_names, compared_of
+from coinhaze.compare.ledgers import (
+    CONVENTIONS,
+    ComparedLedger,
+    ScoringSettings,
+    Week,
+    all_weeks,
+    check_names,
+    compared_of,
+)
 from coinhaze.compare.report import MANIFEST, write_manifest, write_report
 from coinhaze.compare.rows import comparison_rows, row_of
-from coinhaze.compare.run import CONVENTIONS, ScoringSettings, growth_beside, score_ledgers
+from coinhaze.compare.run import growth_beside, score_ledgers
 from coinhaze.errors import InputError, UsageError
 from coinhaze.ledger import AccountLedger, Ledger, write_folder
 from coinhaze.report.score_files import ScoreFile, read_score_file

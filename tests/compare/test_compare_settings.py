@@ -12,12 +12,11 @@ import numpy as np
 import pytest
 
 import coinhaze
-from coinhaze.compare import row as compare_row
-from coinhaze.compare.ledgers import ComparedLedger
+from coinhaze.compare import run as compare_run
+from coinhaze.compare.ledgers import ComparedLedger, ScoringSettings, command_of, problems_of
 from coinhaze.compare.report import MANIFEST, with_added, write_manifest, write_report
 from coinhaze.compare.rows import row_of
-from coinhaze.compare.run import ScoringSettings, score_ledgers
-from coinhaze.compare.settings import command_of, problems_of
+from coinhaze.compare.run import score_ledgers
 from coinhaze.errors import CoinhazeError, InputError, UsageError
 from coinhaze.ledger import AccountLedger, write_folder
 from coinhaze.measures import Scores
@@ -163,7 +162,7 @@ def test_an_accuracy_that_was_not_reached_is_noted_and_the_rest_is_written(
 ) -> None:
     listed = tmp_path / "listed.txt"
     listed.write_text("alice\n")
-    monkeypatch.setattr(compare_row, name, falling_short(getattr(compare_row, name)))
+    monkeypatch.setattr(compare_run, name, falling_short(getattr(compare_run, name)))
     one = ComparedLedger("shop", (transfers,), settings={"listed": str(listed)})
     (file, _) = scored(one, to=tmp_path / "r")
     assert file.notes == (said,)
@@ -275,7 +274,7 @@ def test_settings_that_do_not_fit_a_ledger_are_refused_before_the_first_solve(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(compare_row, "score_for_mean", no_solve)
+    monkeypatch.setattr(compare_run, "score_for_mean", no_solve)
     bad = ComparedLedger("bad", (blind,), settings=settings)
     with pytest.raises(kind, match=why):
         score_ledgers([ComparedLedger("shop", (transfers,)), bad], tmp_path / "r", QUICK)

@@ -13,9 +13,8 @@ import pyarrow as pa
 import pytest
 
 from coinhaze.compare.figures import draw_comparison
-from coinhaze.compare.page import comparison_page
+from coinhaze.compare.page import comparison_page, story
 from coinhaze.compare.rows import comparison_rows
-from coinhaze.compare.story import story
 from coinhaze.compare.tables import comparison_grids
 from coinhaze.growth.plots import plot_growth, plot_growths
 from coinhaze.report import plots as plots

@@ -10,9 +10,15 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from coinhaze.compare.published import PUBLISHED, UNMODIFIED
-from coinhaze.compare.rows import ComparisonRow, comparison_rows, row_of, rows_table
-from coinhaze.compare.story import story
+from coinhaze.compare.page import story
+from coinhaze.compare.rows import (
+    PUBLISHED,
+    UNMODIFIED,
+    ComparisonRow,
+    comparison_rows,
+    row_of,
+    rows_table,
+)
 from coinhaze.compare.tables import comparison_grids, write_tables
 from coinhaze.report.grids import Grid, latex_cell
 from coinhaze.report.score_files import ScoreFile

@@ -14,8 +14,7 @@ from coinhaze.errors import InputError, UsageError
 from coinhaze.explore.explorer import Explorer
 from coinhaze.explore.query import Settings, TableQuery, WalletQuery, WhatIfQuery
 from coinhaze.explore.what_if import CoinSets
-from coinhaze.wallet.exposed import exposed_chain
-from coinhaze.wallet.holdings import find_coin
+from coinhaze.wallet.holdings import exposed_chain, find_coin
 from coinhaze.wallet.suggestion import suggest_coins
 from coinhaze.wallet.wallet import weigh_wallet
 from coinhaze.wallet.what_if import what_if

@@ -13,8 +13,7 @@ import coinhaze
 import twin
 import vectors
 from coinhaze.errors import InputError, UsageError
-from coinhaze.growth.forward import Forward
-from coinhaze.growth.growth import QUANTILES, growth, weighted_quantiles
+from coinhaze.growth.growth import QUANTILES, Forward, growth, weighted_quantiles
 from coinhaze.simulate import simulate_town, simulate_week
 from coinhaze.simulate.rings import ring_economy
 

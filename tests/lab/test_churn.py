@@ -8,7 +8,7 @@ import pytest
 
 import vectors
 from coinhaze.errors import UsageError
-from coinhaze.lab.churn import churn, churn_apart
+from coinhaze.lab.lab import churn, churn_apart
 from coinhaze.ledger import CoinLedger
 from coinhaze.simulate.rings import ring_economy
 

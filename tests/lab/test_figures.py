@@ -9,7 +9,7 @@ import pytest
 
 pytest.importorskip("matplotlib")
 
-from coinhaze.lab.figures import (
+from coinhaze.lab.report import (
     plot_against,
     plot_gain_for_fees,
     plot_gains,

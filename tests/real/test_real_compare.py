@@ -7,10 +7,10 @@ import gzip
 from pathlib import Path
 
 import coinhaze
-from coinhaze.compare.ledgers import ComparedLedger, compared_of
+from coinhaze.compare.ledgers import ComparedLedger, ScoringSettings, compared_of
 from coinhaze.compare.report import write_manifest, write_report
 from coinhaze.compare.rows import ComparisonRow, row_of
-from coinhaze.compare.run import ScoringSettings, score_ledgers
+from coinhaze.compare.run import score_ledgers
 from coinhaze.report.score_files import read_score_file
 
 

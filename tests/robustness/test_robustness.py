@@ -9,8 +9,7 @@ import pytest
 
 import coinhaze
 from coinhaze.errors import InputError, UsageError
-from coinhaze.robustness.gains import bits_gained
-from coinhaze.robustness.robustness import Robustness, _Study, robustness
+from coinhaze.robustness.robustness import Robustness, _Study, bits_gained, robustness
 from coinhaze.simulate import simulate_town
 
 TOWN = simulate_town(transactions=120, people=20, seed=3)

@@ -12,9 +12,8 @@ import pytest
 from coinhaze import CoinLedger, absorbing_chain, transaction_graph
 from coinhaze.ledger.coins import POOLS
 from coinhaze.simulate.weeks.bitcoin import BLOCKS, TRANSACTIONS, bitcoin_week
-from coinhaze.simulate.weeks.coin_columns import empty_book, share_table
+from coinhaze.simulate.weeks.coin_columns import empty_book, hex_names, share_table
 from coinhaze.simulate.weeks.coin_kernels import DUST, uniform
-from coinhaze.simulate.weeks.names import hex_names
 from coinhaze.simulate.weeks.zcash import zcash_history, zcash_week
 from graph.tables import edges
 

@@ -11,16 +11,16 @@ import pytest
 import coinhaze
 from coinhaze.measures.entropy import shannon
 from coinhaze.simulate.intents import COIN, Intents
-from coinhaze.simulate.joins import KnownOwners, Seat, join
+from coinhaze.simulate.mixing import KnownOwners, Seat, join
 from coinhaze.simulate.technologies.confidential import make_confidential
 from coinhaze.simulate.technologies.dash import make_dash
 from coinhaze.simulate.technologies.joinmarket import make_joinmarket
 from coinhaze.simulate.technologies.plain import make_plain
 from coinhaze.simulate.technologies.shielded import make_shielded
 from coinhaze.simulate.technologies.stealth import make_stealth
-from coinhaze.simulate.technologies.wabisabi import make_wabisabi
-from coinhaze.simulate.technologies.wasabi import make_wasabi
-from coinhaze.simulate.technologies.whirlpool import make_whirlpool
+from coinhaze.simulate.technologies.wabisabi import WABISABI
+from coinhaze.simulate.technologies.wasabi import WASABI
+from coinhaze.simulate.technologies.whirlpool import WHIRLPOOL
 from coinhaze.simulate.technology import Realised
 from coinhaze.simulate.wallets import SimulatedCoin, SimulatedWallets
 from simulate.economies import intents_of
@@ -57,7 +57,7 @@ def test_a_perfect_mix_of_k_coins_has_log2_k_bits(k: int) -> None:
 def test_a_round_of_wasabi_hides_equal_coins_and_change_only_from_who_is_told_nothing(
     observer: str,
 ) -> None:
-    realised = make_wasabi(alike(16, COIN * 15 // 100), 1.0, observer)
+    realised = WASABI.make(alike(16, COIN * 15 // 100), 1.0, observer)
     bits, value = bits_of(realised), value_of(realised)
     equal = [b for node, b in bits.items() if value.get(node) == COIN // 10]
     change = [b for node, b in bits.items() if node in value and value[node] != COIN // 10]
@@ -67,7 +67,7 @@ def test_a_round_of_wasabi_hides_equal_coins_and_change_only_from_who_is_told_no
 
 
 @pytest.mark.parametrize("observer", ["amounts", "told"])
-@pytest.mark.parametrize("make", [make_wabisabi, make_dash], ids=["wabisabi", "dash"])
+@pytest.mark.parametrize("make", [WABISABI.make, make_dash], ids=["wabisabi", "dash"])
 def test_people_who_bring_alike_coins_are_all_alike(make: object, observer: str) -> None:
     # Everybody gets the same coins; eight sources stay eight however often they are mixed.
     how_much = 3 if make is make_dash else 1.0
@@ -112,7 +112,7 @@ def test_rounds_of_people_who_never_met_multiply() -> None:
 
 
 def test_whirlpool_of_five_has_log2_5_bits_in_its_first_mix() -> None:
-    realised = make_whirlpool(alike(5, COIN * 6 // 100, hours=1.0), 1.0, "amounts")
+    realised = WHIRLPOOL.make(alike(5, COIN * 6 // 100, hours=1.0), 1.0, "amounts")
     value = value_of(realised)
     mixed = [b for node, b in bits_of(realised).items() if value.get(node) == COIN // 20]
     assert mixed == pytest.approx([log2(5)] * 5, abs=EXACT)

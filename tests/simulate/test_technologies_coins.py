@@ -15,7 +15,6 @@ from coinhaze.simulate.intents import COIN, Intents, draw_intents
 from coinhaze.simulate.mixing import realise_mixing
 from coinhaze.simulate.technologies import TECHNOLOGIES, dash, wasabi, whirlpool
 from coinhaze.simulate.technologies.plain import PLAIN
-from coinhaze.simulate.technologies.wasabi import make_wasabi
 from coinhaze.simulate.technology import Realised, Technology
 from coinhaze.simulate.wallets import SimulatedWallets
 from simulate.economies import intents_of
@@ -224,7 +223,7 @@ def test_money_waits_for_rounds_and_a_payment_does_not() -> None:
     brought = [(who, COIN * 15 // 100) for who in range(16)]
     payment = (5.0, 3, 16, COIN // 20)
     intents = intents_of(brought, [payment], people=17, reserve=COIN // 50)
-    assert make_wasabi(intents, 1.0, "amounts").waiting == wasabi.HOURS
+    assert wasabi.WASABI.make(intents, 1.0, "amounts").waiting == wasabi.HOURS
 
 
 def test_what_is_told_of_a_mix_is_what_its_interpretations_say() -> None:

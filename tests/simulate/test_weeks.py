@@ -14,9 +14,8 @@ from coinhaze.amounts import Ints
 from coinhaze.errors import UsageError
 from coinhaze.ledger.parquet import read_folder, write_folder
 from coinhaze.simulate import simulate_week
-from coinhaze.simulate.payments import PaymentRecord
 from coinhaze.simulate.weeks.accounts import DAI, ETHEREUM, USDC
-from coinhaze.simulate.weeks.economy import Economy, Town
+from coinhaze.simulate.weeks.economy import Economy, PaymentRecord, Town
 
 ACCOUNT_WEEKS = {"dai-week": DAI, "ethereum-week": ETHEREUM, "usdc-week": USDC}
 SMALL = {"dai-week": 0.05, "ethereum-week": 0.002, "usdc-week": 0.02}

@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from benchmarks.ingesting import main
-from benchmarks.stored_scores import as_stored
+from benchmarks.ingesting import as_stored, main
 
 from coinhaze.errors import InputError, LedgerError
 from coinhaze.ledger import CoinLedger

@@ -7,8 +7,8 @@ from coinhaze.errors import InputError, UsageError
 from coinhaze.formats.lists.coins import ListedCoin
 from coinhaze.graph import TransactionGraph
 from coinhaze.ledger import CoinLedger
-from coinhaze.wallet.combine import CoinSet
 from coinhaze.wallet.holdings import find_coins
+from coinhaze.wallet.wallet import CoinSet
 
 FIRST = "1A1zP1eP5QGefi2DMPTfTL5SLmv7DivfNa"
 OTHER = "bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4"

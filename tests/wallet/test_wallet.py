@@ -19,13 +19,11 @@ from coinhaze.graph import TransactionGraph
 from coinhaze.ledger import CoinLedger
 from coinhaze.ledger.coins import Transaction
 from coinhaze.wallet import suggestion
-from coinhaze.wallet.exposed import exposed_chain
-from coinhaze.wallet.holdings import WalletCoin, find_coin
-from coinhaze.wallet.origin_words import origin_words
-from coinhaze.wallet.proposal import named_coins, propose
+from coinhaze.wallet.holdings import WalletCoin, exposed_chain, find_coin, origin_words
 from coinhaze.wallet.report import WalletReport
 from coinhaze.wallet.suggestion import TIE, suggest_coins
 from coinhaze.wallet.wallet import MAX_PAIRED, Wallet, weigh_wallet
+from coinhaze.wallet.what_if import named_coins, propose
 from properties import strategies
 
 Records = list[dict[str, Any]]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from coinhaze.cli.options import Command, takes
+from coinhaze.cli.options import Command, takes, tell_written
 from coinhaze.options import known
 
 
@@ -49,5 +49,4 @@ def command(output: Path, seed: int) -> None:
         written.append(figure)
     except UsageError as missing:
         click.echo(f"note: no figure: {missing}", err=True)
-    for path in written:
-        click.echo(f"wrote {path}", err=True)
+    tell_written(*written)

@@ -32,6 +32,6 @@ def command(approaches: tuple[str, ...], seeds: int, as_json: bool) -> None:
         return
     from rich.console import Console
 
-    from coinhaze.desiderata.report import desiderata_report
+    from coinhaze.desiderata.cases import desiderata_report
 
     Console().print(desiderata_report(found))

@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
-import sys
+import json
 from pathlib import Path
 from typing import Any
 
 import click
 
-from coinhaze.cli.options import FIGURES, Command, named_files, settings_of, takes, tell_notes
+from coinhaze.cli.options import (
+    FIGURES,
+    Command,
+    command_line,
+    named_files,
+    settings_of,
+    takes,
+    tell_notes,
+    tell_written,
+    write_text,
+)
 from coinhaze.cli.waiting import wait_for
 from coinhaze.options import GraphOptions, ReadOptions, known
 
@@ -30,7 +40,7 @@ def command(
     Example: coinhaze growth transfers.csv --time temporal --length 10 --figure growth.png
     """
     from coinhaze.growth.growth import growth
-    from coinhaze.report.files import check_output, made_by
+    from coinhaze.report.files import check_output, made_by, write_table
 
     inputs: list[str | Path] = [*sources, *named_files(options)]
     if output is not None:
@@ -42,12 +52,22 @@ def command(
         "walking", lambda progress: growth(list(sources), progress=progress, **settings)
     )
     tell_notes(found.notes)
-    about = made_by(inputs=inputs, command=" ".join(["coinhaze", *sys.argv[1:]])) | found.about()
+    about = made_by(inputs=inputs, command=command_line()) | found.about()
     title = f"{', '.join(Path(source).name for source in sources)}, {found.settings['time']}"
-    for path in _write(found, about, output, figure, title):
-        click.echo(f"wrote {path}", err=True)
+    document = {"provenance": about, "growth": found.to_arrow().to_pylist()}
+    text = json.dumps(document, indent=1, allow_nan=False) + "\n"
+    if output is not None and output.suffix == ".json":
+        write_text(output, text)
+    elif output is not None:
+        tell_written(*write_table(found.to_arrow(), output, about))
+    if figure is not None:
+        from coinhaze.growth.plots import save_growth
+        from coinhaze.report.figures import short_labels
+
+        save_growth(found.to_arrow(), figure, title=short_labels([title])[0])
+        tell_written(figure)
     if as_json:
-        click.echo(_json(found, about), nl=False)
+        click.echo(text, nl=False)
     elif output is None:
         from rich.console import Console
 
@@ -57,31 +77,3 @@ def command(
             found.to_arrow(), title="Bits as money is paid on", caption=found.caption
         )
         Console().print(shown)
-
-
-def _json(found: Any, about: dict[str, object]) -> str:
-    import json
-
-    document = {"provenance": about, "growth": found.to_arrow().to_pylist()}
-    return json.dumps(document, indent=1, allow_nan=False) + "\n"
-
-
-def _write(
-    found: Any, about: dict[str, object], output: Path | None, figure: Path | None, title: str
-) -> list[Path]:
-    from coinhaze.report.files import write_table, write_whole
-
-    written = []
-    if output is not None and output.suffix == ".json":
-        text = _json(found, about)
-        write_whole(output, lambda path: path.write_text(text, encoding="utf-8"))
-        written.append(output)
-    elif output is not None:
-        written += write_table(found.to_arrow(), output, about)
-    if figure is not None:
-        from coinhaze.growth.plots import save_growth
-        from coinhaze.report.figures import short_labels
-
-        save_growth(found.to_arrow(), figure, title=short_labels([title])[0])
-        written.append(figure)
-    return written

@@ -46,10 +46,10 @@ def command(sources: tuple[str, ...], by: str | None, output: Path | None, **opt
     if output is None:
         sys.stdout.write(text.getvalue())
         return
-    from coinhaze.report.files import check_output, write_whole
+    from coinhaze.report.files import check_output, write_text
 
     check_output(output, sources)
-    write_whole(output, lambda path: path.write_text(text.getvalue(), encoding="utf-8"))
+    write_text(output, text.getvalue())
     click.echo(f"wrote {output}: {len(rows) - 1:,} rows", err=True)
 
 

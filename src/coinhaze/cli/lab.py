@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Any
 
 import click
 
-from coinhaze.cli.options import Command, takes
+from coinhaze.cli.options import Command, command_line, takes, tell_written
 from coinhaze.cli.waiting import wait_for
 from coinhaze.options import LabOptions, known
 
@@ -67,10 +66,9 @@ def command(
 def _show(sweeps: Any, output: Path | None, as_json: bool) -> None:
     from coinhaze.lab.report import lab_grids, lab_json, lab_provenance, write_lab
 
-    made_by = lab_provenance(sweeps, " ".join(["coinhaze", *sys.argv[1:]]))
+    made_by = lab_provenance(sweeps, command_line())
     if output is not None:
-        for path in write_lab(sweeps, output, made_by):
-            click.echo(f"wrote {path}", err=True)
+        tell_written(*write_lab(sweeps, output, made_by))
     if as_json:
         click.echo(lab_json(sweeps, made_by), nl=False)
         return

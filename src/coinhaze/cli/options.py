@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
@@ -185,6 +186,35 @@ def ledger_settings() -> dict[str, Option]:
     """Give the options that shape graph and chain by what they are called in a settings file."""
     every = [option for subject in MODEL for option in options_of(subject)]
     return {o.spelling.removeprefix("--"): o for o in every if o.command_line}
+
+
+def command_line() -> str:
+    """Give the command as it was called, for provenance."""
+    return " ".join(["coinhaze", *sys.argv[1:]])
+
+
+def tell_written(*paths: Path) -> None:
+    """Say on stderr which files were written."""
+    for path in paths:
+        click.echo(f"wrote {path}", err=True)
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a text whole or not at all, and say so."""
+    from coinhaze.report import files
+
+    tell_written(files.write_text(path, text))
+
+
+def form_of(form: str | None, as_json: bool) -> str | None:
+    """Give what to write if --json, or the former --as, asks for one form."""
+    from coinhaze.errors import UsageError
+
+    if form is not None:
+        say_replaced(f"--as {form}", "-o FILE, whose name says what is written")
+    if as_json and form not in (None, "json"):
+        raise UsageError(f"--json and --as {form} ask for two things")
+    return "json" if as_json else form
 
 
 def warn(text: str) -> None:

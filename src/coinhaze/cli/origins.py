@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -10,13 +9,15 @@ import click
 
 from coinhaze.cli.options import (
     Command,
+    command_line,
+    form_of,
     labels_of,
     named_files,
-    say_replaced,
     settings_of,
     takes,
     tell_notes,
     warn,
+    write_text,
 )
 from coinhaze.cli.waiting import wait_for
 from coinhaze.options import GraphOptions, ObserverOptions, ReadOptions, known
@@ -57,10 +58,7 @@ def command(
 
     if not sources:
         raise UsageError("name a file and a node: coinhaze origins SOURCE... NODE, the node last")
-    if as_json and form not in (None, "json"):
-        raise UsageError(f"--json and --as {form} ask for two things")
-    if form is not None:
-        say_replaced(f"--as {form}", "-o FILE, whose name says what is written")
+    form = form_of(form, as_json)
     inputs: list[str | Path] = [*sources, *named_files(options), *labels]
     if output is not None:
         check_place(output, inputs)
@@ -81,8 +79,8 @@ def command(
     if shortfall is not None:
         warn(shortfall)
     suffix = "" if output is None else output.suffix.lower()
-    form = "json" if as_json else form or SUFFIXES.get(suffix, "text")
-    about = made_by(inputs=inputs, command=" ".join(["coinhaze", *sys.argv[1:]]))
+    form = form or SUFFIXES.get(suffix, "text")
+    about = made_by(inputs=inputs, command=command_line())
     _tell(told, form, about, output)
     if shortfall is not None:
         raise click.exceptions.Exit(AccuracyError.exit_code)
@@ -113,7 +111,4 @@ def _tell(told: Any, form: str, about: dict[str, object], output: Path | None) -
     if output is None:
         click.echo(text, nl=False)
         return
-    from coinhaze.report.files import write_whole
-
-    write_whole(output, lambda path: path.write_text(text, encoding="utf-8"))
-    click.echo(f"wrote {output}", err=True)
+    write_text(output, text)

@@ -7,7 +7,15 @@ from typing import Any
 
 import click
 
-from coinhaze.cli.options import Command, nodes_of, settings_of, takes
+from coinhaze.cli.options import (
+    FIGURES,
+    Command,
+    named_files,
+    nodes_of,
+    settings_of,
+    takes,
+    tell_written,
+)
 from coinhaze.cli.waiting import wait_for
 from coinhaze.options import GraphOptions, ObserverOptions, ReadOptions, RobustnessOptions, known
 
@@ -34,8 +42,11 @@ def command(
     """
     from coinhaze.errors import UsageError
     from coinhaze.formats.lists.knowledge import read_links
+    from coinhaze.report.files import check_output
     from coinhaze.robustness.robustness import robustness
 
+    if figure is not None:
+        check_output(figure, [*sources, *named_files(options)], suffixes=FIGURES)
     settings = settings_of(options)
     named = nodes_of(nodes)
     if named == "all" or (len(named) != 1 and named != "sinks"):
@@ -54,7 +65,7 @@ def command(
         from coinhaze.robustness.report import save_falls
 
         save_falls(falls, figure, title=found.of)
-        click.echo(f"wrote {figure}", err=True)
+        tell_written(figure)
     if as_json:
         import json
 

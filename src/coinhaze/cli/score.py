@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,11 +10,13 @@ import click
 
 from coinhaze.cli.options import (
     Command,
+    command_line,
     named_files,
     nodes_of,
     settings_of,
     takes,
     tell_notes,
+    tell_written,
     warn,
 )
 from coinhaze.cli.waiting import wait_for
@@ -86,14 +87,9 @@ def command(
     tell_notes(replace(scores, shortfall=None).notes)
     if scores.shortfall is not None:
         warn(scores.shortfall)
-    made_by = provenance(
-        scores,
-        inputs=inputs,
-        command=" ".join(["coinhaze", *sys.argv[1:]]),
-    )
+    made_by = provenance(scores, inputs=inputs, command=command_line())
     if output is not None:
-        for path in write_scores(scores, output, made_by):
-            click.echo(f"wrote {path}", err=True)
+        tell_written(*write_scores(scores, output, made_by))
     if as_json:
         click.echo(scores_json(scores, made_by), nl=False)
     elif output is None:

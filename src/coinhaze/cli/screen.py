@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Any
 
 import click
 
-from coinhaze.cli.options import Command, named_files, nodes_of, settings_of, takes, tell_notes
+from coinhaze.cli.options import (
+    Command,
+    command_line,
+    named_files,
+    nodes_of,
+    settings_of,
+    takes,
+    tell_notes,
+    tell_written,
+    write_text,
+)
 from coinhaze.cli.waiting import wait_for
 from coinhaze.options import GraphOptions, ReadOptions, known
 
@@ -72,12 +81,11 @@ def command(
     if strict:
         refuse_incomplete(found.graph)
     listing = ListFile(Path(listed).name, digest_of(Path(listed)))
-    about = made_by(inputs=inputs, command=" ".join(["coinhaze", *sys.argv[1:]]))
+    about = made_by(inputs=inputs, command=command_line())
     if output is not None or as_json:  # what is shown has them
         tell_notes(notes_of(found))
     if output is not None:
-        for path in _write(found, listing, about, output, top):
-            click.echo(f"wrote {path}", err=True)
+        _write(found, listing, about, output, top)
         click.echo(found.graph.ledger.completeness.line(), err=True)
     if as_json:
         from coinhaze.screening.report import screening_json
@@ -97,20 +105,16 @@ def _show(found: Any, listing: Any, about: dict[str, object], top: int) -> None:
     Console().print(sections_text(f"Money from {listing.name}", sections))
 
 
-def _write(
-    found: Any, listing: Any, about: dict[str, object], output: Path, top: int
-) -> list[Path]:
-    from coinhaze.report.files import write_table, write_whole
+def _write(found: Any, listing: Any, about: dict[str, object], output: Path, top: int) -> None:
+    from coinhaze.report.files import write_table
     from coinhaze.report.grids import sections_page
     from coinhaze.screening import report as report
 
     if output.suffix in (".csv", ".parquet"):
         made = report.provenance_of(found, listing, about)
-        return write_table(found.to_arrow(), output, made)
-    if output.suffix == ".html":
+        tell_written(*write_table(found.to_arrow(), output, made))
+    elif output.suffix == ".html":
         sections = report.screening_sections(found, listing, about, most=max(top, 100))
-        text = sections_page(f"Money from {listing.name}", sections)
+        write_text(output, sections_page(f"Money from {listing.name}", sections))
     else:
-        text = report.screening_json(found, listing, about)
-    write_whole(output, lambda path: path.write_text(text, encoding="utf-8"))
-    return [output]
+        write_text(output, report.screening_json(found, listing, about))

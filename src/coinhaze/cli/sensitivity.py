@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Any
 
 import click
 
-from coinhaze.cli.options import FIGURES, Command, named_files, settings_of, takes
+from coinhaze.cli.options import (
+    FIGURES,
+    Command,
+    command_line,
+    named_files,
+    settings_of,
+    takes,
+    tell_written,
+)
 from coinhaze.cli.waiting import wait_for
 from coinhaze.options import GraphOptions, ObserverOptions, ReadOptions, known
 
@@ -47,15 +54,14 @@ def command(
         lambda progress: sensitivity(ledger, progress=progress, seconds=seconds, **shape),
     )
     table = found.to_arrow()
-    about = made_by(inputs=inputs, command=" ".join(["coinhaze", *sys.argv[1:]]))
+    about = made_by(inputs=inputs, command=command_line())
     if output is not None:
-        for path in write_table(table, output, about):
-            click.echo(f"wrote {path}", err=True)
+        tell_written(*write_table(table, output, about))
     if figure is not None:
-        from coinhaze.robustness.sensitivity_report import save_sensitivity
+        from coinhaze.robustness.report import save_sensitivity
 
         save_sensitivity(table, figure, title=Path(sources[0]).name)
-        click.echo(f"wrote {figure}", err=True)
+        tell_written(figure)
     if as_json:
         import json
 
@@ -64,6 +70,6 @@ def command(
     else:
         from rich.console import Console
 
-        from coinhaze.robustness.sensitivity_report import sensitivity_table
+        from coinhaze.robustness.report import sensitivity_table
 
         Console().print(sensitivity_table(table))

@@ -38,15 +38,14 @@ def command(name: str, output: Path, size: float, seed: int) -> None:
 
 
 def _write_history(output: Path, *, size: float, seed: int) -> Path:
-    from coinhaze.report.files import write_whole
+    from coinhaze.report.files import write_text
     from coinhaze.simulate.weeks.zcash import zcash_history
 
     lines = ["pool,value"]
     for pool, values in zcash_history(size=size, seed=seed).items():
         lines += [f"{pool},{value}" for value in values]
     path = output.with_name(f"{output.name}.history.csv")
-    write_whole(path, lambda file: file.write_text("\n".join(lines) + "\n"))
-    return path
+    return write_text(path, "\n".join(lines) + "\n")
 
 
 def _rows(ledger: object) -> str:

@@ -9,16 +9,24 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from coinhaze.cli.options import Command, labels_of, say_replaced, settings_of, takes, tell_notes
+from coinhaze.cli.options import (
+    Command,
+    form_of,
+    labels_of,
+    settings_of,
+    takes,
+    tell_notes,
+    write_text,
+)
 from coinhaze.cli.waiting import wait_for
 from coinhaze.options import WalletOptions, known
 
 if TYPE_CHECKING:
     from coinhaze.formats.lists.coins import ListedCoin
     from coinhaze.ledger.coins import Transaction
-    from coinhaze.wallet.proposal import Proposal
     from coinhaze.wallet.report import WalletReport
     from coinhaze.wallet.wallet import Wallet
+    from coinhaze.wallet.what_if import Proposal
 
 SUFFIXES = {".html": "html", ".htm": "html", ".json": "json", ".txt": "text"}
 NODE_OPTIONS = ("accuracy", "max_transactions", "cache")
@@ -52,36 +60,28 @@ def command(
 
     if spend is not None and psbt is not None:
         raise UsageError("--spend and --psbt are two proposals: ask one at a time")
-    if form is not None:
-        say_replaced(f"--as {form}", "-o FILE, whose name says what is written")
-    if as_json and form not in (None, "json"):
-        raise UsageError(f"--json and --as {form} ask for two things")
     files = [name for name in options["nodes"] if _is_path(name)]
     files += [options["listed"]] if options["listed"] else []
     files += [*options["labels"], *(options[n] for n in ("links", "history") if options[n])]
     inputs = [*(s for s in sources if not _is_node(s)), *files, *([psbt] if psbt else [])]
-    form = _form("json" if as_json else form, output, inputs)
+    form = _form(form_of(form, as_json), output, inputs)
     report = wait_for("weighing", lambda _: _report(sources, inputs, spend, psbt, options))
     if output is None:
         _print(report, form)
         return
-    from coinhaze.report.files import write_whole
-
-    text = _text(report, form)
-    write_whole(output, lambda path: path.write_text(text, encoding="utf-8"))
-    click.echo(f"wrote {output}", err=True)
+    write_text(output, _text(report, form))
 
 
 def _form(form: str | None, output: Path | None, inputs: Sequence[str]) -> str:
     """Tell what to write, and refuse early what should not be written."""
     from coinhaze.errors import UsageError
+    from coinhaze.report.files import check_place
 
     if output is None:
         return form or "text"
     if form is None and output.suffix not in SUFFIXES:
         raise UsageError(f"{output}: end it in {', '.join(SUFFIXES)}, or take --json")
-    if any(output.exists() and Path(i).exists() and output.samefile(i) for i in inputs):
-        raise UsageError(f"{output}: is one of the inputs; write somewhere else")
+    check_place(output, inputs)
     return form or SUFFIXES[output.suffix]
 
 
@@ -157,8 +157,7 @@ def _coins(given: Sequence[str]) -> list[ListedCoin]:
 def _wallet(sources: Sequence[str], options: dict[str, Any]) -> Wallet:
     from coinhaze.formats.lists.knowledge import read_listed
     from coinhaze.solve.source import chain_of
-    from coinhaze.wallet.exposed import exposed_chain
-    from coinhaze.wallet.holdings import find_coins
+    from coinhaze.wallet.holdings import exposed_chain, find_coins
     from coinhaze.wallet.wallet import weigh_wallet
 
     listed = _coins(options["nodes"])
@@ -221,7 +220,7 @@ def _opened(
 
 
 def _proposal(wallet: Wallet, spend: str | None, psbt: str | None) -> Proposal | None:
-    from coinhaze.wallet.proposal import named_coins, propose
+    from coinhaze.wallet.what_if import named_coins, propose
 
     if spend is not None:
         return propose(wallet, named_coins(spend), what="the coins of --spend")

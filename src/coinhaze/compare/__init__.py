@@ -1,10 +1,9 @@
 """The paper's evaluation on any ledgers: score files, tables, figures and a page."""
 
-from coinhaze.compare.ledgers import ComparedLedger, compared_of
+from coinhaze.compare.ledgers import ComparedLedger, ScoringSettings, compared_of
 from coinhaze.compare.report import write_report
 from coinhaze.compare.rows import ComparisonRow, comparison_rows
 from coinhaze.compare.run import score_ledgers
-from coinhaze.compare.settings import ScoringSettings
 
 __all__ = [
     "ComparedLedger",

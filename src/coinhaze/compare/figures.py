@@ -15,7 +15,7 @@ from coinhaze.growth.plots import FEW, about_growth, plot_growths
 from coinhaze.measures.summary import AT_LEAST
 from coinhaze.report import plots as plots
 from coinhaze.report.figures import COLUMN, Figure, drawing, save_figure
-from coinhaze.report.files import write_whole
+from coinhaze.report.files import write_text
 from coinhaze.report.plots import Looks, looks_of
 from coinhaze.report.score_files import ScoreFile
 
@@ -126,7 +126,7 @@ def draw_comparison(
         tasks["growth"] = partial(_draw_growth, growth, files, looks, folder)
     drawn = [tasks[name]() for name in ORDER if name in tasks and (only is None or name in only)]
     captions = "".join(f"{figure.name}: {figure.caption}\n\n" for figure in drawn)
-    write_whole(folder / "captions.txt", lambda p: p.write_text(captions, encoding="utf-8"))
+    write_text(folder / "captions.txt", captions)
     return drawn
 
 

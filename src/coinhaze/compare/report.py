@@ -18,7 +18,7 @@ from coinhaze.compare.rows import TIMES, comparison_rows
 from coinhaze.compare.run import SCORES, growth_beside, make_folder
 from coinhaze.compare.tables import comparison_grids, write_tables
 from coinhaze.errors import InputError, UsageError
-from coinhaze.report.files import input_digests, write_whole
+from coinhaze.report.files import input_digests, write_text
 from coinhaze.report.grids import Grid
 from coinhaze.report.score_files import (
     FORMAT,
@@ -50,8 +50,7 @@ def write_manifest(folder: Path, scores: Sequence[Path], *, published: bool) -> 
         "scores": [path.name for path in scores],
         "published": published,
     }
-    text = json.dumps(about, indent=1) + "\n"
-    write_whole(folder / MANIFEST, lambda p: p.write_text(text, encoding="utf-8"))
+    write_text(folder / MANIFEST, json.dumps(about, indent=1) + "\n")
 
 
 def with_added(folder: Path, added: Sequence[ComparedLedger], *, replace: bool = False) -> Merge:
@@ -129,8 +128,7 @@ def _write_page(
     text = comparison_page(
         files, figures, grids, growth=grown, folder=folder.name, published=published
     )
-    write_whole(folder / PAGE, lambda p: p.write_text(text, encoding="utf-8"))
-    return [folder / PAGE, *(path for figure in figures for path in figure.paths)]
+    return [write_text(folder / PAGE, text), *(path for figure in figures for path in figure.paths)]
 
 
 def _grown(paths: Sequence[Path], files: Sequence[ScoreFile]) -> Growths:

@@ -5,14 +5,13 @@ from __future__ import annotations
 import io
 import math
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
 
 from rich.console import Console
 
 from coinhaze.compare.rows import PRINTED, ComparisonRow, rows_table
 from coinhaze.measures.summary import AT_LEAST
-from coinhaze.report.files import write_table, write_whole
+from coinhaze.report.files import write_table, write_text
 from coinhaze.report.grids import Grid
 
 WIDTH = 110  # of the text files, in letters
@@ -151,13 +150,8 @@ def write_tables(
     }
     written = write_table(rows_table(rows), folder / f"{time}.csv", about | marks)
     for suffix, text in texts.items():
-        written.append(folder / f"{time}.{suffix}")
-        write_whole(written[-1], partial(_write_text, text=text))
+        written.append(write_text(folder / f"{time}.{suffix}", text))
     return written
-
-
-def _write_text(path: Path, *, text: str) -> None:
-    path.write_text(text, encoding="utf-8")
 
 
 def thousands(count: int) -> str:

@@ -12,6 +12,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
 
 from coinhaze.amounts import Floats
 from coinhaze.desiderata.approaches import APPROACHES, Approach
@@ -190,3 +193,28 @@ def try_approaches(
 
 def _number(value: float) -> str:
     return "null" if np.isnan(value) else f"{value:.4g}"
+
+
+def desiderata_report(findings: Sequence[Finding]) -> Group:
+    """Return the table and, for every "no" in it, the case that shows it."""
+    table = Table(title="Approaches against wishes", title_justify="left")
+    table.add_column("approach")
+    for wish in WISHES:
+        table.add_column(wish, justify="center")
+    names = list(dict.fromkeys(finding.approach for finding in findings))
+    for name in names:
+        cells = [_cell(finding) for finding in findings if finding.approach == name]
+        table.add_row(name, *cells)
+    parts: list[RenderableType] = [
+        table,
+        Text("(+) and (-): the paper's table says otherwise. A no stands for a case:"),
+    ]
+    for finding in findings:
+        if not finding.holds:
+            parts.append(Text(f"- {finding.approach}, {finding.wish}: {finding.shown}"))
+    return Group(*parts)
+
+
+def _cell(finding: Finding) -> str:
+    mark = "+" if finding.holds else "-"
+    return mark if finding.claimed in (None, finding.holds) else f"({mark})"

@@ -29,13 +29,11 @@ from coinhaze.formats.lists.coins import parse_coin_list, parse_entry
 from coinhaze.observer import AbsorbingChain
 from coinhaze.observer.policies import score_policies, weighing_policies
 from coinhaze.solve.local.mixing import NearlyMixed, mix_nearly
-from coinhaze.wallet.combine import CoinSet, Combination
-from coinhaze.wallet.exposed import exposed_chain
-from coinhaze.wallet.holdings import WalletCoin, find_coin, find_coins
+from coinhaze.wallet.holdings import WalletCoin, exposed_chain, find_coin, find_coins
+from coinhaze.wallet.report import IS_NOT, how_sure, would_change
 from coinhaze.wallet.suggestion import Suggestion, suggest_coins
-from coinhaze.wallet.wallet import Wallet, weigh_wallet
+from coinhaze.wallet.wallet import CoinSet, Combination, Wallet, weigh_wallet
 from coinhaze.wallet.what_if import TO_COINS
-from coinhaze.wallet.words import IS_NOT, how_sure, would_change
 
 # Bits the intervals of a coin, and of coins together, may have. The exact way takes seconds in a
 # large ledger: while somebody tries coins out, a wider interval at once says more.

@@ -88,6 +88,12 @@ def for_spreadsheets(table: pa.Table) -> pa.Table:
     return table
 
 
+def write_text(path: Path, text: str) -> Path:
+    """Write a text, whole or not at all; return its path."""
+    write_whole(path, lambda place: place.write_text(text, encoding="utf-8"))
+    return path
+
+
 def write_whole(path: Path, write: Callable[[Path], object]) -> None:
     """Write beside the target, then rename the file in one step."""
     try:

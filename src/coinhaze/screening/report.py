@@ -23,8 +23,7 @@ from coinhaze.observer.chain import reading_of, reading_words
 from coinhaze.observer.policies import POLICIES, PROPORTIONAL
 from coinhaze.report.grids import LEFT, RIGHT, Section
 from coinhaze.report.tables import way_words
-from coinhaze.screening.routes import Route
-from coinhaze.screening.screen import Screening
+from coinhaze.screening.screen import Route, Screening
 
 IS_NOT = (
     "It is no proof that the holder of a node did anything, knew anything, or ever met anybody on "

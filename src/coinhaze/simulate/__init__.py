@@ -1,7 +1,6 @@
 """Synthetic economies."""
 
-from coinhaze.simulate.hubs import simulate_hubs
-from coinhaze.simulate.town import simulate_town
+from coinhaze.simulate.town import simulate_hubs, simulate_town
 from coinhaze.simulate.weeks import simulate_week
 
 __all__ = ["simulate_hubs", "simulate_town", "simulate_week"]

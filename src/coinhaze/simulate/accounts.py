@@ -12,9 +12,8 @@ from coinhaze.amounts import Bools
 from coinhaze.errors import UsageError
 from coinhaze.ledger import AccountLedger
 from coinhaze.simulate.intents import COIN, Intents
-from coinhaze.simulate.technology import FinalHolding, Realised
+from coinhaze.simulate.technology import NOBODY, FinalHolding, Realised
 
-NOBODY = -1  # owner of what pools hold and relayers take
 TRANSFER_GAS = 21_000  # for a plain transfer (Ethereum yellow paper, appendix G)
 
 

@@ -1,18 +1,148 @@
-"""People who regularly have their coins mixed, and pay with mixed coins where they can."""
+"""Transactions that several people make together, and people who regularly mix their coins."""
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import scipy.sparse
 
 from coinhaze.amounts import Bools
+from coinhaze.graph import TransactionGraph
+from coinhaze.observer.walks import proportional
 from coinhaze.simulate.intents import Intents
-from coinhaze.simulate.joins import KnownOwners
-from coinhaze.simulate.technology import Realised
-from coinhaze.simulate.wallets import SimulatedCoin, SimulatedWallets
+from coinhaze.simulate.technology import NOBODY, Realised, Technology
+from coinhaze.simulate.wallets import Pay, SimulatedCoin, SimulatedWallets
+
+
+@dataclass(frozen=True)
+class Seat:
+    """One person's part in a joint transaction: coins in, sums that others get too, and change.
+
+    What the person brings beyond that is their part of the fee.
+    """
+
+    person: int
+    spent: tuple[SimulatedCoin, ...]
+    mixed: tuple[int, ...]
+    change: int = 0
+    payee: int | None = None  # who receives the mixed sums, if not the person
+
+    @property
+    def rounds(self) -> int:
+        """How often the least mixed coin will have been mixed."""
+        return 1 + min(coin.rounds for coin in self.spent)
+
+    def waited(self, time: float, ready: int) -> float:
+        """Return the mean hours its money waited, by value, except coins that were ready."""
+        late = ((c, time - c.made if c.rounds < ready else 0.0) for c in self.spent)
+        total = sum(coin.value for coin in self.spent)
+        return sum(c.value * (c.waited + hours) for c, hours in late) / total
+
+
+@dataclass(frozen=True, eq=False)
+class KnownOwners:
+    """Coins whose owner is known to an observer, up to which of several equal ones each got.
+
+    Used as a policy: the rows of those coins go to the coins their possible owners brought.
+    """
+
+    rows: list[tuple[list[str], dict[str, float]]] = field(default_factory=list)
+
+    def __call__(self, graph: TransactionGraph) -> scipy.sparse.csr_array:
+        """Return the rows of all nodes: by amount, except for coins with a known owner."""
+        walk = proportional(graph)
+        n = len(graph)
+        names = graph.names.of(np.arange(n)).to_pylist()
+        number = {name: node for node, name in enumerate(names)}
+        row, column, share = [], [], []
+        for coins, origins in self.rows:
+            at = np.array([number[c] for c in coins])
+            to = np.array([number[o] for o in origins])
+            row.append(np.repeat(at, len(to)))
+            column.append(np.tile(to, len(at)))
+            share.append(np.tile(list(origins.values()), len(at)))
+        by_amount = np.ones(n)
+        if not row:
+            return scipy.sparse.csr_array(scipy.sparse.hstack([walk.q, walk.own[:, None]]))
+        rows = np.concatenate(row)
+        by_amount[rows] = 0.0
+        known = scipy.sparse.coo_array(
+            (np.concatenate(share), (rows, np.concatenate(column))), shape=(n, n)
+        )
+        q = scipy.sparse.dia_array((by_amount[None, :], [0]), shape=(n, n)) @ walk.q + known
+        return scipy.sparse.csr_array(scipy.sparse.hstack([q, (by_amount * walk.own)[:, None]]))
+
+
+def join(
+    wallets: SimulatedWallets,
+    time: float,
+    seats: Sequence[Seat],
+    dice: np.random.Generator,
+    told: KnownOwners,
+    *,
+    ready: int = 1,
+    coordinator: int = 0,
+) -> None:
+    """Make one transaction of all seats, with inputs and outputs in descending order of value.
+
+    Equal coins are in random order, so that the order reveals nothing. After `ready` rounds a coin
+    no longer waits. `coordinator` is what the coordinator takes. What the observer learns is added
+    to `told`.
+    """
+    paid: list[tuple[Seat | None, bool, Pay]] = []
+    for seat in seats:
+        owner = seat.person if seat.payee is None else seat.payee
+        mine = seat.payee is None
+        rounds, waited = (seat.rounds, seat.waited(time, ready)) if mine else (0, 0.0)
+        paid += [(seat, True, Pay(owner, v, rounds=rounds, waited=waited)) for v in seat.mixed]
+        if seat.change:
+            paid.append((seat, False, Pay(seat.person, seat.change)))
+    if coordinator:
+        paid.append((None, False, Pay(NOBODY, coordinator)))
+    paid = [paid[k] for k in dice.permutation(len(paid))]
+    paid.sort(key=lambda p: -p[2].value)
+    spent = sorted((c for seat in seats for c in seat.spent), key=lambda c: (-c.value, c.name))
+    made = wallets.add(time, spent, [p[2] for p in paid], joint=True)
+    told.rows.extend(
+        _possible_origins(seats, [(s, m, c) for (s, m, _), c in zip(paid, made, strict=True)])
+    )
+
+
+def _possible_origins(
+    seats: Sequence[Seat], made: Sequence[tuple[Seat | None, bool, SimulatedCoin]]
+) -> Iterable[tuple[list[str], dict[str, float]]]:
+    """Yield the possible origins of each coin, unless they follow from amounts.
+
+    Change comes from its owner's coins; a mixed sum comes from the coins of all who got that sum,
+    each in proportion to how many they got.
+    """
+    values = {coin.value for seat in seats for coin in seat.spent}
+    if len(values) == 1 and all(sum(s.mixed) == sum(c.value for c in s.spent) for s in seats):
+        return
+    shares = {id(seat): _shares(seat.spent) for seat in seats}
+    for seat, mixed, coin in made:
+        if seat is not None and not mixed:
+            yield [coin.name], shares[id(seat)]
+    got = Counter((v, id(seat)) for seat in seats for v in seat.mixed)
+    for value in dict.fromkeys(v for seat in seats for v in seat.mixed):
+        coins = [coin.name for _, mixed, coin in made if mixed and coin.value == value]
+        origins: dict[str, float] = {}
+        for seat in seats:
+            for name, share in shares[id(seat)].items():
+                part = share * got[value, id(seat)] / len(coins)
+                if part > 0:
+                    origins[name] = part
+        yield coins, origins
+
+
+def _shares(spent: Sequence[SimulatedCoin]) -> dict[str, float]:
+    total = sum(coin.value for coin in spent)
+    return {coin.name: coin.value / total for coin in spent}
+
 
 # The part of the reserve that people who mix hold back for the fees of payments.
 HELD_BACK = 4
@@ -79,3 +209,25 @@ def realise_mixing(
             pay(wallets, i, adopters, dice, told)
     settings: dict[str, Any] = {"policy": told} if observer == "told" else {}
     return wallets.realised(adopters=adopters, settings=settings)
+
+
+def mixing_technology(name: str, mix: Round, *, interval: float, says: str) -> Technology:
+    """Return a technology: a share of people have their coins mixed every `interval` hours."""
+
+    def make(intents: Intents, share: float, observer: str) -> Realised:
+        adopters = intents.adopters(share)
+        return realise_mixing(
+            intents, adopters, observer, name=name, interval=interval, make_round=mix
+        )
+
+    return Technology(
+        name=name,
+        make=make,
+        parameter="share of people who mix",
+        least=0.0,
+        most=0.5,
+        values=(0.0, 0.1, 0.2, 0.3, 0.4, 0.5),
+        usual=0.25,
+        says=says,
+        observers=OBSERVERS,
+    )

@@ -18,6 +18,8 @@ from coinhaze.simulate.intents import Intents
 from coinhaze.solve import score_or_reached
 from coinhaze.solve.source import chain_of
 
+NOBODY = -1  # owner of what pools hold, and of what coordinators and relayers take
+
 
 class FinalHolding(NamedTuple):
     """Money a person holds at the end, and its node, which others may share.

@@ -7,12 +7,10 @@ import math
 from typing import Any
 
 from coinhaze.observer.chain import reading_of
-from coinhaze.wallet.combine import Combination
-from coinhaze.wallet.proposal import Proposal
-from coinhaze.wallet.report import WalletReport
+from coinhaze.wallet.report import IS_NOT, WalletReport, how_sure, would_change
 from coinhaze.wallet.suggestion import Suggestion
-from coinhaze.wallet.wallet import HeldCoin, Wallet
-from coinhaze.wallet.words import IS_NOT, how_sure, would_change
+from coinhaze.wallet.wallet import Combination, HeldCoin, Wallet
+from coinhaze.wallet.what_if import Proposal
 
 
 def wallet_json(report: WalletReport) -> str:

@@ -1,8 +1,8 @@
-"""Find the names and addresses of a wallet in a graph of coins; errors say why one is missing."""
+"""A wallet's coins, addresses and sources in a graph of coins; errors say why one is missing."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,6 +13,13 @@ from coinhaze.formats.bitcoin_raw.addresses import foreign_words, networks_of, n
 from coinhaze.formats.lists.coins import ListedCoin
 from coinhaze.graph import TransactionGraph
 from coinhaze.ledger import CoinLedger
+from coinhaze.ledger.coins import UNKNOWN
+from coinhaze.ledger.links import Links
+from coinhaze.observer import AbsorbingChain, absorbing_chain
+from coinhaze.observer.chain import ELSEWHERE
+from coinhaze.options import PolicyLike
+
+NO_LABELS: Mapping[str, str] = {}
 
 
 class UnknownCoin(UnknownName):
@@ -117,3 +124,81 @@ def unknown_address(ledger: CoinLedger, address: str) -> UnknownName:
         return UnknownName(foreign)
     odd = "" if networks_of(address) or not ours else ", and no address of a network known here"
     return UnknownName(f"address {address} is not in the ledger{odd}")
+
+
+@dataclass(frozen=True)
+class NamedOrigin:
+    """A source of a coin's money: its name in the graph, its description, and its share."""
+
+    source: str
+    words: str
+    share: float
+
+
+def origin_words(graph: TransactionGraph, source: str, labels: Mapping[str, str]) -> str:
+    """Describe a source of a coin view, with a label where its address has one.
+
+    >>> import coinhaze
+    >>> ledger = coinhaze.CoinLedger.from_transactions([
+    ...     {"txid": "a", "outputs": [{"value": 5, "address": "m"}]},
+    ... ])
+    >>> origin_words(coinhaze.transaction_graph(ledger), "tx:a", {"m": "the old mine"})
+    'newly mined by the old mine: tx:a'
+    """
+    if source == ELSEWHERE:
+        return "anywhere not listed"
+    if source in labels:
+        return f"{labels[source]}: {source}"
+    if source.startswith("pool:"):
+        return f"the shielded {source}"
+    ledger = coin_ledger(graph)
+    party = graph.names.parties.find(source)
+    outputs = len(ledger.output_tx)
+    if 0 <= party < outputs:
+        return _coin_words(ledger, party, source, labels)
+    if outputs <= party < outputs + len(ledger.txids):
+        return _mined_words(ledger, party - outputs, source, labels)
+    return source
+
+
+def _coin_words(ledger: CoinLedger, output: int, source: str, labels: Mapping[str, str]) -> str:
+    if source.startswith(UNKNOWN):
+        return f"coins of unknown value, spent by {source[len(UNKNOWN) :].rpartition(':')[0]}"
+    owner = address_of(ledger, output)
+    whose = "" if owner is None else f" of {labels.get(owner, owner)}"
+    return f"a coin{whose} from before this ledger: {source}"
+
+
+def _mined_words(ledger: CoinLedger, tx: int, source: str, labels: Mapping[str, str]) -> str:
+    paid = [address_of(ledger, int(k)) for k in np.flatnonzero(ledger.output_tx == tx)]
+    known = [labels[owner] for owner in paid if owner is not None and owner in labels]
+    by = f" by {known[0]}" if known else ""
+    height = ledger.heights[tx].as_py()
+    block = "" if height is None else f" in block {height}"
+    return f"newly mined{by}{block}: {source}"
+
+
+def exposed_chain(
+    graph: TransactionGraph,
+    names: Sequence[str],
+    *,
+    policy: PolicyLike | None = None,
+    links: Links | None = None,
+) -> AbsorbingChain:
+    """Return a chain in which walks end at these addresses or coins.
+
+    An empty list raises an error, and so does one of which nothing is in the ledger; then the error
+    explains the first name.
+
+    >>> import coinhaze
+    >>> ledger = coinhaze.CoinLedger.from_transactions([{"txid": "a", "outputs": [{"value": 5}]}])
+    >>> exposed_chain(coinhaze.transaction_graph(ledger), [])
+    Traceback (most recent call last):
+    coinhaze.errors.InputError: the list of exposed addresses is empty
+    """
+    if not names:
+        raise InputError("the list of exposed addresses is empty")
+    if not any(len(graph.names.nodes(name)) for name in names):
+        why = unknown_address(coin_ledger(graph), names[0])
+        raise InputError(f"nothing listed as exposed is found: {why}")
+    return absorbing_chain(graph, policy=policy, listed=names, links=links)

@@ -16,8 +16,7 @@ from itertools import combinations, islice
 from math import comb
 
 from coinhaze.errors import UsageError
-from coinhaze.wallet.combine import Combination
-from coinhaze.wallet.wallet import ALL, EXPOSED, NOT_EXPOSED, HeldCoin, Wallet
+from coinhaze.wallet.wallet import ALL, EXPOSED, NOT_EXPOSED, Combination, HeldCoin, Wallet
 
 # Sets examined, and those of them evaluated: beyond these, the best is reported as the best of
 # them.

@@ -1,16 +1,13 @@
 """Privacy technologies, one per module: the same intents, realised in different ways."""
 
-from coinhaze.simulate.technologies.accounts import ACCOUNTS
-from coinhaze.simulate.technologies.confidential import CONFIDENTIAL
-from coinhaze.simulate.technologies.confidential_accounts import CONFIDENTIAL_ACCOUNTS
+from coinhaze.simulate.technologies.confidential import CONFIDENTIAL, CONFIDENTIAL_ACCOUNTS
 from coinhaze.simulate.technologies.dash import DASH
 from coinhaze.simulate.technologies.deposit_pool import DEPOSIT_POOL
 from coinhaze.simulate.technologies.joinmarket import JOINMARKET
-from coinhaze.simulate.technologies.plain import PLAIN
+from coinhaze.simulate.technologies.plain import ACCOUNTS, PLAIN
 from coinhaze.simulate.technologies.rings import RINGS
 from coinhaze.simulate.technologies.shielded import SHIELDED
-from coinhaze.simulate.technologies.stealth import STEALTH
-from coinhaze.simulate.technologies.stealth_accounts import STEALTH_ACCOUNTS
+from coinhaze.simulate.technologies.stealth import STEALTH, STEALTH_ACCOUNTS
 from coinhaze.simulate.technologies.wabisabi import WABISABI
 from coinhaze.simulate.technologies.wasabi import WASABI
 from coinhaze.simulate.technologies.whirlpool import WHIRLPOOL

@@ -6,8 +6,15 @@ import numpy as np
 
 from coinhaze.amounts import Bools
 from coinhaze.simulate.intents import COIN, Intents
-from coinhaze.simulate.joins import KnownOwners, Seat, join
-from coinhaze.simulate.mixing import OBSERVERS, mixed_coins, realise_mixing, spare
+from coinhaze.simulate.mixing import (
+    OBSERVERS,
+    KnownOwners,
+    Seat,
+    join,
+    mixed_coins,
+    realise_mixing,
+    spare,
+)
 from coinhaze.simulate.technology import Realised, Technology
 from coinhaze.simulate.wallets import Pay, SimulatedCoin, SimulatedWallets, change_of
 

@@ -6,9 +6,9 @@ import heapq
 from dataclasses import dataclass, field
 
 from coinhaze.ledger.pool_names import POOL, RELAYERS
-from coinhaze.simulate.accounts import NOBODY, Account, SimulatedAccounts, gas_fee
+from coinhaze.simulate.accounts import Account, SimulatedAccounts, gas_fee
 from coinhaze.simulate.intents import COIN, Intents
-from coinhaze.simulate.technology import Realised, Technology
+from coinhaze.simulate.technology import NOBODY, Realised, Technology
 
 # Pools of 0.1, 1, 10 and 100, as Tornado Cash has for ether; its README (tornado-core, Specs) gives
 # the gas of a deposit and of a withdrawal.

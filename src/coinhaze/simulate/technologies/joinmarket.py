@@ -8,8 +8,7 @@ import numpy as np
 
 from coinhaze.amounts import Bools
 from coinhaze.simulate.intents import Intents
-from coinhaze.simulate.joins import KnownOwners, Seat, join
-from coinhaze.simulate.mixing import OBSERVERS, realise_mixing, spare
+from coinhaze.simulate.mixing import OBSERVERS, KnownOwners, Seat, join, realise_mixing, spare
 from coinhaze.simulate.technology import Realised, Technology
 from coinhaze.simulate.wallets import SimulatedWallets, change_of
 

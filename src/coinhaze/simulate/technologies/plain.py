@@ -1,9 +1,10 @@
-"""Ordinary wallets; the parameter is how often people reuse an address."""
+"""No privacy technology: ordinary wallets, and one account per person. Both are baselines."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from coinhaze.simulate.accounts import SimulatedAccounts
 from coinhaze.simulate.intents import Intents
 from coinhaze.simulate.technology import Realised, Technology
 from coinhaze.simulate.wallets import SimulatedWallets
@@ -36,4 +37,25 @@ PLAIN = Technology(
     usual=0.5,
     says="ordinary wallets that use an address again for a share of what they receive",
     observers={"addresses": BY_ADDRESS, "amounts": BY_COIN},
+)
+
+
+def make_accounts(intents: Intents, value: float, observer: str) -> Realised:
+    """Make every payment from one main account to another."""
+    wallets = SimulatedAccounts.open(intents)
+    for i in range(len(intents)):
+        wallets.pay(i)
+    return wallets.realised(adopters=intents.adopters(1.0))
+
+
+ACCOUNTS = Technology(
+    name="accounts",
+    make=make_accounts,
+    parameter="nothing to turn",
+    least=0.0,
+    most=0.0,
+    values=(0.0,),
+    usual=0.0,
+    says="one account a person, as on Ethereum, that pays and is paid",
+    observers={"amounts": "walks back in time from account to account by amounts"},
 )

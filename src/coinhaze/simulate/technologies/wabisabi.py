@@ -9,10 +9,8 @@ from functools import cache
 import numpy as np
 
 from coinhaze.graph.clusters.coinjoins import split_amounts
-from coinhaze.simulate.intents import COIN, Intents
-from coinhaze.simulate.joins import KnownOwners, Seat, join
-from coinhaze.simulate.mixing import OBSERVERS, realise_mixing, spare
-from coinhaze.simulate.technology import Realised, Technology
+from coinhaze.simulate.intents import COIN
+from coinhaze.simulate.mixing import KnownOwners, Seat, join, mixing_technology, spare
 from coinhaze.simulate.wallets import SimulatedCoin, SimulatedWallets
 
 HOURS = 6.0  # assumed: a town has too few people for the hourly rounds of the real one
@@ -26,18 +24,6 @@ MIN_OUTPUT = 5_000
 MAX_INPUTS, MAX_OUTPUTS = 10, 10  # per person; assumed
 WORTH = COIN // 200  # assumed: the smallest worth of a participant
 MIN_PEOPLE = 5  # Wasabi 2.1.0 signs no round of fewer than 5 inputs
-
-
-def make_wabisabi(intents: Intents, share: float, observer: str) -> Realised:
-    """Mix everything adopters receive once; mix the change of a round again."""
-    return realise_mixing(
-        intents,
-        intents.adopters(share),
-        observer,
-        name="wabisabi",
-        interval=HOURS,
-        make_round=mix,
-    )
 
 
 def mix(
@@ -97,14 +83,10 @@ def _split(total: int, amounts: Sequence[int], each: int) -> tuple[list[int], in
     return parts, total
 
 
-WABISABI = Technology(
-    name="wabisabi",
-    make=make_wabisabi,
-    parameter="share of people who mix",
-    least=0.0,
-    most=0.5,
-    values=(0.0, 0.1, 0.2, 0.3, 0.4, 0.5),
-    usual=0.25,
+# Mix everything adopters receive once; mix the change of a round again.
+WABISABI = mixing_technology(
+    "wabisabi",
+    mix,
+    interval=HOURS,
     says="WabiSabi (Wasabi 2): four rounds a day, up to 10 coins in and out, common amounts",
-    observers=OBSERVERS,
 )

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from coinhaze.simulate.intents import COIN, Intents
-from coinhaze.simulate.joins import KnownOwners, Seat, join
-from coinhaze.simulate.mixing import OBSERVERS, realise_mixing, spare
-from coinhaze.simulate.technology import Realised, Technology
+from coinhaze.simulate.intents import COIN
+from coinhaze.simulate.mixing import KnownOwners, Seat, join, mixing_technology, spare
 from coinhaze.simulate.wallets import SimulatedCoin, SimulatedWallets, change_of
 
 BASE = COIN // 10
@@ -20,18 +18,6 @@ MIN_PEOPLE, MAX_PEOPLE = 10, 100
 # The coordinator takes 0.003 % of an equal coin per coin it equals: notes to release 0.8.0.
 FEE_PART, FEE_WHOLE = 3, 100_000
 MAX_INPUTS = 7  # per person: WalletWasabi, MaximumInputCountPerPeer
-
-
-def make_wasabi(intents: Intents, share: float, observer: str) -> Realised:
-    """Mix everything adopters receive once, in coins of equal size, with separate change."""
-    return realise_mixing(
-        intents,
-        intents.adopters(share),
-        observer,
-        name="wasabi",
-        interval=HOURS,
-        make_round=mix,
-    )
 
 
 def mix(
@@ -94,14 +80,10 @@ def _hold(
         join(wallets, time, seats, dice, told, coordinator=taken)
 
 
-WASABI = Technology(
-    name="wasabi",
-    make=make_wasabi,
-    parameter="share of people who mix",
-    least=0.0,
-    most=0.5,
-    values=(0.0, 0.1, 0.2, 0.3, 0.4, 0.5),
-    usual=0.25,
+# Mix everything adopters receive once, in coins of equal size, with separate change.
+WASABI = mixing_technology(
+    "wasabi",
+    mix,
+    interval=HOURS,
     says="Wasabi 1: hourly rounds of 10 to 100 people, equal coins of 0.1 and its doubles, change",
-    observers=OBSERVERS,
 )

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from coinhaze.simulate.intents import COIN, Intents
-from coinhaze.simulate.joins import KnownOwners, Seat, join
-from coinhaze.simulate.mixing import OBSERVERS, realise_mixing, spare
-from coinhaze.simulate.technology import Realised, Technology
-from coinhaze.simulate.wallets import NOBODY, Pay, SimulatedCoin, SimulatedWallets, change_of
+from coinhaze.simulate.intents import COIN
+from coinhaze.simulate.mixing import KnownOwners, Seat, join, mixing_technology, spare
+from coinhaze.simulate.technology import NOBODY
+from coinhaze.simulate.wallets import Pay, SimulatedCoin, SimulatedWallets, change_of
 
 POOL = COIN // 20
 # Figures are from March 2024, by the lists of Dumplings. A flat fee to enter, regardless of the sum
@@ -24,18 +23,6 @@ HOURS = 1.0  # assumed
 # others three.
 MIN_PEOPLE, MAX_PEOPLE = 5, 8
 NEW = 2
-
-
-def make_whirlpool(intents: Intents, share: float, observer: str) -> Realised:
-    """Split what adopters hold, mix it, and remix it as long as new coins pay for it."""
-    return realise_mixing(
-        intents,
-        intents.adopters(share),
-        observer,
-        name="whirlpool",
-        interval=HOURS,
-        make_round=mix,
-    )
 
 
 def mix(
@@ -101,14 +88,10 @@ def _shuffled(people: list[int], dice: np.random.Generator) -> list[int]:
     return [people[k] for k in dice.permutation(len(people))]
 
 
-WHIRLPOOL = Technology(
-    name="whirlpool",
-    make=make_whirlpool,
-    parameter="share of people who mix",
-    least=0.0,
-    most=0.5,
-    values=(0.0, 0.1, 0.2, 0.3, 0.4, 0.5),
-    usual=0.25,
+# Split what adopters hold, mix it, and remix it as long as new coins pay for it.
+WHIRLPOOL = mixing_technology(
+    "whirlpool",
+    mix,
+    interval=HOURS,
     says="Whirlpool: coins split to 0.05 for a flat fee, then mixed by 5 to 8, remixes free",
-    observers=OBSERVERS,
 )

@@ -7,6 +7,7 @@ from dataclasses import astuple, dataclass
 import numpy as np
 
 from coinhaze.ledger import CoinLedger
+from coinhaze.simulate.intents import COIN
 from coinhaze.simulate.weeks.bitcoin_kernels import BitcoinMining, run_week
 from coinhaze.simulate.weeks.coin_columns import (
     block_times,
@@ -23,8 +24,6 @@ from coinhaze.simulate.weeks.coin_kernels import NONE
 TRANSACTIONS = 1_900_000
 BLOCKS = 1_066
 FIRST_HEIGHT = 668_548
-START = 1_612_137_600  # 1 February 2021, 00:00 UTC
-COIN = 100_000_000
 
 
 @dataclass(frozen=True)
@@ -106,7 +105,7 @@ def bitcoin_week(
         book, week.exchanges, to_cold=week.to_cold, reused=transactions / week.uses
     )
     mining = _mining(week, blocks, new_owners(book, week.pools))
-    times = block_times(blocks, start=START, interval=600, rng=rng)
+    times = block_times(blocks, interval=600, rng=rng)
     kinds = share_table(astuple(week)[:7])
     enough = run_week(
         book, cast, mining, settings_record(week), kinds, FIRST_HEIGHT, blocks, transactions

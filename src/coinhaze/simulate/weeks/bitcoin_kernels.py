@@ -20,16 +20,20 @@ from coinhaze.simulate.weeks.coin_kernels import (
     earlier_coin,
     fee_of,
     heavy,
+    keep,
     kernel,
     make,
     many,
     new_owner,
+    pay,
+    pay_somebody,
     pop,
     push,
     spend,
+    sweep,
     uniform,
+    withdraw,
 )
-from coinhaze.simulate.weeks.transparent_kernels import keep, pay, pay_somebody, sweep, withdraw
 
 PAYMENT, WITHDRAWAL, BATCH, SWEEP, PEEL, PAYOUT, JOIN = range(7)
 

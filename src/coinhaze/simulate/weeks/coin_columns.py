@@ -13,11 +13,11 @@ import pyarrow.compute as pc
 from coinhaze.amounts import Floats, Ints
 from coinhaze.ledger import Amounts, CoinLedger
 from coinhaze.simulate.weeks import coin_kernels as kernels
-from coinhaze.simulate.weeks.coin_kernels import NONE, CoinColumns
-from coinhaze.simulate.weeks.names import hex_names
-from coinhaze.simulate.weeks.transparent_kernels import Cast
+from coinhaze.simulate.weeks.coin_kernels import NONE, Cast, CoinColumns
 
+START = 1_612_137_600  # 1 February 2021, 00:00 UTC, when the paper's week begins
 GOLDEN = (5**0.5 - 1) / 2  # its multiples are spread evenly over [0, 1], however many are taken
+_DIGITS = np.frombuffer(b"0123456789abcdef", dtype=np.uint8)
 MAX_AMOUNTS = 10_000  # more outputs than any transaction has
 
 
@@ -84,9 +84,9 @@ def finished_ledger(book: CoinColumns, *, block_times: Ints, seed: int, prefix: 
     )
 
 
-def block_times(blocks: int, *, start: int, interval: float, rng: np.random.Generator) -> Ints:
+def block_times(blocks: int, *, interval: float, rng: np.random.Generator) -> Ints:
     """Draw when each block was found: independent exponential waits, in whole seconds."""
-    return np.asarray(start + np.cumsum(rng.exponential(interval, blocks)), dtype=np.int64)
+    return np.asarray(START + np.cumsum(rng.exponential(interval, blocks)), dtype=np.int64)
 
 
 def settings_record(week: Any) -> np.void:
@@ -151,3 +151,27 @@ def _data_names(txids: pa.StringArray, book: CoinColumns, data: Ints) -> pa.Stri
     makers = txids.take(pa.array(book.output_tx[data]))
     numbers = pc.cast(pa.array(book.output_vout[data]), pa.string())
     return pc.binary_join_element_wise(makers, numbers.cast(makers.type), ":")
+
+
+def hex_names(n: int, *, seed: int, prefix: str = "", digits: int = 40) -> pa.StringArray:
+    """Return n different names of `digits` hexadecimal digits after a prefix.
+
+    The first 16 digits are a scrambled counter, so no two names of one call are equal.
+
+    >>> hex_names(2, seed=1, prefix="0x", digits=16).to_pylist()
+    ['0xa5535d75dd6e7a02', '0x5695f1cad247f5f5']
+    """
+    assert digits >= 16
+    text = np.empty((n, len(prefix) + digits), dtype=np.uint8)
+    text[:, : len(prefix)] = np.frombuffer(prefix.encode(), dtype=np.uint8)
+    kernels.write_names(text, len(prefix), digits, np.uint64(seed * 0x10001), _DIGITS)
+    return _text_column(text)
+
+
+def _text_column(text: np.typing.NDArray[np.uint8]) -> pa.StringArray:
+    """Convert rows of letters of one width to an Arrow column without creating Python strings."""
+    n, width = text.shape
+    small = (n + 1) * width < 2**31
+    kind, offset = (pa.string(), np.int32) if small else (pa.large_string(), np.int64)
+    offsets = np.arange(0, (n + 1) * width, width, dtype=offset)[: n + 1]
+    return pa.Array.from_buffers(kind, n, [None, pa.py_buffer(offsets), pa.py_buffer(text)])

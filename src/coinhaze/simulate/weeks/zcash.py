@@ -7,6 +7,7 @@ from dataclasses import astuple, dataclass
 import numpy as np
 
 from coinhaze.ledger import CoinLedger
+from coinhaze.simulate.intents import COIN
 from coinhaze.simulate.weeks.coin_columns import (
     block_times,
     empty_book,
@@ -23,8 +24,6 @@ from coinhaze.simulate.weeks.zcash_kernels import ZcashMining, run_week
 TRANSACTIONS = 65_000
 BLOCKS = 8_029
 FIRST_HEIGHT = 1_131_715
-START = 1_612_137_600  # 1 February 2021, 00:00 UTC
-COIN = 100_000_000
 
 
 @dataclass(frozen=True)
@@ -115,7 +114,7 @@ def zcash_week(
         book, week.exchanges, to_cold=week.to_cold, reused=transactions / week.uses
     )
     mining = _mining(week, book, blocks)
-    times = block_times(blocks, start=START, interval=75, rng=rng)
+    times = block_times(blocks, interval=75, rng=rng)
     kinds = share_table(astuple(week)[:10])
     enough = run_week(
         book, cast, mining, settings_record(week), kinds, FIRST_HEIGHT, blocks, transactions

@@ -20,21 +20,19 @@ from coinhaze.simulate.weeks.coin_kernels import (
     fee_of,
     flow,
     heavy,
+    keep,
     kernel,
     make,
     many,
     new_owner,
+    pay,
+    pay_somebody,
     pop,
     push,
     spend,
-    uniform,
-)
-from coinhaze.simulate.weeks.transparent_kernels import (
-    keep,
-    pay,
-    pay_somebody,
     spend_loose,
     sweep,
+    uniform,
     withdraw,
 )
 
