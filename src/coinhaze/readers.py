@@ -19,9 +19,8 @@ from coinhaze.formats.registry import (
 from coinhaze.formats.tabular.arrow_rows import ArrowStream, open_object
 from coinhaze.formats.tabular.column_use import Use, column_notes, joined_use
 from coinhaze.ledger import Ledger
-from coinhaze.ledger.moving import nothing_in, refuse_unmoving
 from coinhaze.ledger.parquet import is_folder, read_folder
-from coinhaze.ledger.window import ALL, LedgerWindow
+from coinhaze.ledger.window import ALL, LedgerWindow, nothing_in, refuse_unmoving
 from coinhaze.options import Unknown
 
 UNCUT: dict[str, Any] = {"window": ALL, "token": None, "unknown": "error"}

@@ -18,8 +18,8 @@ import scipy.sparse
 from coinhaze.amounts import Bools, Floats, Ints
 from coinhaze.graph import TransactionGraph
 from coinhaze.graph.graph import downstream
+from coinhaze.ledger.frames import shown
 from coinhaze.ledger.frozen import freeze
-from coinhaze.ledger.shown import shown
 from coinhaze.observer.outcomes import SourceNames
 
 NO_COLUMN = -1

@@ -17,9 +17,9 @@ import pyarrow.compute as pc
 from coinhaze.amounts import Bools, Ints
 from coinhaze.errors import InputError, first_few
 from coinhaze.ledger.coins import CoinLedger
+from coinhaze.ledger.text import MOST_TEXT, Names, Numbers
 from coinhaze.ledger.window import LedgerWindow
 from coinhaze.store.checks import coin_completeness, compare_transactions
-from coinhaze.store.names import MOST_TEXT, Names, Numbers
 from coinhaze.store.rows import (
     Mentions,
     Outputs,

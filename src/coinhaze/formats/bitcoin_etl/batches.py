@@ -21,8 +21,8 @@ from coinhaze.formats.bitcoin_etl.rows import Ends, Heads, etl_batch, owners
 from coinhaze.formats.json.records import RecordFormat, Records
 from coinhaze.formats.tabular.coin_rows import ROWS, Place, rows_of, texts, whole_numbers
 from coinhaze.ledger.batches import FLAG, NUMBER, Batch
-from coinhaze.ledger.block_checks import stated_number
 from coinhaze.ledger.coins import CoinLedger
+from coinhaze.ledger.completeness import stated_number
 from coinhaze.ledger.window import ALL, LedgerWindow
 from coinhaze.options import Unknown
 

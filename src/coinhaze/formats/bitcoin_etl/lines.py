@@ -18,25 +18,23 @@ import numpy as np
 
 from coinhaze.errors import InputError, LedgerError
 from coinhaze.formats.compression import UNREADABLE, open_plain
-from coinhaze.ledger.block_checks import (
-    NO_PREVIOUS,
-    NO_ROOT,
-    BlockCounts,
-    Stated,
-    check_blocks,
-    compare_stated,
-    stated_number,
-)
 from coinhaze.ledger.checks import check_name, exact_amount, whole_number
 from coinhaze.ledger.coins import CoinLedger, Input, Output, Transaction
 from coinhaze.ledger.completeness import (
     COUNTS,
     LINKS,
     MERKLE,
+    NO_PREVIOUS,
+    NO_ROOT,
     OF_COINS,
     TOTALS,
+    BlockCounts,
     Completeness,
+    Stated,
+    check_blocks,
+    compare_stated,
     not_checkable,
+    stated_number,
 )
 
 BOM = b"\xef\xbb\xbf"

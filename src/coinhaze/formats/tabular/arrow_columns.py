@@ -18,8 +18,7 @@ import pyarrow.compute as pc
 from coinhaze.amounts import LARGEST, Amounts
 from coinhaze.errors import LedgerError
 from coinhaze.ledger.batches import NUMBER
-from coinhaze.ledger.checks import check_names, exact_amount
-from coinhaze.ledger.columns import is_packed
+from coinhaze.ledger.checks import check_names, exact_amount, is_packed
 from coinhaze.ledger.text import text_buffers
 
 ADDRESS_DIGITS, HASH_DIGITS = 40, 64
