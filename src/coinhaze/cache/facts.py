@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from coinhaze.formats.bitcoin_raw.addresses import LOOKED_AT, networks_of
+from coinhaze.formats.bitcoin_raw.networks import LOOKED_AT, networks_of
 from coinhaze.ledger import CoinLedger, Ledger
 from coinhaze.measures import Scores
 

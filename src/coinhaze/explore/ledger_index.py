@@ -13,7 +13,7 @@ from coinhaze.amounts import Ints
 from coinhaze.explore.describe import amount_words
 from coinhaze.explore.ledger_index_kernels import LETTERS, first_letters
 from coinhaze.explore.models import Amount
-from coinhaze.formats.bitcoin_raw.addresses import LOOKED_AT, networks_of
+from coinhaze.formats.bitcoin_raw.networks import LOOKED_AT, networks_of
 from coinhaze.graph.order_kernels import group_rows
 from coinhaze.ledger import AccountLedger, CoinLedger, Ledger
 from coinhaze.ledger.text import text_buffers

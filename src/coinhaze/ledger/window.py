@@ -56,6 +56,14 @@ class LedgerWindow:
 ALL = LedgerWindow()
 
 
+def refuse_cut(window: LedgerWindow, token: str | None, unknown: str) -> None:
+    """Refuse to cut a window or a token out of what is read whole, where every value is known."""
+    if unknown != "error":
+        raise UsageError("`unknown` is for stores and raw blocks: here every coin has its value")
+    if token is not None or window != ALL:
+        raise UsageError("windows and tokens are cut out of a store: `coinhaze ingest` makes one")
+
+
 def _moment(text: str) -> tuple[str, int]:
     if re.fullmatch("[0-9]{1,10}", text):
         return "height", int(text)

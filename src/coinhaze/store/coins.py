@@ -192,8 +192,7 @@ def _told_of(store: Store, earlier: _Earlier, owners: Names) -> _Earlier:
     )
     told = told.copy()
     value[k], told[k] = found["value"].fill_null(0), found["value"].is_valid()
-    hidden = not store.ask("SELECT 1 FROM outputs WHERE value IS NOT NULL LIMIT 1")
-    if not told.all() and not hidden:
+    if not told.all() and not store.hides_values:
         left = np.flatnonzero(~told)
         shown = [
             f"{earlier.txids[earlier.tx[row]].as_py()}:{earlier.vout[row]}"

@@ -303,6 +303,15 @@ class CheckedColumns:
             raise LedgerError(self.where(first), f"{name} {rule}", value=value) from None
 
 
+@dataclass(frozen=True, eq=False)
+class Piece:
+    """Some rows of a file."""
+
+    columns: CheckedColumns
+    first: int  # the number of its first row, counted from 0
+    read: int  # bytes of the file, as it lies on the disk, read so far
+
+
 def _is_hex(column: pa.Array, digits: int, start: str) -> bool:
     """Tell whether all texts are so many digits in lower case after `start`; null is none.
 
