@@ -202,7 +202,9 @@ def test_random_trees_move_what_the_slow_twin_says(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(delimited, "BLOCK", 20_000)
-    monkeypatch.setattr(blockchair_ethereum, "Pool", lambda path: traces.BlockBuffer(path, 200))
+    monkeypatch.setattr(
+        blockchair_ethereum, "BlockBuffer", lambda path: traces.BlockBuffer(path, 200)
+    )
     for seed in range(8):
         rows = random_calls(random.Random(seed))
         names = {"transaction_hash": "transaction_hash", "type": "call_type"}

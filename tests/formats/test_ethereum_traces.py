@@ -245,7 +245,7 @@ def test_blocks_are_settled_as_the_file_goes_on(
 ) -> None:
     rows = random_traces(random.Random(3), 50)
     whole = of(tmp_path, rows)
-    monkeypatch.setattr(ethereum_etl, "Pool", lambda path: traces.BlockBuffer(path, 50))
+    monkeypatch.setattr(ethereum_etl, "BlockBuffer", lambda path: traces.BlockBuffer(path, 50))
     monkeypatch.setattr(table_rows, "AT_ONCE", 37)
     # Neighbours change places, as rows do that several workers write at once.
     for k in range(0, len(rows) - 20, 20):
@@ -261,7 +261,7 @@ def test_a_block_that_comes_back_after_it_was_settled_is_refused(
 ) -> None:
     rows = [trace(block_number=n, transaction_hash=txid(n)) for n in range(1, 200)]
     rows.append(trace(block_number=5, transaction_hash=txid(5), trace_address="0"))
-    monkeypatch.setattr(ethereum_etl, "Pool", lambda path: traces.BlockBuffer(path, 20))
+    monkeypatch.setattr(ethereum_etl, "BlockBuffer", lambda path: traces.BlockBuffer(path, 20))
     monkeypatch.setattr(table_rows, "AT_ONCE", 10)
     path = write(tmp_path / "rows.json", json_text(rows))
     with pytest.raises(LedgerError, match=r"block 5: comes back long after block .*sort the file"):
