@@ -16,15 +16,12 @@ from coinhaze.formats.registry import (
     looks_stored,
     recognise,
 )
-from coinhaze.formats.tabular.arrow_rows import ArrowStream, open_object
 from coinhaze.formats.tabular.column_use import Use, column_notes, joined_use
+from coinhaze.formats.tabular.table_rows import ArrowStream, open_object
 from coinhaze.ledger import Ledger
-from coinhaze.ledger.moving import nothing_in, refuse_unmoving
 from coinhaze.ledger.parquet import is_folder, read_folder
-from coinhaze.ledger.window import ALL, LedgerWindow
+from coinhaze.ledger.window import LedgerWindow, nothing_in, refuse_cut, refuse_unmoving
 from coinhaze.options import Unknown
-
-UNCUT: dict[str, Any] = {"window": ALL, "token": None, "unknown": "error"}
 
 
 def read(
@@ -75,14 +72,7 @@ def _read(things: list[Any], format: str | None, complete: bool, cut: dict[str, 
     if format == FOLDER or (format is None and any(is_folder(path) for path in paths)):
         if len(paths) > 1:
             raise UsageError("a ledger folder is a whole ledger: name it alone")
-        if cut["unknown"] != "error":
-            raise UsageError(
-                "`unknown` is for stores and raw blocks: here every coin has its value"
-            )
-        if cut != UNCUT:
-            raise UsageError(
-                "windows and tokens are cut out of a store: `coinhaze ingest` makes one"
-            )
+        refuse_cut(**cut)
         return read_folder(paths[0], complete=complete)
     names = _names(paths, format, heads)
     if len(names) == 1:
@@ -137,7 +127,6 @@ def _with_notes(ledger: Ledger, notes: Sequence[str], use: Use) -> Ledger:
 
 def _read_streams(streams: Sequence[Any], format: str | None, complete: bool, **cut: Any) -> Ledger:
     from coinhaze.formats.tabular.plain import table_batches, table_layout
-    from coinhaze.formats.tabular.table_rows import pieces_of
     from coinhaze.formats.transfers import files as transfers
     from coinhaze.store.read import read_store, refuse_orphans
     from coinhaze.store.store import Store
@@ -145,18 +134,18 @@ def _read_streams(streams: Sequence[Any], format: str | None, complete: bool, **
     if format not in (None, "plain") or not all(is_stream(stream) for stream in streams):
         raise UsageError("tables have plain columns and stand alone: no files beside, no format")
     places = [f"table {k}" for k in range(len(streams))]
-    tables = [(open_object(s, place), place) for s, place in zip(streams, places, strict=True)]
-    paid = [place for table, place in tables if transfers.recognises_columns(table.names)]
+    tables = [open_object(s, place) for s, place in zip(streams, places, strict=True)]
+    paid = [table.place for table in tables if transfers.recognises_columns(table.names)]
     if len(paid) == len(tables):
-        return transfers.ledger_of_tables(tables, complete=complete, **cut)
+        return transfers.ledger(tables, complete=complete, **cut)
     if paid:
         raise LedgerError(paid[0], "transfers beside coins: one ledger is one kind of rows")
     uses = []
     with Store(None) as store:
-        for table, place in tables:
-            layout = table_layout(table.names, place)
+        for table in tables:
+            layout = table_layout(table.names, table.place)
             uses.append(layout.use(table.names))
-            for batch in table_batches(pieces_of(table, layout, place), layout.name):
+            for batch in table_batches(table.pieces(layout), layout.name):
                 with store.transaction():
                     store.append(batch)
         refuse_orphans(store)

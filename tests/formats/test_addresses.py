@@ -6,13 +6,13 @@ import pyarrow as pa
 import pytest
 
 from coinhaze.errors import UsageError
-from coinhaze.formats.bitcoin_raw.addresses import (
+from coinhaze.formats.bitcoin_raw.networks import (
     NETWORKS,
+    Network,
     network_named,
     networks_of,
     networks_of_owners,
 )
-from coinhaze.formats.bitcoin_raw.networks import Network
 from coinhaze.formats.bitcoin_raw.scripts import owners_of
 
 KINDS = {

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from coinhaze.errors import InputError, LedgerError
-from coinhaze.formats.bitcoin_etl import lines as bitcoin_etl
+from coinhaze.formats.bitcoin_etl import batches as bitcoin_etl
 from coinhaze.formats.ethereum import etl as ethereum_etl
 from coinhaze.formats.ethereum import mev_inspect
 from formats.ethereum_files import ZERO, Row, address, blocks, transfers, txid, write

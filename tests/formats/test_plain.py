@@ -18,7 +18,7 @@ import pytest
 import coinhaze
 from coinhaze.errors import CoinhazeError, InputError, LedgerError, UsageError
 from coinhaze.formats.registry import format_of
-from coinhaze.formats.tabular import arrow_rows, plain
+from coinhaze.formats.tabular import plain, table_rows
 from coinhaze.ledger import AccountLedger, CoinLedger
 from coinhaze.ledger.batches import SCHEMAS
 from coinhaze.readers import read
@@ -226,7 +226,7 @@ REFUSED: dict[str, tuple[Columns, str]] = {
 def test_columns_that_break_a_rule_are_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    monkeypatch.setattr(arrow_rows, "AT_ONCE", 2)
+    monkeypatch.setattr(table_rows, "AT_ONCE", 2)
     columns, says = REFUSED[name]
     path = written(tmp_path, "parquet", columns)
     with pytest.raises(LedgerError, match=says):
@@ -384,7 +384,7 @@ def test_packed_arrow_is_refused_and_packed_csv_is_read(tmp_path: Path) -> None:
 
 
 def test_rows_are_read_some_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(arrow_rows, "AT_ONCE", 3)
+    monkeypatch.setattr(table_rows, "AT_ONCE", 3)
     n = 20
     columns = {"from": ["a"] * n, "to": ["b"] * n, "amount": list(range(n))}
     for kind in BINARY:

@@ -61,7 +61,7 @@ def test_both_versions_say_what_was_written() -> None:
 
 
 def test_addresses_are_those_of_the_network() -> None:
-    from coinhaze.formats.bitcoin_raw.addresses import network_named
+    from coinhaze.formats.bitcoin_raw.networks import network_named
 
     sample, regtest = draw(random.Random(2)), network_named("bitcoin regtest")
     assert parse_psbt(sample.first(), network=regtest) == expected(sample, regtest)

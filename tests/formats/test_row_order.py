@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coinhaze.errors import LedgerError
-from coinhaze.formats.tabular.row_order import Key, OrderColumns, put_in_order
+from coinhaze.formats.transfers.row_order import Key, OrderColumns, put_in_order
 from formats.order_twin import Keys, in_order
 
 

@@ -18,7 +18,6 @@ from coinhaze.formats.bitcoin_raw.wire import id_text, merkle_root
 from coinhaze.graph.holes import from_holes
 from coinhaze.ledger import CoinLedger, write_folder
 from coinhaze.ledger.batches import STATEMENTS, Batch, Rows, gather
-from coinhaze.ledger.block_checks import BlockCounts, check_blocks, gaps
 from coinhaze.ledger.completeness import (
     COINBASES,
     COUNTS,
@@ -30,8 +29,11 @@ from coinhaze.ledger.completeness import (
     OF_COINS,
     TOTALS,
     TRANSACTIONS,
+    BlockCounts,
     Check,
     Completeness,
+    check_blocks,
+    gaps,
 )
 from coinhaze.ledger.window import LedgerWindow
 from coinhaze.readers import read

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import coinhaze
 from coinhaze import AccountLedger, CoinLedger
 from coinhaze.errors import UsageError
-from coinhaze.ledger.tail import last_part
+from coinhaze.ledger.window import last_part
 from coinhaze.simulate.small_worlds import random_coins
 
 

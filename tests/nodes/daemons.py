@@ -17,7 +17,7 @@ import msgspec
 import pytest
 
 from coinhaze.errors import SourceUnreachable
-from coinhaze.nodes.credentials import Credentials
+from coinhaze.nodes.http import Credentials
 from coinhaze.nodes.rpc import JsonRpc
 
 

@@ -21,11 +21,17 @@ from coinhaze.nodes.best_chain import (
     WrongNetwork,
     read_ahead,
 )
-from coinhaze.nodes.bitcoin import PLAIN, PREVOUTS, REST, BitcoinNode
-from coinhaze.nodes.credentials import Credentials
-from coinhaze.nodes.http import AccessRefused
+from coinhaze.nodes.bitcoin import (
+    NETWORKS,
+    PLAIN,
+    PREVOUTS,
+    REST,
+    BitcoinNode,
+    raw_tables,
+    spent_coins,
+)
+from coinhaze.nodes.http import AccessRefused, Credentials
 from coinhaze.nodes.mweb import Holder
-from coinhaze.nodes.raw_blocks import NETWORKS, raw_tables, spent_coins
 from coinhaze.nodes.rpc import JsonRpc
 from nodes.chains import Told
 from nodes.daemons import Daemon, bitcoin_daemon, free_port
@@ -314,7 +320,7 @@ class Recorded:
         self.node = BitcoinNode(daemon.rpc)
         height = self.node.tip()[0]
         self.raw = self.node._request_rest(range(height - 2, height + 1))
-        self.json = self.node.chain.getblocks(range(height - 2, height + 1), 3)
+        self.json = self.node.getblocks(range(height - 2, height + 1), 3)
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,7 @@ from coinhaze.errors import CoinhazeError, LedgerError
 from coinhaze.nodes import best_chain
 from coinhaze.nodes.best_chain import WrongNetwork
 from coinhaze.nodes.bitcoin import PLAIN, BitcoinNode
-from coinhaze.nodes.credentials import Credentials
+from coinhaze.nodes.http import Credentials
 from coinhaze.nodes.mweb import Holder, holder_after, read_pegs
 from coinhaze.nodes.rpc import JsonRpc
 from nodes.chains import Told

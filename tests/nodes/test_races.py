@@ -12,8 +12,7 @@ import pytest
 
 from coinhaze.nodes import best_chain
 from coinhaze.nodes.bitcoin import PLAIN, PREVOUTS, REST, BitcoinNode
-from coinhaze.nodes.credentials import Credentials
-from coinhaze.nodes.http import HttpResponse
+from coinhaze.nodes.http import Credentials, HttpResponse
 from coinhaze.nodes.rpc import JsonRpc
 from coinhaze.store import sync as follow
 from coinhaze.store.store import Store

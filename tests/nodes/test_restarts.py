@@ -19,8 +19,7 @@ from coinhaze.errors import CoinhazeError, InputError, NotAnswering
 from coinhaze.nodes import http as connection
 from coinhaze.nodes.best_chain import PrunedBlocks
 from coinhaze.nodes.bitcoin import BitcoinNode
-from coinhaze.nodes.credentials import Credentials
-from coinhaze.nodes.http import AccessRefused, HttpResponse
+from coinhaze.nodes.http import AccessRefused, Credentials, HttpResponse
 from coinhaze.nodes.monero import MoneroNode
 from coinhaze.nodes.rpc import JsonRpc, WarmingUp
 from coinhaze.store import sync as follow

@@ -13,8 +13,7 @@ from random import Random
 import pytest
 
 from coinhaze.errors import CoinhazeError, InputError, SourceUnreachable, UsageError
-from coinhaze.nodes.credentials import Credentials
-from coinhaze.nodes.http import AccessRefused, StatusError
+from coinhaze.nodes.http import AccessRefused, Credentials, StatusError
 from coinhaze.nodes.rpc import JsonRpc, RpcError
 from nodes.daemons import free_port
 from nodes.fakes import Fake, Reply, Request, mutated

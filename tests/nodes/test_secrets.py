@@ -25,9 +25,8 @@ from coinhaze.errors import (
     shorten,
     without_secrets,
 )
-from coinhaze.nodes.credentials import Credentials
 from coinhaze.nodes.ethereum.node import EthereumNode
-from coinhaze.nodes.http import shown_url
+from coinhaze.nodes.http import Credentials, shown_url
 from coinhaze.nodes.monero import MoneroNode
 from coinhaze.nodes.rpc import JsonRpc, RpcError
 from coinhaze.store.store import Store

@@ -18,8 +18,7 @@ from coinhaze.errors import InputError, LedgerError, SourceUnreachable
 from coinhaze.formats.bitcoin_raw.networks import BITCOIN
 from coinhaze.ledger.coins import Input, Output, Transaction
 from coinhaze.nodes.bitcoin import BitcoinNode
-from coinhaze.nodes.past import read_transaction
-from coinhaze.nodes.transaction_cache import TransactionCache, default_cache
+from coinhaze.nodes.transactions import TransactionCache, default_cache, read_transaction
 from coinhaze.store.store import Store
 from coinhaze.store.sync import catch_up
 from nodes.daemons import Daemon, bitcoin_daemon

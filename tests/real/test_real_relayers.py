@@ -8,7 +8,7 @@ import numpy as np
 
 import coinhaze
 from coinhaze.ledger import AccountLedger
-from coinhaze.ledger.pool_names import RELAYERS
+from coinhaze.ledger.accounts import RELAYERS
 
 
 def test_half_of_relayed_withdrawals_of_100_ether_cost_an_eighth_of_a_percent(data: Path) -> None:

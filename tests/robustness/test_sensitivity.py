@@ -5,7 +5,7 @@ import pytest
 
 import coinhaze
 from coinhaze import AccountLedger, CoinLedger
-from coinhaze.ledger.tail import last_part
+from coinhaze.ledger.window import last_part
 from coinhaze.robustness.report import plot_sensitivity, sensitivity_table
 from coinhaze.robustness.sensitivity import Variation, choices_for, sensitivity
 from coinhaze.simulate import simulate_town, simulate_week

@@ -13,7 +13,7 @@ import pytest
 from coinhaze.cache import place as kept_place
 from coinhaze.cache.layers import LedgerCache
 from coinhaze.ledger.coins import Output, Transaction
-from coinhaze.nodes.transaction_cache import TransactionCache, default_cache
+from coinhaze.nodes.transactions import TransactionCache, default_cache
 
 
 @pytest.fixture(params=[0o000, 0o022, 0o277])

@@ -8,8 +8,7 @@ from coinhaze.errors import InputError, UsageError
 from coinhaze.ledger import AccountLedger
 from coinhaze.ledger.batches import Batch, Rows, gather
 from coinhaze.ledger.window import LedgerWindow
-from coinhaze.store.accounts import opening_balances
-from coinhaze.store.read import read_store
+from coinhaze.store.read import opening_balances, read_store
 from coinhaze.store.store import Store
 from store.made_stores import stored, transfers
 

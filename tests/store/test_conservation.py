@@ -9,7 +9,6 @@ import pytest
 from coinhaze.errors import LedgerError, UsageError
 from coinhaze.ledger import AccountLedger
 from coinhaze.ledger.batches import Rows, gather
-from coinhaze.store import conservation
 from coinhaze.store import verify as module
 from coinhaze.store.store import Store
 from coinhaze.store.verify import verify
@@ -62,7 +61,7 @@ def test_a_store_begins_with_its_chain_if_no_block_and_no_coinbase_is_missing(
         if number < mined:
             chain.pay(f"m{height}", made=[("ann", 50)])
     with chain.store() as store:
-        assert conservation.begins_with_chain(store) is whole
+        assert module.begins_with_chain(store) is whole
 
 
 def test_rows_that_no_source_could_add_are_named() -> None:
@@ -110,7 +109,7 @@ class TestCoins:
     ) -> None:
         chain = honest()
         chain.pay("h", [("a", 0, 50)], [("cat", 50)])
-        monkeypatch.setattr(conservation, "_check_spent_once", lambda store: None)
+        monkeypatch.setattr(module, "_check_spent_once", lambda store: None)
         assert "values do not add up" in fault(chain.store())
 
     def test_an_unknown_coin_is_an_error_where_the_chain_begins_with_the_store(self) -> None:

@@ -37,7 +37,7 @@ from coinhaze.cache.place import (
     touch,
 )
 from coinhaze.errors import AccuracyError, CoinhazeError, InputError, UsageError
-from coinhaze.formats.bitcoin_raw.addresses import LOOKED_AT, networks_of
+from coinhaze.formats.bitcoin_raw.networks import LOOKED_AT, networks_of
 from coinhaze.graph import TransactionGraph, transaction_graph
 from coinhaze.ledger import CoinLedger, Ledger
 from coinhaze.measures import Scores

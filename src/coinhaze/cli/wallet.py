@@ -202,8 +202,7 @@ def _opened(
         )
     from contextlib import closing
 
-    from coinhaze.nodes.past import NodeTransactions
-    from coinhaze.nodes.transaction_cache import TransactionCache, default_cache
+    from coinhaze.nodes.transactions import NodeTransactions, TransactionCache, default_cache
     from coinhaze.store.sync import open_node
     from coinhaze.wallet.walk_back import walk_back
 
@@ -229,8 +228,7 @@ def _proposal(wallet: Wallet, spend: str | None, psbt: str | None) -> Proposal |
 
 def _psbt(wallet: Wallet, path: str) -> Transaction:
     """Read a PSBT with addresses as the ledger's network writes them."""
-    from coinhaze.formats.bitcoin_raw.addresses import NETWORKS, networks_of_owners
-    from coinhaze.formats.bitcoin_raw.networks import BITCOIN
+    from coinhaze.formats.bitcoin_raw.networks import BITCOIN, NETWORKS, networks_of_owners
     from coinhaze.formats.psbt import read_psbt
     from coinhaze.wallet.holdings import coin_ledger
 

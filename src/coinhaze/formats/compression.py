@@ -5,16 +5,20 @@ from __future__ import annotations
 import bz2
 import gzip
 import io
+import itertools
 import lzma
 import os
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import pyarrow as pa
 
-from coinhaze.errors import InputError, UsageError, shorten
+from coinhaze.errors import InputError, LedgerError, UsageError, shorten
 
+BOM = b"\xef\xbb\xbf"  # before text
 GZIP, XZ, ZSTD = b"\x1f\x8b", b"\xfd7zXZ\x00", b"\x28\xb5\x2f\xfd"
 # What zlib begins with, by how hard it tried; some programs call such files .gz.
 ZLIB = (b"\x78\x01", b"\x78\x5e", b"\x78\x9c", b"\x78\xda")
@@ -27,6 +31,17 @@ RATIO_VARIABLE = "COINHAZE_MAX_RATIO"
 FREE = 64 << 20
 # What reading a damaged or absent file can raise.
 UNREADABLE = (OSError, EOFError, zlib.error, lzma.LZMAError, pa.ArrowInvalid)
+
+
+@contextmanager
+def errors_of_reading(path: Path) -> Iterator[None]:
+    """Turn what reading a file can raise that is damaged or not there into errors that name it."""
+    try:
+        yield
+    except FileNotFoundError:
+        raise InputError(f"{path}: no such file") from None
+    except UNREADABLE as error:
+        raise InputError(f"{path}: cannot be read: {error}") from None
 
 
 def packing(path: Path) -> bytes:
@@ -149,6 +164,17 @@ def read_plain(path: Path, *, most: int, what: str) -> bytes:
     if len(content) > most:
         raise InputError(f"{path}: more than {most} bytes of {what}")
     return content
+
+
+def numbered_lines(file: BinaryIO, path: Path, longest: int) -> Iterator[tuple[int, bytes]]:
+    """Give the lines of an open file with their numbers; one of `longest` bytes is refused."""
+    for number in itertools.count(1):
+        line = bytes(file.readline(longest))
+        if not line:
+            return
+        if len(line) == longest:
+            raise LedgerError(f"{path}:{number}", f"a line of {longest} bytes or more")
+        yield number, line.removeprefix(BOM) if number == 1 else line
 
 
 class _Unzlib(io.RawIOBase):

@@ -13,24 +13,21 @@ import binascii
 import re
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from coinhaze.errors import LedgerError
 from coinhaze.formats.bitcoin_raw.networks import BITCOIN, Network
 from coinhaze.formats.bitcoin_raw.scripts import owners_of
-from coinhaze.formats.bitcoin_raw.transaction import (
-    MOST_VALUE,
-    Paid,
-    PlainTransaction,
-    read_paid,
-    read_transaction,
-)
 from coinhaze.formats.bitcoin_raw.wire import Cursor, Malformed, double_sha256, id_text
 from coinhaze.formats.compression import read_plain
 from coinhaze.ledger.coins import Input, Output, Transaction
 
+MOST_VALUE = 2**63 - 1
+# The least bytes of an input (id, number, empty script, sequence) and of an output.
+LEAST_INPUT, LEAST_OUTPUT = 41, 9
+
 MAGIC = b"psbt\xff"
 LARGEST = 1 << 26  # bytes; each coin may carry the whole transaction that made it
-
 # Types of records by map: the transaction, its inputs, its outputs.
 UNSIGNED_TX, TX_VERSION, LOCKTIME, INPUTS, OUTPUTS, VERSION = 0x00, 0x02, 0x03, 0x04, 0x05, 0xFB
 WHOLE_TX, WITNESS_COIN, PREVIOUS_TXID, PREVIOUS_VOUT, SEQUENCE = 0x00, 0x01, 0x0E, 0x0F, 0x10
@@ -38,9 +35,65 @@ LEAST_TIME, LEAST_HEIGHT = 0x11, 0x12
 AMOUNT, SCRIPT = 0x03, 0x04
 # Those of version 2 alone.
 _NEW = ({TX_VERSION, LOCKTIME, INPUTS, OUTPUTS, 0x06}, set(range(0x0E, 0x13)), {AMOUNT, SCRIPT})
-
 _BASE64 = re.compile(rb"[A-Za-z0-9+/]+={0,2}")
 Records = dict[int, bytes]
+
+
+class Paid(NamedTuple):
+    """A value and the script it is paid to."""
+
+    value: int
+    script: bytes
+
+
+class PlainTransaction(NamedTuple):
+    """The parts of a transaction that say which coins it spends and makes."""
+
+    txid: str
+    spends: tuple[tuple[str, int], ...]
+    pays: tuple[Paid, ...]
+    signed: bool  # whether an input has a script or a witness
+
+
+def read_transaction(octets: bytes, *, witness: bool = True) -> PlainTransaction:
+    """Read a transaction that fills all of the bytes; raises Malformed.
+
+    Without `witness` a transaction of no inputs is taken as such, not as one with a witness.
+
+    >>> empty = bytes.fromhex("02000000" "00" "01" "0500000000000000" "00" "00000000")
+    >>> read_transaction(empty, witness=False).pays
+    (Paid(value=5, script=b''),)
+    """
+    cursor = Cursor(octets)
+    version = cursor.take(4)
+    has_witness = witness and octets[4:6] == b"\0\1"
+    if has_witness:
+        cursor.skip(2)
+    body = cursor.at
+    spends, scripts = [], 0
+    for _ in range(cursor.count(LEAST_INPUT)):
+        spends.append((id_text(cursor.take(32)), cursor.unsigned(4)))
+        scripts += len(cursor.text())
+        cursor.skip(4)
+    pays = tuple(read_paid(cursor) for _ in range(cursor.count(LEAST_OUTPUT)))
+    end = cursor.at
+    if has_witness:
+        for _ in spends:
+            for _ in range(cursor.count(1)):
+                cursor.text()
+    locktime = cursor.take(4)
+    if cursor.at != cursor.end:
+        raise Malformed(f"{cursor.end - cursor.at} bytes left over after a transaction")
+    txid = id_text(double_sha256(version + octets[body:end] + locktime))
+    return PlainTransaction(txid, tuple(spends), pays, has_witness or scripts > 0)
+
+
+def read_paid(cursor: Cursor) -> Paid:
+    """Read an output: its value and script."""
+    value = cursor.unsigned(8)
+    if value > MOST_VALUE:
+        raise Malformed(f"a value below 0 or above 2^63 - 1: {value}")
+    return Paid(value, cursor.text())
 
 
 def read_psbt(path: str | Path, *, network: Network = BITCOIN) -> Transaction:

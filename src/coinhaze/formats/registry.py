@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 HEAD = 1 << 16  # bytes by which a file is recognised
 DUCKDB = b"DUCK"  # at byte 8
-BOM = b"\xef\xbb\xbf"
 FOLDER = "folder"  # a ledger's own folder of Parquet files, which is a whole ledger
 
 
@@ -190,6 +189,8 @@ def recognise(path: Path, head: bytes) -> Format:
             if entry.recognises_columns is not None and entry.recognises_columns(names)
         )
     else:
+        from coinhaze.formats.compression import BOM
+
         start = head.removeprefix(BOM)
         known = (entry for entry in _formats.values() if entry.recognises(start))
     found = next(known, None)
@@ -219,17 +220,12 @@ def _parquet_columns(path: Path) -> list[str]:
 
 def head_of(path: Path) -> bytes:
     """Give what a file begins with, unpacked."""
-    from coinhaze.formats.compression import UNREADABLE, open_plain
+    from coinhaze.formats.compression import errors_of_reading, open_plain
 
-    try:
-        with open_plain(path) as file:
-            return bytes(file.read(HEAD))
-    except FileNotFoundError:
-        raise InputError(f"{path}: no such file") from None
-    except IsADirectoryError:
-        raise InputError(f"{path}: is a folder; name the files in it") from None
-    except UNREADABLE as error:
-        raise InputError(f"{path}: cannot be read: {error}") from None
+    if path.is_dir():
+        raise InputError(f"{path}: is a folder; name the files in it")
+    with errors_of_reading(path), open_plain(path) as file:
+        return bytes(file.read(HEAD))
 
 
 def looks_stored(head: bytes) -> bool:

@@ -9,7 +9,7 @@ import numpy as np
 
 from coinhaze.amounts import Ints
 from coinhaze.errors import UnknownName
-from coinhaze.formats.bitcoin_raw.addresses import LOOKED_AT, foreign_words, networks_of_owners
+from coinhaze.formats.bitcoin_raw.networks import LOOKED_AT, foreign_words, networks_of_owners
 from coinhaze.formats.lists.labels import normal_address
 from coinhaze.graph import TransactionGraph
 from coinhaze.ledger import CoinLedger

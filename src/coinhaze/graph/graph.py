@@ -18,9 +18,8 @@ from coinhaze.graph.names import NO_SNAPSHOT as NO_SNAPSHOT
 from coinhaze.graph.names import NodeNames as NodeNames
 from coinhaze.ledger import Amounts, CoinLedger, Ledger
 from coinhaze.ledger.coins import UNKNOWN
-from coinhaze.ledger.frames import ArrowTable, optional
+from coinhaze.ledger.frames import ArrowTable, optional, shown
 from coinhaze.ledger.frozen import freeze
-from coinhaze.ledger.shown import shown
 
 Kinds = npt.NDArray[np.int8]
 

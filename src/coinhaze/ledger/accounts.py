@@ -13,11 +13,12 @@ from coinhaze.amounts import Amounts, Ints
 from coinhaze.errors import LedgerError, UnknownName
 from coinhaze.ledger.checks import Place, check_name, check_names, exact_amounts
 from coinhaze.ledger.completeness import Completeness
-from coinhaze.ledger.frames import ArrowTable
+from coinhaze.ledger.frames import ArrowTable, shown
 from coinhaze.ledger.frozen import freeze
-from coinhaze.ledger.shown import shown
 
 ZERO_ADDRESSES = ("0x" + "0" * 40, "0" * 40)
+# How accounts of a mixing pool are called where a source tells no addresses for them.
+POOL, DEPOSIT, RELAYERS = "pool:", "deposit:", "relayers:"
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,8 +13,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from pathlib import Path
-from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -170,16 +168,6 @@ def table_of(name: str, columns: Mapping[str, object]) -> pa.Table:
     rows = len(next(iter(columns.values())))  # type: ignore[arg-type]
     given = {f.name: columns.get(f.name, pa.nulls(rows, f.type)) for f in schema}
     return pa.table(given, schema=schema)
-
-
-class Reader(Protocol):
-    """A module that reads one format."""
-
-    def recognises(self, head: bytes) -> bool:
-        """Tell by its first bytes, unpacked, whether a file has the format."""
-
-    def batches(self, path: Path) -> Iterator[Batch]:
-        """Read a file, a few ten thousand rows at a time."""
 
 
 class Rows:

@@ -12,8 +12,8 @@ import pyarrow.compute as pc
 
 from coinhaze.amounts import Amounts, Bools, Ints
 from coinhaze.errors import LedgerError
+from coinhaze.ledger.checks import TablePlace
 from coinhaze.ledger.coins import DUPLICATE_COINBASES, CoinLedger
-from coinhaze.ledger.columns import TablePlace
 
 
 def check_rules(ledger: CoinLedger, place: TablePlace) -> None:

@@ -12,11 +12,10 @@ import pyarrow.compute as pc
 
 from coinhaze.amounts import Amounts, Bools, Ints
 from coinhaze.errors import LedgerError, UnknownName
-from coinhaze.ledger.columns import TablePlace, default_place
+from coinhaze.ledger.checks import TablePlace, default_place
 from coinhaze.ledger.completeness import Completeness
-from coinhaze.ledger.frames import ArrowTable
+from coinhaze.ledger.frames import ArrowTable, shown
 from coinhaze.ledger.frozen import freeze
-from coinhaze.ledger.shown import shown
 
 POOLS = ("sprout", "sapling", "orchard", "ironwood", "shielded")
 MOST_OUTPUTS = 2**32 - 1
@@ -176,7 +175,7 @@ class CoinLedger(ArrowTable):
 
         `place` says where a row of a table was read, for errors.
         """
-        from coinhaze.ledger.coin_columns import ledger_from_tables
+        from coinhaze.ledger.tables import ledger_from_tables
 
         return ledger_from_tables(
             tables, complete=complete, pool_values=pool_values or {}, place=place

@@ -1,4 +1,4 @@
-"""Tables for other libraries, which are optional: an error names the one to install."""
+"""Values given to other libraries, which are optional, and shown in a notebook."""
 
 from __future__ import annotations
 
@@ -36,3 +36,15 @@ def optional(package: str, function: str) -> Any:
         return import_module(package)
     except ImportError:
         raise UsageError(f"{function} needs {package}: pip install {package}") from None
+
+
+def shown(kind: str, value: object) -> str:
+    """Give a value as HTML. Drawing is loaded when something is shown, by name: values of lower
+    layers do not depend on it."""
+    html: str = called("coinhaze.report.notebook", kind, value)
+    return html
+
+
+def called(module: str, function: str, *values: Any) -> Any:
+    """Call a function of a higher layer by name, which is imported when it is needed."""
+    return getattr(import_module(module), function)(*values)

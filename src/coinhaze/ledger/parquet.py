@@ -15,19 +15,22 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from coinhaze.errors import InputError, LedgerError, UsageError
-from coinhaze.ledger.account_columns import TABLES as ACCOUNT_TABLES
-from coinhaze.ledger.account_columns import account_tables, ledger_from_account_tables
 from coinhaze.ledger.accounts import AccountLedger
 from coinhaze.ledger.atomic import put_in_place
 from coinhaze.ledger.checks import exact_amount
-from coinhaze.ledger.coin_columns import TABLES as COIN_TABLES
-from coinhaze.ledger.coin_columns import coin_tables
 from coinhaze.ledger.coins import CoinLedger
 from coinhaze.ledger.completeness import (
     OF_ACCOUNTS,
     OF_COINS,
     Completeness,
     nothing_checkable,
+)
+from coinhaze.ledger.tables import (
+    ACCOUNT_TABLES,
+    COIN_TABLES,
+    account_tables,
+    coin_tables,
+    ledger_from_account_tables,
 )
 
 ABOUT = "ledger.json"

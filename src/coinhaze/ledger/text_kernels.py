@@ -1,6 +1,7 @@
-"""Hot loops over the letters of Arrow text: hashes of names, and names that end in a number.
+"""Hot loops over the letters of Arrow text: hashes of names, numbers of names, numbers in names.
 
-Slow twins in the tests: tests/ledger/test_text.py.
+Names are numbered by an open table of slots, each the half of a hash and a number. Slow twins in
+the tests: tests/ledger/test_text.py and test_names.py.
 """
 
 from __future__ import annotations
@@ -9,17 +10,24 @@ import numpy as np
 from numba import njit
 
 COLON, ZERO, NINE = 58, 48, 57
+HALF, LOW = np.uint64(32), np.uint64(0xFFFFFFFF)
+
+
+@njit(cache=True, nogil=True)
+def fnv(data, first, last):
+    """Hash a stretch of letters to 64 bits (FNV-1a), the same on every machine."""
+    h = np.uint64(0xCBF29CE484222325)
+    for k in range(first, last):
+        h = (h ^ np.uint64(data[k])) * np.uint64(0x100000001B3)
+    return h
 
 
 @njit(cache=True, nogil=True)
 def hash_texts(offsets, data):
-    """Give each text a 64-bit hash (FNV-1a), the same on every machine."""
+    """Give each text its hash."""
     hashes = np.empty(len(offsets) - 1, np.uint64)
     for i in range(len(hashes)):
-        h = np.uint64(0xCBF29CE484222325)
-        for k in range(offsets[i], offsets[i + 1]):
-            h = (h ^ np.uint64(data[k])) * np.uint64(0x100000001B3)
-        hashes[i] = h
+        hashes[i] = fnv(data, offsets[i], offsets[i + 1])
     return hashes
 
 
@@ -39,3 +47,70 @@ def number_lengths(offsets, data):
         elif data[k - 1] == COLON:
             lengths[i] = last - k
     return lengths
+
+
+@njit(cache=True, nogil=True)
+def number_texts(offsets, data, slots, ends, letters, count, adds):
+    """Give each text its number, -1 to one not met before, or the next number where `adds`.
+
+    A slot is 0, or the upper half of a hash beside a number above 0. There must be an empty slot,
+    and room for all new texts. Text k stands from ends[k] to ends[k + 1] in letters.
+    """
+    numbers = np.empty(len(offsets) - 1, np.int32)
+    mask = np.uint64(len(slots) - 1)
+    for i in range(len(numbers)):
+        first, last = offsets[i], offsets[i + 1]
+        # Rows of one transaction stand together: most names are those of the row above.
+        if i > 0 and same_text(data, first, last, data, offsets[i - 1], first):
+            numbers[i] = numbers[i - 1]
+            continue
+        half = upper_half(data, first, last)
+        at = half & mask
+        found = -1
+        while slots[at] != 0:
+            row = np.int64(slots[at] & LOW) - 1
+            if slots[at] >> HALF == half and same_text(
+                data, first, last, letters, ends[row], ends[row + 1]
+            ):
+                found = row
+                break
+            at = (at + np.uint64(1)) & mask
+        if found < 0 and adds:
+            ends[count + 1] = ends[count] + last - first
+            letters[ends[count] : ends[count + 1]] = data[first:last]
+            found = count
+            count += 1
+            slots[at] = half << HALF | np.uint64(count)
+        numbers[i] = found
+    return numbers, count
+
+
+@njit(cache=True, nogil=True)
+def same_text(some, first, last, others, begin, end):
+    """Tell whether two stretches of letters are equal."""
+    if last - first != end - begin:
+        return False
+    for k in range(last - first):  # noqa: SIM110, compiled
+        if some[first + k] != others[begin + k]:
+            return False
+    return True
+
+
+@njit(cache=True, nogil=True)
+def upper_half(data, first, last):
+    """Hash a text to 32 bits: the low bits of its hash mixed into the upper ones."""
+    h = fnv(data, first, last)
+    h = (h ^ (h >> np.uint64(29))) * np.uint64(0x9E3779B97F4A7C15)
+    return h >> HALF
+
+
+@njit(cache=True, nogil=True)
+def spread_slots(old, new):
+    """Put the slots of one table into a larger, empty one."""
+    mask = np.uint64(len(new) - 1)
+    for slot in old:
+        if slot != 0:
+            at = (slot >> HALF) & mask
+            while new[at] != 0:
+                at = (at + np.uint64(1)) & mask
+            new[at] = slot

@@ -9,8 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from coinhaze.amounts import Floats, Ints
-from coinhaze.ledger.frames import ArrowTable
-from coinhaze.ledger.shown import shown
+from coinhaze.ledger.frames import ArrowTable, shown
 from coinhaze.observer.chain import Belief, reading_of
 
 

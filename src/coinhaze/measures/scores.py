@@ -15,8 +15,7 @@ from coinhaze.errors import AccuracyError, UnknownName
 from coinhaze.graph.graph import Kind, kind_names
 from coinhaze.graph.holes import incomplete_notes
 from coinhaze.ledger.completeness import Completeness
-from coinhaze.ledger.frames import ArrowTable
-from coinhaze.ledger.shown import called, shown
+from coinhaze.ledger.frames import ArrowTable, called, shown
 from coinhaze.measures import entropy
 from coinhaze.measures.summary import Summary, summarise
 from coinhaze.observer.chain import Belief, reading_of

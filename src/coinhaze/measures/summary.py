@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 import numpy as np
 
 from coinhaze.amounts import Bools, Floats
-from coinhaze.ledger.shown import shown
+from coinhaze.ledger.frames import shown
 from coinhaze.observer.chain import reading_words
 
 AT_LEAST = "\u2265"  # before bits that are a lower bound

@@ -74,6 +74,12 @@ def check_follows(previous: object, before: str, where: str) -> None:
         )
 
 
+def check_heights(first: int, last: int) -> None:
+    """Raise an error for what cannot be heights of blocks, on any chain."""
+    if not (0 <= first <= HIGHEST and 0 <= last <= HIGHEST):
+        raise UsageError(f"blocks are counted from 0 to {HIGHEST}, not {first} to {last}")
+
+
 class ChainInfo(msgspec.Struct):
     """The fields of `getblockchaininfo` that are needed."""
 
@@ -98,8 +104,11 @@ class RawBlock(NamedTuple):
         return len(self.body) + len(self.spent)
 
 
-class BestChain:
-    """Queries about the best chain of a node; `network` is the name of the expected one."""
+class ChainNode:
+    """Base of all nodes that have a best chain and describe it as Bitcoin Core does.
+
+    `network` is the name of the expected network.
+    """
 
     def __init__(self, rpc: JsonRpc, *, network: str | None = None) -> None:
         self.rpc = rpc
@@ -148,8 +157,7 @@ class BestChain:
 
     def check_range(self, first: int, last: int) -> None:
         """Raise an error for blocks that do not exist or were pruned."""
-        if not (0 <= first <= HIGHEST and 0 <= last <= HIGHEST):
-            raise UsageError(f"blocks are counted from 0 to {HIGHEST}, not {first} to {last}")
+        check_heights(first, last)
         info = self.info()
         if last > info.blocks:
             raise BlockMissing(
@@ -199,32 +207,11 @@ class BestChain:
                 "Bitcoin's family?)"
             ) from None
 
-
-class ChainNode:
-    """Base of all nodes that have a best chain and describe it as Bitcoin Core does."""
-
-    def __init__(self, rpc: JsonRpc, *, network: str | None = None) -> None:
-        self.rpc = rpc
-        self.chain = BestChain(rpc, network=network)
-
-    @property
-    def network(self) -> str:
-        """Return the name of the network, as identified by its first block."""
-        return self.chain.network
-
-    def tip(self) -> tuple[int, str]:
-        """Return the height and hash of the last block."""
-        return self.chain.tip()
-
-    def common_ancestor(self, headers: Mapping[int, str]) -> int | None:
-        """Walk back from the highest of known blocks to the last one still on the best chain."""
-        return self.chain.common_ancestor(headers)
-
     def chunks(
         self, request: Callable[[range], list[RawBlock]], first: int, last: int
     ) -> Iterator[tuple[list[RawBlock], int]]:
         """Yield blocks in chunks large enough for a batch, with the number of bytes read so far."""
-        self.chain.check_range(first, last)
+        self.check_range(first, last)
         read = 0
         for blocks in gathered(read_ahead(request, first, last), BLOCKS_AT_ONCE, BYTES_AT_ONCE):
             read += sum(block.size for block in blocks)

@@ -9,13 +9,17 @@ Blocks are read in the first of three ways that the node offers:
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 import pyarrow as pa
 
-from coinhaze.errors import SourceUnreachable
-from coinhaze.formats.bitcoin_raw.networks import BITCOIN_MAGICS
+from coinhaze.errors import LedgerError, SourceUnreachable
+from coinhaze.formats.bitcoin_raw.contents import HEADER, block_batch, read_block
+from coinhaze.formats.bitcoin_raw.networks import BITCOIN_MAGICS, Network
+from coinhaze.formats.bitcoin_raw.scripts import owners_of
+from coinhaze.formats.bitcoin_raw.wire import Cursor, Malformed, double_sha256, id_text
 from coinhaze.formats.json.bitcoin import block_tables
 from coinhaze.ledger.batches import Batch, Where
 from coinhaze.nodes.best_chain import (
@@ -28,13 +32,18 @@ from coinhaze.nodes.best_chain import (
 )
 from coinhaze.nodes.http import StatusError
 from coinhaze.nodes.mweb import Holder, Pegs, holder_after, read_pegs, without_pegs
-from coinhaze.nodes.raw_blocks import NETWORKS, raw_tables
 from coinhaze.nodes.rpc import JsonRpc, RpcError
 
 REST, PREVOUTS, PLAIN = "rest", "getblock 3", "getblock 2"
 # Networks whose key addresses can be written as the readers of raw blocks do.
 KEYS = {network.name: network for network in BITCOIN_MAGICS.values()}
 WITH_PREVOUTS = 230_000  # the first version of Bitcoin Core that includes the coins spent
+
+MAX_MONEY = 21_000_000 * 10**8
+SMALLEST = 9  # bytes of a coin: its value and an empty script
+# Networks whose addresses can be written as the node does.
+NETWORKS = {n.name: n for n in BITCOIN_MAGICS.values() if n.name.split()[0] == "bitcoin" and n.hrp}
+Coin = tuple[int, bytes]  # value and script
 
 
 class _NetworkInfo(msgspec.Struct):
@@ -83,7 +92,7 @@ class BitcoinNode(ChainNode):
         _, tip = self.tip()  # the one block that is never pruned
         if self.network in NETWORKS and self._has_rest(tip):
             return REST
-        info = self.chain.decode(self.rpc.call("getnetworkinfo"), _NetworkInfo, "getnetworkinfo")
+        info = self.decode(self.rpc.call("getnetworkinfo"), _NetworkInfo, "getnetworkinfo")
         core = self.network in NETWORKS and info.subversion.startswith("/Satoshi:")
         if core and info.version >= WITH_PREVOUTS:
             return PREVOUTS
@@ -102,7 +111,7 @@ class BitcoinNode(ChainNode):
 
     def _request_rest(self, heights: range) -> list[RawBlock]:
         blocks = []
-        for height, name in zip(heights, self.chain.hashes_at(heights), strict=True):
+        for height, name in zip(heights, self.hashes_at(heights), strict=True):
             body = self._rest("block", height, name)
             blocks.append(RawBlock(height, name, body, self._rest("spenttxouts", height, name)))
         return blocks
@@ -117,7 +126,7 @@ class BitcoinNode(ChainNode):
 
     def _request_json(self, heights: range) -> list[RawBlock]:
         try:
-            return self.chain.getblocks(heights, 3 if self.way == PREVOUTS else 2)
+            return self.getblocks(heights, 3 if self.way == PREVOUTS else 2)
         except RpcError as error:
             text = error.message.lower()
             if "undo data" in text:
@@ -133,7 +142,7 @@ class BitcoinNode(ChainNode):
                 f"{self.rpc.node}: the coins spent by block {height} are not known to the node "
                 f"({said}): -reindex brings its undo data back, or read its blk*.dat files without"
             )
-        return self.chain.pruned(height, said)
+        return self.pruned(height, said)
 
     def _raw_tables(
         self, blocks: Sequence[RawBlock], holder: Holder
@@ -192,3 +201,78 @@ class BitcoinNode(ChainNode):
 
     def _where(self, tables: Mapping[str, pa.Table]) -> Where:
         return lambda table, row: f"{self.rpc.node}: block {tables[table]['height'][row].as_py()}"
+
+
+def raw_tables(blocks: Sequence[RawBlock], network: Network, node: str) -> dict[str, pa.Table]:
+    """Return the tables of a batch, with values and owners of coins spent."""
+    for block in blocks:
+        if id_text(double_sha256(block.body[:HEADER])) != block.hash or len(block.body) < HEADER:
+            where = f"{node}: block {block.height}"
+            raise LedgerError(where, "the bytes are not those of block", value=block.hash)
+    tables = _tables_without_spent(blocks, network, node)
+    spent = [spent_coins(block.spent, f"{node}: block {block.height}") for block in blocks]
+    _check_counts(blocks, spent, tables, node)
+    if "inputs" not in tables:
+        return tables
+    coins = [coin for block in spent for some in block for coin in some]
+    owners, _ = owners_of([script for _, script in coins], network)
+    columns = {"value": pa.array([value for value, _ in coins], pa.int64()), "owner": owners}
+    inputs = tables["inputs"]
+    filled = [columns.get(field.name, inputs[field.name]) for field in inputs.schema]
+    return tables | {"inputs": pa.table(filled, schema=inputs.schema)}
+
+
+def spent_coins(octets: bytes, where: str) -> list[list[Coin]]:
+    """Read value and script of the coins spent, by transaction; the coinbase has none.
+
+    >>> spent_coins(bytes([1, 0]), "block 0")
+    [[]]
+    """
+    cursor = Cursor(octets)
+    try:
+        found = [
+            [_coin(cursor) for _ in range(cursor.count(SMALLEST))] for _ in range(cursor.count(1))
+        ]
+    except Malformed as error:
+        raise LedgerError(where, f"coins spent that cannot be read: {error}") from None
+    if cursor.at != len(octets):
+        raise LedgerError(where, "bytes left over after the coins spent", value=octets[cursor.at :])
+    return found
+
+
+def _coin(cursor: Cursor) -> Coin:
+    value = cursor.signed(8)
+    if not 0 <= value <= MAX_MONEY:
+        raise Malformed(f"a value that is no amount of bitcoin: {value}")
+    return value, cursor.text()
+
+
+def _check_counts(
+    blocks: Sequence[RawBlock],
+    spent: Sequence[list[list[Coin]]],
+    tables: Mapping[str, pa.Table],
+    node: str,
+) -> None:
+    """Check the coins spent against the inputs, transaction by transaction."""
+    inputs: dict[tuple[int, str], int] = {}
+    if "inputs" in tables:
+        of = tables["inputs"]
+        inputs = Counter(zip(of["height"].to_pylist(), of["txid"].to_pylist(), strict=True))
+    of = tables["transactions"]
+    wanted: dict[int, list[int]] = {block.height: [] for block in blocks}
+    for height, txid in zip(of["height"].to_pylist(), of["txid"].to_pylist(), strict=True):
+        wanted[height].append(inputs.get((height, txid), 0))
+    for block, found in zip(blocks, spent, strict=True):
+        if [len(coins) for coins in found] != wanted[block.height]:
+            where = f"{node}: block {block.height}"
+            raise LedgerError(where, "other numbers of coins spent than inputs", value=block.hash)
+
+
+def _tables_without_spent(
+    blocks: Sequence[RawBlock], network: Network, node: str
+) -> dict[str, pa.Table]:
+    raw = [
+        read_block(b.height, bytes.fromhex(b.hash)[::-1], b.body, network=network, source=node)
+        for b in blocks
+    ]
+    return dict(block_batch(raw, network=network, source=node).tables)

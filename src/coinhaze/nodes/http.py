@@ -1,18 +1,22 @@
 """Plain HTTP to a node, usually on loopback: retries a busy one, and bounds response sizes.
 
-All requests only read, so every request may be retried.
+All requests only read, so every request may be retried. Credentials come from a cookie file or the
+environment, never from argv, and are never shown.
 """
 
 from __future__ import annotations
 
 import logging
+import os
 import random
 import time
 import zlib
-from collections.abc import Callable
-from dataclasses import dataclass
+from base64 import b64encode
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from ipaddress import ip_address
 from itertools import count
+from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Self
 from urllib.parse import SplitResult, parse_qsl, urlsplit
@@ -20,6 +24,7 @@ from urllib.parse import SplitResult, parse_qsl, urlsplit
 import msgspec
 
 from coinhaze.errors import (
+    InputError,
     NotAnswering,
     SourceUnreachable,
     UsageError,
@@ -27,10 +32,11 @@ from coinhaze.errors import (
     shorten,
     without_secrets,
 )
-from coinhaze.nodes.credentials import COOKIE, PASSWORD, USER, Credentials
 
 if TYPE_CHECKING:
     import httpx2
+
+USER, PASSWORD, COOKIE = "COINHAZE_RPC_USER", "COINHAZE_RPC_PASSWORD", "COINHAZE_RPC_COOKIE"
 
 LARGEST_ANSWER = 64 << 20
 BUSY = {429, 502, 503, 504}
@@ -39,6 +45,59 @@ QUEUE_FULL = b"work queue depth exceeded"
 LONGEST_PAUSE = 60.0
 # The shortest path component that may be a key: shorter ones are versions and names.
 SHORTEST_KEY = 8
+
+
+@dataclass(frozen=True)
+class Credentials:
+    """Credentials for a node, never shown. Monerod's `--rpc-login` needs `digest`."""
+
+    user: str = field(repr=False)
+    password: str = field(repr=False)
+    digest: bool = False
+    cookie: Path | None = field(default=None, compare=False)  # where they were read
+
+    def __post_init__(self) -> None:
+        pair = f"{self.user}:{self.password}"
+        keep_secret(self.password, pair, b64encode(pair.encode()).decode())
+
+    @classmethod
+    def from_cookie(cls, path: Path) -> Credentials:
+        """Read the file a node writes when it starts: `user:password` on one line."""
+        try:
+            with open(path, encoding="utf-8") as file:
+                user, colon, password = file.read(4096).strip().partition(":")
+        except (OSError, ValueError) as error:
+            reason = error.strerror if isinstance(error, OSError) else "it is not text"
+            raise InputError(f"{path}: the node's cookie cannot be read: {reason}") from None
+        if not (user and colon and password):
+            raise InputError(f"{path}: not a node's cookie: it should read user:password")
+        return cls(user, password, cookie=path)
+
+    def renewed(self) -> Credentials | None:
+        """Read the cookie file again: a restarted node writes a new one. None if it is unchanged.
+
+        Also None where the credentials came from elsewhere, or the file is gone.
+        """
+        if self.cookie is None:
+            return None
+        try:
+            now = replace(Credentials.from_cookie(self.cookie), digest=self.digest)
+        except InputError:
+            return None
+        return None if now == self else now
+
+    @classmethod
+    def from_environment(cls, environment: Mapping[str, str] | None = None) -> Credentials | None:
+        """Use the cookie file, or else the user and password, that the environment names."""
+        given = os.environ if environment is None else environment
+        cookie, user, password = (given.get(name) for name in (COOKIE, USER, PASSWORD))
+        if cookie and (user or password):
+            raise UsageError(f"set {COOKIE}, or {USER} and {PASSWORD}, not both")
+        if cookie:
+            return cls.from_cookie(Path(cookie))
+        if bool(user) != bool(password):
+            raise UsageError(f"{USER} and {PASSWORD} go together: one of them is not set")
+        return cls(user, password) if user and password else None
 
 
 class StatusError(SourceUnreachable):

@@ -6,51 +6,212 @@ to the one before. Amounts are left out, those of coinbases too: a ledger with r
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import accumulate
 from threading import Lock
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import msgspec
 
-from coinhaze.errors import LedgerError, NotAnswering, SourceUnreachable, UsageError, shorten
+from coinhaze.errors import LedgerError, NotAnswering, SourceUnreachable, shorten
 from coinhaze.ledger.batches import Batch, Rows, gather
 from coinhaze.ledger.checks import whole_number
-from coinhaze.nodes.best_chain import BlockMissing, ChainChanged, check_follows
-from coinhaze.nodes.monero_answers import (
+from coinhaze.nodes.best_chain import (
     HIGHEST,
-    HeaderResponse,
-    Info,
-    MoneroBlock,
-    MoneroCoin,
-    MoneroResponse,
-    Number,
-    Out,
-    Outs,
-    Spending,
-    TransactionsResponse,
-    block_row,
-    decode,
-    hash_of,
-    read_spending,
+    BlockMissing,
+    ChainChanged,
+    check_follows,
+    check_heights,
 )
-from coinhaze.nodes.rpc import JsonRpc, refused
+from coinhaze.nodes.rpc import JsonRpc, RpcResult, refused
+
+T = TypeVar("T")
+
+Coin = tuple[str, int]  # as ledgers name it: transaction and output
+
+_HASH = re.compile("[0-9a-fA-F]{64}")
 
 NO_SUCH_BLOCK = -2
 # The limit of a restricted node per request.
 TRANSACTIONS_AT_ONCE, COINS_AT_ONCE = 100, 5_000
 BLOCKS_AT_ONCE = 50
 REMEMBERED = 2_000_000  # coins; ring members among them need no request
-T = TypeVar("T")
+
+
+class Number(NamedTuple):
+    """Monero's index of a coin: separate for each amount, where all hidden amounts count as 0."""
+
+    amount: int
+    place: int
+
+
+class MoneroResponse(msgspec.Struct, kw_only=True):
+    """The fields common to all responses."""
+
+    status: str
+    untrusted: bool = False
+
+
+class MoneroHeader(msgspec.Struct):
+    """The header of a block."""
+
+    height: int
+    hash: str
+    prev_hash: str
+    timestamp: int
+    miner_tx_hash: str
+
+
+class MoneroBlock(MoneroResponse):
+    """A block: its header and, unless that alone was asked for, the ids of its transactions."""
+
+    block_header: MoneroHeader
+    tx_hashes: list[str] = []
+
+
+class Info(MoneroResponse):
+    """The length of the chain."""
+
+    height: int
+
+
+class TransactionEntry(msgspec.Struct):
+    """One of the requested transactions."""
+
+    tx_hash: str
+    as_json: str = ""
+    block_height: int | None = None  # absent while in the mempool
+    in_pool: bool = False
+    output_indices: list[int] = []
+
+
+class TransactionsResponse(MoneroResponse):
+    """Transactions requested by id."""
+
+    txs: list[TransactionEntry] = []  # monerod leaves empty lists out
+    missed_tx: list[str] = []
+
+
+class Out(msgspec.Struct):
+    """The transaction that created a coin."""
+
+    height: int
+    txid: str
+
+
+class Outs(MoneroResponse):
+    """The origins of coins requested by index."""
+
+    outs: list[Out] = []
+
+
+class _Key(msgspec.Struct):
+    amount: int
+    key_offsets: list[int]
+
+
+class _Input(msgspec.Struct):
+    key: _Key | None = None
+    gen: dict[str, int] | None = None  # of a coinbase
+
+
+class _Output(msgspec.Struct):
+    amount: int
+
+
+class _Body(msgspec.Struct):
+    version: int
+    vin: list[_Input]
+    vout: list[_Output]
+
+
+class Spending(NamedTuple):
+    """A transaction: the indices of the coins it created, and a ring for each input."""
+
+    txid: str
+    height: int
+    coinbase: bool
+    made: list[Number]
+    rings: list[list[Number]]
+
+
+def read_spending(entry: TransactionEntry) -> Spending:
+    """Read one transaction of a response to /get_transactions."""
+    txid = hash_of(entry.tx_hash, "transactions")
+    where = f"transaction {txid}"
+    if entry.in_pool or entry.block_height is None:
+        raise ChainChanged(where, "is in no block any more", fix="read again")
+    body = decode(entry.as_json.encode("utf-8", "replace"), _Body, where)
+    if len(entry.output_indices) != len(body.vout):
+        raise LedgerError(
+            where, f"{len(body.vout)} outputs with {len(entry.output_indices)} numbers"
+        )
+    if not body.vin:
+        raise LedgerError(where, "it has no inputs")
+    # Since version 2 amounts are hidden, and coinbases, whose amounts are not, share the numbering.
+    hidden = whole_number(body.version, where, field="version") >= 2
+    made = [
+        _number(0 if hidden else output.amount, index, where)
+        for output, index in zip(body.vout, entry.output_indices, strict=True)
+    ]
+    coinbase = body.vin[0].gen is not None
+    if any((i.gen is not None) != coinbase or (i.key is None) != coinbase for i in body.vin):
+        raise LedgerError(where, "inputs that are neither rings nor a coinbase's")
+    rings = [_ring(i.key, where) for i in body.vin if i.key is not None]
+    height = whole_number(entry.block_height, where, field="block_height", most=HIGHEST)
+    return Spending(txid, height, coinbase, made, rings)
+
+
+def _ring(key: _Key, where: str) -> list[Number]:
+    """Add up offsets; members named twice, as in old rings, are counted once."""
+    if not key.key_offsets or min(key.key_offsets) < 0:
+        raise LedgerError(where, "a ring that names no coins", value=key.key_offsets)
+    numbers = [_number(key.amount, index, where) for index in accumulate(key.key_offsets)]
+    return list(dict.fromkeys(numbers))
+
+
+def _number(amount: int, index: int, where: str) -> Number:
+    most = 2**64 - 1
+    return Number(
+        whole_number(amount, where, field="amount", most=most),
+        whole_number(index, where, field="number of a coin", most=most),
+    )
+
+
+def block_row(header: MoneroHeader, height: int) -> dict[str, object]:
+    """Return the row of a block, which must be the requested one."""
+    where = f"block {height}"
+    if header.height != height:
+        raise LedgerError(where, "the node gave another block", value=header.height)
+    return {
+        "height": height,
+        "hash": hash_of(header.hash, where),
+        "previous": hash_of(header.prev_hash, where),
+        "time": whole_number(header.timestamp, where, field="timestamp"),
+    }
+
+
+def hash_of(text: str, where: str) -> str:
+    """Check a hash and return it."""
+    if not _HASH.fullmatch(text):
+        raise LedgerError(where, "no hash of 64 hex digits", value=text)
+    return text.lower()
+
+
+def decode(raw: bytes, kind: type[T], where: str) -> T:
+    """Decode a response of known shape."""
+    try:
+        return msgspec.json.decode(raw, type=kind)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise LedgerError(
+            where, f"an answer of another shape: {error}", value=raw[:400], fix="is it monerod's?"
+        ) from None
 
 
 class UntrustedNode(SourceUnreachable):
     """A node that relays what an untrusted node sent it."""
-
-
-class _Reply(msgspec.Struct):
-    result: msgspec.Raw = msgspec.Raw()
-    error: msgspec.Raw = msgspec.Raw()
 
 
 class MoneroNode:
@@ -60,7 +221,7 @@ class MoneroNode:
         self.rpc = rpc
         self.lag = lag
         self.at_once = at_once
-        self._known: dict[Number, MoneroCoin] = {}
+        self._known: dict[Number, Coin] = {}
         self._read = 0
         self._reading = Lock()
 
@@ -84,13 +245,12 @@ class MoneroNode:
 
     def _header_row(self, height: int) -> dict[str, object]:
         where = f"block {height}"
-        answer = self._request("get_block_header_by_height", HeaderResponse, where, height=height)
+        answer = self._request("get_block_header_by_height", MoneroBlock, where, height=height)
         return block_row(answer.block_header, height)
 
     def batches(self, first: int, last: int, *, before: str = "") -> Iterator[Batch]:
         """Read a range of blocks, both ends included; the first follows the block `before`."""
-        if not (0 <= first <= HIGHEST and 0 <= last <= HIGHEST):
-            raise UsageError(f"blocks are counted from 0 to {HIGHEST}, not {first} to {last}")
+        check_heights(first, last)
         self._known.clear()  # a reorganisation since may have renumbered coins
         self._read = 0
         with ThreadPoolExecutor(self.at_once, thread_name_prefix="coinhaze-node") as pool:
@@ -139,8 +299,8 @@ class MoneroNode:
                 outputs.add(**made, vout=vout, spendable=True)
             for vin, ring in enumerate(spending.rings):
                 for number in ring:
-                    member = coins[number]
-                    rings.add(**made, vin=vin, member_txid=member.txid, member_vout=member.vout)
+                    member, output = coins[number]
+                    rings.add(**made, vin=vin, member_txid=member, member_vout=output)
         return before
 
     def _check_still_there(self, height: int, name: str) -> None:
@@ -170,10 +330,10 @@ class MoneroNode:
                 raise LedgerError("transactions", "the node left out", value=missing[0])
         for spending in found.values():
             for vout, number in enumerate(spending.made):
-                self._known[number] = MoneroCoin(spending.txid, vout)
+                self._known[number] = (spending.txid, vout)
         return found
 
-    def _coins(self, numbers: Iterable[Number]) -> dict[Number, MoneroCoin]:
+    def _coins(self, numbers: Iterable[Number]) -> dict[Number, Coin]:
         """Return the coins that the indices stand for."""
         numbers = set(numbers)
         unknown = sorted(numbers - self._known.keys())
@@ -204,7 +364,7 @@ class MoneroNode:
     def _request(self, method: str, kind: type[T], where: str, **params: object) -> T:
         body = {"jsonrpc": "2.0", "id": "0", "method": method, "params": params}
         raw = self.rpc.post("/json_rpc", body)
-        reply = decode(raw, _Reply, where)
+        reply = decode(raw, RpcResult, where)
         if bytes(reply.error) not in (b"", b"null"):
             error = refused(self.rpc.node, method, bytes(reply.error))
             if error.code == NO_SUCH_BLOCK:

@@ -12,14 +12,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import Any
 
 import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from coinhaze.errors import LedgerError
-from coinhaze.formats.json.bitcoin import satoshi
+from coinhaze.formats.json.bitcoin import CoreTransaction, satoshi
 from coinhaze.ledger.batches import Rows
 
 POOL = "shielded"
@@ -28,29 +27,8 @@ PEG_IN, HOLDER = "witness_mweb_pegin", "witness_mweb_hogaddr"
 Coin = tuple[str, int]  # transaction and output
 
 
-class _Script(msgspec.Struct):
-    type: str = ""
-
-
-class _Output(msgspec.Struct):
-    n: int
-    value: Any
-    script: _Script = msgspec.field(name="scriptPubKey")
-
-
-class _Input(msgspec.Struct):
-    txid: str = ""
-    vout: int = 0
-
-
-class _Transaction(msgspec.Struct):
-    txid: str
-    vin: list[_Input]
-    vout: list[_Output]
-
-
 class _Block(msgspec.Struct):
-    tx: list[_Transaction]
+    tx: list[CoreTransaction]
 
 
 _decoder = msgspec.json.Decoder(_Block, float_hook=Decimal)
@@ -140,8 +118,8 @@ def _without(table: pa.Table, column: str, names: set[str]) -> pa.Table:
     return table.filter(pc.invert(pc.is_in(table[column], pa.array(sorted(names), pa.string()))))
 
 
-def _check_inputs(last: _Transaction, made: set[Coin], before: Holder, where: str) -> None:
-    spent = [(i.txid, i.vout) for i in last.vin]
+def _check_inputs(last: CoreTransaction, made: set[Coin], before: Holder, where: str) -> None:
+    spent = [(i.txid or "", i.vout or 0) for i in last.vin]
     due = made | ({before.coin} if before.coin else set())
     if len(spent) != len(due) or set(spent) != due:
         odd = sorted(set(spent) ^ due) or spent

@@ -38,14 +38,16 @@ class WarmingUp(RpcError, NotAnswering):
     """The node is starting: it is loading or verifying its blocks."""
 
 
-class _Result(msgspec.Struct):
+class RpcResult(msgspec.Struct):
+    """What a node answers to a call: its result, or why it refused."""
+
     id: object = None
     result: msgspec.Raw = msgspec.Raw()
     error: msgspec.Raw = msgspec.Raw()
 
 
-_result = msgspec.json.Decoder(_Result)
-_results = msgspec.json.Decoder(list[_Result])
+_result = msgspec.json.Decoder(RpcResult)
+_results = msgspec.json.Decoder(list[RpcResult])
 
 
 class JsonRpc(Connection):
@@ -93,7 +95,7 @@ class JsonRpc(Connection):
             results.append(bytes(answer.result))
         return results
 
-    def _answers(self, reply: HttpResponse) -> list[_Result]:
+    def _answers(self, reply: HttpResponse) -> list[RpcResult]:
         """Decode one response or a list; raise an error for anything else, by its status."""
         try:
             if reply.body.lstrip()[:1] == b"[":
@@ -110,7 +112,7 @@ class JsonRpc(Connection):
             raise self.refusal(reply)
         return [answer]
 
-    def _raise_refusal(self, answer: _Result, method: str) -> None:
+    def _raise_refusal(self, answer: RpcResult, method: str) -> None:
         if bytes(answer.error) not in (b"", b"null"):
             raise refused(self.node, method, bytes(answer.error))
         if not bytes(answer.result):

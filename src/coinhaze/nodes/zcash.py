@@ -12,7 +12,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 
 import msgspec
-import numpy as np
 import pyarrow as pa
 
 from coinhaze.errors import LedgerError
@@ -23,13 +22,15 @@ from coinhaze.formats.tabular.coin_rows import (
     OutputRows,
     Place,
     StatedBlock,
-    TransactionRows,
+    at_parents,
     coin_batch,
     numbered,
+    rows_of,
+    rows_of_blocks,
     texts,
     whole_numbers,
 )
-from coinhaze.ledger.batches import FLAG, NUMBER, Batch
+from coinhaze.ledger.batches import FLAG, Batch
 from coinhaze.nodes.best_chain import ChainChanged, ChainNode, RawBlock, WrongNetwork, check_follows
 from coinhaze.nodes.rpc import JsonRpc
 
@@ -121,7 +122,7 @@ class ZcashNode(ChainNode):
             yield zcash_batch(blocks, place, network, read)
 
     def _request(self, heights: range) -> list[RawBlock]:
-        return self.chain.getblocks(heights, 2)
+        return self.getblocks(heights, 2)
 
     def _place(self, blocks: Sequence[RawBlock]) -> Place:
         return lambda number: f"{self.rpc.node}: block {blocks[number].height}"
@@ -140,39 +141,21 @@ def zcash_batch(
     blocks: Sequence[ZcashBlock], where: Place, network: Network | None, read: int = 0
 ) -> Batch:
     """Make a batch of blocks; `where` maps the number of a block to its origin."""
-    sizes = [len(block.tx) for block in blocks]
-    of_block = np.repeat(np.arange(len(blocks)), sizes)
-    position = numbered(of_block)
-    starts = np.cumsum([0, *sizes[:-1]]).tolist()
-    records = [t for block in blocks for t in block.tx]
-
-    def place(row: int) -> str:
-        return f"{where(int(of_block[row]))} transaction {position[row]}"
-
+    stated = [StatedBlock(b.height, b.hash, b.previous, b.time, root=b.root) for b in blocks]
+    transactions, told = rows_of_blocks(stated, [[t.txid for t in b.tx] for b in blocks], where)
+    records, place = [t for b in blocks for t in b.tx], transactions.place
     flows = [flows_of(t, place(row)) for row, t in enumerate(records)]
-    for number, (block, start) in enumerate(zip(blocks, starts, strict=True)):
+    start = 0
+    for number, block in enumerate(blocks):
         _check_coinbase(block, where(number))
         _check_pools(block, flows[start : start + len(block.tx)], where(number))
-    heights = whole_numbers([block.height for block in blocks], where, field="height")
-    times = whole_numbers([block.time for block in blocks], where, field="time")
-    transactions = TransactionRows(
-        place,
-        height=heights.take(pa.array(of_block)),
-        txid=texts([t.txid for t in records], place, field="txid"),
-        coinbase=pa.array(position == 0, FLAG),
-        position=pa.array(position, NUMBER),
-        time=times.take(pa.array(of_block)),
-    )
-    headers = {
-        StatedBlock(b.height, b.hash, b.previous, b.time, root=b.root): start
-        for b, start in zip(blocks, starts, strict=True)
-    }
+        start += len(block.tx)
     return coin_batch(
         transactions,
         _outputs(records, place, network),
         _inputs(records, place),
         digits=64,
-        blocks=headers,
+        blocks=told,
         flows=[(row, pool, zat) for row, of in enumerate(flows) for pool, zat in of.items()],
         read=read,
     )
@@ -243,12 +226,10 @@ def _check_pools(block: ZcashBlock, flows: Sequence[Mapping[str, int]], where: s
 
 
 def _outputs(records: Sequence[_Transaction], place: Place, network: Network | None) -> OutputRows:
-    parent = np.repeat(np.arange(len(records)), [len(t.vout) for t in records])
+    parent = rows_of([len(t.vout) for t in records])
     coins = list(chain.from_iterable(t.vout for t in records))
 
-    def of_row(row: int) -> str:
-        return place(int(parent[row]))
-
+    of_row = at_parents(parent, place)
     scripts = [_octets(o.script, row, of_row) for row, o in enumerate(coins)]
     if network:
         owner, spendable = owners_of(scripts, network)
@@ -275,12 +256,10 @@ def _octets(script: _Script, row: int, place: Place) -> bytes:
 
 def _inputs(records: Sequence[_Transaction], place: Place) -> InputRows:
     spends = [[i for i in t.vin if i.coinbase is None] for t in records]
-    parent = np.repeat(np.arange(len(records)), [len(s) for s in spends])
+    parent = rows_of([len(s) for s in spends])
     flat = list(chain.from_iterable(spends))
 
-    def of_row(row: int) -> str:
-        return place(int(parent[row]))
-
+    of_row = at_parents(parent, place)
     return InputRows(
         parent,
         vin=pa.array(numbered(parent)),

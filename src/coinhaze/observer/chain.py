@@ -22,8 +22,8 @@ from coinhaze.amounts import Bools, Floats, Ints
 from coinhaze.graph import TransactionGraph
 from coinhaze.graph.graph import downstream
 from coinhaze.graph.names import NodeNames
+from coinhaze.ledger.frames import shown
 from coinhaze.ledger.frozen import freeze, narrow
-from coinhaze.ledger.shown import shown
 
 NO_COLUMN = -1
 ELSEWHERE = "elsewhere"

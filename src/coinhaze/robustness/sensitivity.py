@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from coinhaze.errors import AccuracyError, ResourceError, UsageError
 from coinhaze.ledger import AccountLedger, CoinLedger, Ledger
-from coinhaze.ledger.tail import last_part
+from coinhaze.ledger.window import last_part
 from coinhaze.measures import Scores
 from coinhaze.measures.summary import Summary
 from coinhaze.observer.policies import UNIFORM, ordered_policies

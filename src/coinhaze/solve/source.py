@@ -10,7 +10,7 @@ from typing import Any, Unpack
 from coinhaze.errors import UsageError
 from coinhaze.formats.lists import knowledge
 from coinhaze.formats.registry import is_store
-from coinhaze.formats.tabular.arrow_rows import ArrowStream
+from coinhaze.formats.tabular.table_rows import ArrowStream
 from coinhaze.graph import TransactionGraph, transaction_graph
 from coinhaze.graph.build import default_time, default_view
 from coinhaze.ledger import AccountLedger, CoinLedger, Ledger

@@ -11,14 +11,6 @@ from coinhaze.amounts import Amounts, Bools, Ints
 from coinhaze.errors import InputError
 from coinhaze.formats.bitcoin_raw.wire import Malformed, id_text, merkle_root
 from coinhaze.formats.registry import lists_whole_blocks
-from coinhaze.ledger.block_checks import (
-    NO_PREVIOUS,
-    NO_ROOT,
-    NO_STATEMENT,
-    BlockCounts,
-    check_blocks,
-    gaps,
-)
 from coinhaze.ledger.coins import CoinLedger
 from coinhaze.ledger.completeness import (
     COUNTS,
@@ -26,10 +18,16 @@ from coinhaze.ledger.completeness import (
     LINKS,
     LOGS,
     MERKLE,
+    NO_PREVIOUS,
+    NO_ROOT,
+    NO_STATEMENT,
     OF_COINS,
     TOTALS,
+    BlockCounts,
     Check,
     Completeness,
+    check_blocks,
+    gaps,
     heights_in_words,
     not_checkable,
     outcome,

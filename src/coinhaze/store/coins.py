@@ -17,9 +17,9 @@ import pyarrow.compute as pc
 from coinhaze.amounts import Bools, Ints
 from coinhaze.errors import InputError, first_few
 from coinhaze.ledger.coins import CoinLedger
+from coinhaze.ledger.text import MOST_TEXT, Names, Numbers
 from coinhaze.ledger.window import LedgerWindow
 from coinhaze.store.checks import coin_completeness, compare_transactions
-from coinhaze.store.names import MOST_TEXT, Names, Numbers
 from coinhaze.store.rows import (
     Mentions,
     Outputs,
@@ -192,8 +192,7 @@ def _told_of(store: Store, earlier: _Earlier, owners: Names) -> _Earlier:
     )
     told = told.copy()
     value[k], told[k] = found["value"].fill_null(0), found["value"].is_valid()
-    hidden = not store.ask("SELECT 1 FROM outputs WHERE value IS NOT NULL LIMIT 1")
-    if not told.all() and not hidden:
+    if not told.all() and not store.hides_values:
         left = np.flatnonzero(~told)
         shown = [
             f"{earlier.txids[earlier.tx[row]].as_py()}:{earlier.vout[row]}"

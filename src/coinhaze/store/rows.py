@@ -18,8 +18,8 @@ from coinhaze.amounts import Bools, Ints
 from coinhaze.errors import LedgerError
 from coinhaze.ledger.batches import SCHEMAS
 from coinhaze.ledger.coins import DUPLICATE_COINBASES, MOST_OUTPUTS
+from coinhaze.ledger.text import Names, Numbers
 from coinhaze.ledger.window import LedgerWindow
-from coinhaze.store.names import Names, Numbers
 from coinhaze.store.store import Store
 
 Wholes = npt.NDArray[np.uint32]

@@ -9,13 +9,15 @@ extension.
 from __future__ import annotations
 
 from collections.abc import Collection
-from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from coinhaze.errors import InputError, first_few, shorten
 from coinhaze.ledger.batches import SCHEMAS
+
+if TYPE_CHECKING:
+    from coinhaze.store.store import Store
 
 _TYPES = {pa.string(): "VARCHAR", pa.int64(): "BIGINT", pa.bool_(): "BOOLEAN"}
 # Sums of 2^256 - 1 are exact in BIGNUM; text would sort by letters.
@@ -56,15 +58,6 @@ SETTINGS: dict[str, Any] = {
 }
 
 
-class Database(Protocol):
-    """What answers queries: a store."""
-
-    path: Path | None
-
-    def ask(self, query: str) -> list[tuple[Any, ...]]:
-        """Give the rows a query finds."""
-
-
 def statements(tables: Collection[str] = (*_OWN, *SCHEMAS)) -> list[str]:
     """Give the SQL that makes the tables of a store, or some of them."""
     return [
@@ -89,7 +82,7 @@ def _type(table: str, field: pa.Field) -> str:
     return _EXACT.get((table, field.name), _TYPES[field.type])
 
 
-def refuse_code(store: Database) -> None:
+def refuse_code(store: Store) -> None:
     """Refuse a store with anything in it but tables."""
     for what, function, name in (
         ("a view", "views", "view_name"),
@@ -106,7 +99,7 @@ def refuse_code(store: Database) -> None:
             _refuse(store, f"{what} that coinhaze does not make", sorted(found))
 
 
-def _usual(store: Database, what: str) -> set[str]:
+def _usual(store: Store, what: str) -> set[str]:
     """Give the names of what every database has."""
     if what == "a type":
         query = "SELECT type_name FROM system.main.duckdb_types() WHERE database_name = 'system'"
@@ -117,7 +110,7 @@ def _usual(store: Database, what: str) -> set[str]:
 
 
 def refuse_other_tables(
-    store: Database, tables: set[str] | None = None, *, without: Collection[str] = ()
+    store: Store, tables: set[str] | None = None, *, without: Collection[str] = ()
 ) -> None:
     """Refuse tables and columns that are not as coinhaze makes them; of all tables, or of some.
 
@@ -156,12 +149,12 @@ def refuse_other_tables(
             _refuse(store, "a table with an order of letters of its own", [table])
 
 
-def table_names(store: Database) -> set[str]:
+def table_names(store: Store) -> set[str]:
     """Give the names of all tables."""
     return {str(name) for (name,) in _listed(store, "tables", "table_name")}
 
 
-def _listed(store: Database, function: str, columns: str) -> list[tuple[Any, ...]]:
+def _listed(store: Store, function: str, columns: str) -> list[tuple[Any, ...]]:
     """List entries of the store's catalogue.
 
     Functions are named in full and nothing else is called: a store may define others of their
@@ -173,12 +166,12 @@ def _listed(store: Database, function: str, columns: str) -> list[tuple[Any, ...
     )
 
 
-def _name(store: Database) -> str:
+def _name(store: Store) -> str:
     ((name,),) = store.ask("SELECT system.main.current_database()")
     return str(name)
 
 
-def _refuse(store: Database, what: str, names: list[str]) -> None:
+def _refuse(store: Store, what: str, names: list[str]) -> None:
     raise InputError(
         f"{store.path}: not a store this coinhaze reads: {what}: "
         f"{first_few([shorten(name) for name in names])}; nothing in it was read: ingest its "

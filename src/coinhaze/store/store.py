@@ -201,6 +201,11 @@ class Store:
                 return kind
         return None
 
+    @property
+    def hides_values(self) -> bool:
+        """Tell whether no coin has a value, as in ledgers with rings."""
+        return not self.ask("SELECT 1 FROM outputs WHERE value IS NOT NULL LIMIT 1")
+
     def append(self, batch: Batch) -> int:
         """Add what is new in a batch; give how many rows that are. Belongs in a transaction.
 

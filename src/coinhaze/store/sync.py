@@ -76,7 +76,7 @@ def open_node(source: str) -> tuple[str, Any]:
             f"which kind of node is {shown_url(source)!r}? put one of {', '.join(NODES)} and a "
             "plus before the address: bitcoin+http://127.0.0.1:8332"
         )
-    from coinhaze.nodes.credentials import Credentials
+    from coinhaze.nodes.http import Credentials
     from coinhaze.nodes.rpc import JsonRpc
 
     module, name = NODES[kind]

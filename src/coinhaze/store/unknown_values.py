@@ -51,8 +51,7 @@ def ledger_without_unknown(
 ) -> CoinLedger:
     """Give the part of a window that hangs on no unknown share, with a note of what is left out."""
     _look_up_values(store, window)
-    hidden = not store.ask("SELECT 1 FROM outputs WHERE value IS NOT NULL LIMIT 1")
-    if hidden or not store.ask("SELECT 1 FROM told WHERE value IS NULL LIMIT 1"):
+    if store.hides_values or not store.ask("SELECT 1 FROM told WHERE value IS NULL LIMIT 1"):
         return coin_ledger(store, window, complete=complete)
     counts = _sort_out(store)
     _refuse_pools(store)

@@ -9,7 +9,7 @@ import numpy as np
 
 from coinhaze.amounts import Ints
 from coinhaze.errors import InputError, UnknownName, UsageError
-from coinhaze.formats.bitcoin_raw.addresses import foreign_words, networks_of, networks_of_owners
+from coinhaze.formats.bitcoin_raw.networks import foreign_words, networks_of, networks_of_owners
 from coinhaze.formats.lists.coins import ListedCoin
 from coinhaze.graph import TransactionGraph
 from coinhaze.ledger import CoinLedger

@@ -11,19 +11,27 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pyarrow as pa
 
-from coinhaze.errors import LedgerError, UsageError
+from coinhaze.errors import LedgerError
 from coinhaze.formats.bitcoin_etl.parquet import STATED, is_parquet, parquet_batches
-from coinhaze.formats.bitcoin_etl.rows import Ends, Heads, etl_batch, owners
+from coinhaze.formats.bitcoin_etl.rows import Ends, Heads, etl_batch, owner_of
 from coinhaze.formats.json.records import RecordFormat, Records
-from coinhaze.formats.tabular.coin_rows import ROWS, Place, rows_of, texts, whole_numbers
+from coinhaze.formats.tabular.coin_rows import (
+    ROWS,
+    Place,
+    at_parents,
+    rows_of,
+    texts,
+    whole_numbers,
+)
 from coinhaze.ledger.batches import FLAG, NUMBER, Batch
-from coinhaze.ledger.block_checks import stated_number
 from coinhaze.ledger.coins import CoinLedger
-from coinhaze.ledger.window import ALL, LedgerWindow
+from coinhaze.ledger.completeness import stated_number
+from coinhaze.ledger.window import ALL, LedgerWindow, refuse_cut
 from coinhaze.options import Unknown
 
 Number = int | str
@@ -100,10 +108,7 @@ def ledger(
 
     if any(is_parquet(path) for path in paths):
         return None
-    if unknown != "error":
-        raise UsageError("`unknown` is for stores and raw blocks: here every coin has its value")
-    if token is not None or window != ALL:
-        raise UsageError("windows and tokens are cut out of a store: `coinhaze ingest` makes one")
+    refuse_cut(window, token, unknown)
     return lines.read(list(paths), complete=complete)
 
 
@@ -139,43 +144,36 @@ def _batch(found: Records[_Transaction]) -> Batch:
 
 
 def _inputs(records: Sequence[_Transaction], place: Place) -> Ends:
-    parent = rows_of([len(t.inputs) for t in records])
     ends = [i for t in records for i in t.inputs]
-
-    def at(row: int) -> str:
-        return place(int(parent[row]))
-
-    _refuse_aws(ends, at)
-    spent = [i.spent_output_index for i in ends]
+    at, columns = _ends([t.inputs for t in records], place, "input")
+    hashes = [i.spent_transaction_hash for i in ends]
+    numbers = [i.spent_output_index for i in ends]
     return Ends(
-        parent,
-        index=whole_numbers([i.index for i in ends], at, field="index of an input"),
-        value=whole_numbers([i.value for i in ends], at, field="value of an input"),
-        owner=texts(owners([i.addresses for i in ends]), at, field="address"),
-        type=texts([i.type for i in ends], at, field="type"),
-        spent_hash=texts(
-            [i.spent_transaction_hash for i in ends], at, field="spent_transaction_hash"
-        ),
-        spent_index=whole_numbers(spent, at, field="spent_output_index"),
+        **columns,
+        spent_hash=texts(hashes, at, field="spent_transaction_hash"),
+        spent_index=whole_numbers(numbers, at, field="spent_output_index"),
     )
 
 
 def _outputs(records: Sequence[_Transaction], place: Place) -> Ends:
-    parent = rows_of([len(t.outputs) for t in records])
-    ends = [o for t in records for o in t.outputs]
+    at, columns = _ends([t.outputs for t in records], place, "output")
+    scripts = [o.script_hex and o.script_hex[:2] for t in records for o in t.outputs]
+    return Ends(**columns, script=texts(scripts, at, field="script_hex"))
 
-    def at(row: int) -> str:
-        return place(int(parent[row]))
 
+def _ends(lists: Sequence[Sequence[_End]], place: Place, what: str) -> tuple[Place, dict[str, Any]]:
+    """Give what inputs and outputs share, and where each of them stands."""
+    parent = rows_of([len(some) for some in lists])
+    ends = [end for some in lists for end in some]
+    at = at_parents(parent, place)
     _refuse_aws(ends, at)
-    return Ends(
-        parent,
-        index=whole_numbers([o.index for o in ends], at, field="index of an output"),
-        value=whole_numbers([o.value for o in ends], at, field="value of an output"),
-        owner=texts(owners([o.addresses for o in ends]), at, field="address"),
-        type=texts([o.type for o in ends], at, field="type"),
-        script=texts([o.script_hex and o.script_hex[:2] for o in ends], at, field="script_hex"),
-    )
+    return at, {
+        "parent": parent,
+        "index": whole_numbers([e.index for e in ends], at, field=f"index of an {what}"),
+        "value": whole_numbers([e.value for e in ends], at, field=f"value of an {what}"),
+        "owner": texts([owner_of(e.addresses) for e in ends], at, field="address"),
+        "type": texts([e.type for e in ends], at, field="type"),
+    }
 
 
 def _refuse_aws(ends: Sequence[_End], at: Place) -> None:

@@ -7,7 +7,6 @@ which pool it was is not told, so they all go to the pool named `shielded`.
 from __future__ import annotations
 
 import itertools
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -16,30 +15,29 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
-from coinhaze.errors import InputError, LedgerError
-from coinhaze.formats.compression import UNREADABLE, open_plain
-from coinhaze.ledger.block_checks import (
-    NO_PREVIOUS,
-    NO_ROOT,
-    BlockCounts,
-    Stated,
-    check_blocks,
-    compare_stated,
-    stated_number,
-)
+from coinhaze.errors import LedgerError
+from coinhaze.formats.bitcoin_etl.rows import owner_of
+from coinhaze.formats.compression import BOM, errors_of_reading, open_plain
+from coinhaze.formats.json.records import FAULTS, RecordFormat
 from coinhaze.ledger.checks import check_name, exact_amount, whole_number
 from coinhaze.ledger.coins import CoinLedger, Input, Output, Transaction
 from coinhaze.ledger.completeness import (
     COUNTS,
     LINKS,
     MERKLE,
+    NO_PREVIOUS,
+    NO_ROOT,
     OF_COINS,
     TOTALS,
+    BlockCounts,
     Completeness,
+    Stated,
+    check_blocks,
+    compare_stated,
     not_checkable,
+    stated_number,
 )
 
-BOM = b"\xef\xbb\xbf"
 GENESIS_COINBASE = "4a5e1e4baab89f3a32518a88c31bc87f618f76673e2cc77ab2127b7afdeda33b"
 
 
@@ -87,13 +85,10 @@ class _Row(NamedTuple):
         return self.height, self.place or 0
 
 
-_decoder = msgspec.json.Decoder(_Transaction)
-
-
-def recognises(head: bytes) -> bool:
-    """Tell whether the first line looks like a transaction in JSON."""
-    start = head.lstrip()
-    return start.startswith(b"{") and b'"hash"' in start and b'"block_number"' in start
+# Strict, one a line: no array, and no two on one line.
+_format: RecordFormat[_Transaction] = RecordFormat(
+    "bitcoin-etl transaction", msgspec.json.Decoder(_Transaction)
+)
 
 
 def read(paths: list[Path], *, complete: bool = False) -> CoinLedger:
@@ -133,17 +128,18 @@ def _oldest_first(rows: list[_Row]) -> list[_Row]:
 
 
 def _rows(path: Path) -> Iterator[_Row]:
-    try:
-        with open_plain(path) as file:
-            for number, line in enumerate(file, 1):
-                if line.strip():
-                    yield _transaction(line.removeprefix(BOM), f"{path}:{number}")
-    except UNREADABLE as error:
-        raise InputError(f"{path}: cannot be read: {error}") from None
+    with errors_of_reading(path), open_plain(path) as file:
+        for number, line in enumerate(file, 1):
+            if line.strip():
+                yield _transaction(line.removeprefix(BOM), f"{path}:{number}")
 
 
 def _transaction(line: bytes, where: str) -> _Row:
-    t = _decode(line, where)
+    try:
+        t = _format.decoder.decode(line)
+    except FAULTS as error:
+        raise _format.explain(line, error, where) from None
+    assert not isinstance(t, list)
     check_name(t.hash, where, field="hash")
     height = whole_number(t.block_number, where, field="block_number")
     index = None if t.index is None else whole_number(t.index, where, field="index")
@@ -184,35 +180,6 @@ def _stated(t: _Transaction) -> tuple[tuple[Stated, Stated], tuple[Stated, State
     return counts, totals
 
 
-def _decode(line: bytes, where: str) -> _Transaction:
-    try:
-        return _decoder.decode(line)
-    except msgspec.ValidationError as error:
-        fault, _, path = str(error).partition(" - at ")
-        seen = _value_at(line, path.strip("`"))
-        what = f"not a bitcoin-etl transaction: {fault}" + (f" at {path}" if path else "")
-        raise LedgerError(where, what, value=seen) from None
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        odd = re.search(rb"[-+]?\b(NaN|Infinity)\b", line)
-        what = (
-            f"{odd[0].decode()} is not a number"
-            if odd
-            else f"not a bitcoin-etl transaction, not even JSON: {error}"
-        )
-        raise LedgerError(where, what, value=line[:60] if not odd else None) from None
-
-
-def _value_at(line: bytes, path: str) -> object:
-    """Find what stands at a path such as $.outputs[0].value; the line itself if it cannot be."""
-    try:
-        value = msgspec.json.decode(line)
-        for name, number in re.findall(r"\.(\w+)|\[(\d+)\]", path):
-            value = value[name] if name else value[int(number)]
-    except (msgspec.DecodeError, UnicodeDecodeError, LookupError, TypeError):
-        return line  # a key given twice, for one, leads two decoders to two places
-    return value
-
-
 def _shielded(flow: _Input | _Output, where: str) -> int:
     return exact_amount(flow.value, where, field="shielded value")
 
@@ -227,8 +194,3 @@ def _output(o: _Output, txid: str) -> Output:
     data = o.type == "nulldata" or (o.script_hex or "").startswith("6a")
     spendable = not data and txid != GENESIS_COINBASE
     return Output(o.value, owner_of(o.addresses), o.index, spendable)
-
-
-def owner_of(addresses: list[str] | None) -> str | None:
-    """Name the owner of an output: its address, or the sorted set of several."""
-    return ",".join(sorted(set(addresses))) if addresses else None

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from coinhaze.errors import InputError, LedgerError
-from coinhaze.formats.bitcoin_etl.rows import Ends, Heads, etl_batch, owners
+from coinhaze.formats.bitcoin_etl.rows import Ends, Heads, etl_batch, owner_of
 from coinhaze.formats.tabular.coin_rows import Place, RowNumbers
 from coinhaze.formats.tabular.table_rows import TableLayout
 from coinhaze.ledger.batches import FLAG, NUMBER, TEXT, Batch
@@ -181,7 +181,7 @@ def _owners(lists: pa.Array, at: Place) -> pa.Array:
         return single
     chosen = single.to_pylist()
     for row in several.tolist():
-        chosen[row] = owners([names[first[row] : first[row] + counts[row]].to_pylist()])[0]
+        chosen[row] = owner_of(names[first[row] : first[row] + counts[row]].to_pylist())
     return pa.array(chosen, TEXT)
 
 

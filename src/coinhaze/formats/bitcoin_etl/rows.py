@@ -22,6 +22,7 @@ from coinhaze.formats.tabular.coin_rows import (
     RowNumbers,
     StatedBlock,
     TransactionRows,
+    at_parents,
     check_range,
     coin_batch,
     numbered,
@@ -62,10 +63,6 @@ class Ends:
     script: pa.Array | None = None
     spent_hash: pa.Array | None = None
     spent_index: pa.Array | None = None
-
-    def at(self, place: Place) -> Place:
-        """Say where rows stand by where their transactions do."""
-        return lambda row: place(int(self.parent[row]))
 
     def some(self, chosen: pa.Array) -> Ends:
         """Give the chosen rows."""
@@ -163,7 +160,7 @@ def _positions(heads: Heads, coinbase: pa.Array) -> pa.Array:
 def _flows(inputs: Ends, outputs: Ends, place: Place) -> Sequence[tuple[int, str, int]]:
     into: dict[int, int] = {}
     for ends, sign in ((outputs, 1), (inputs, -1)):
-        check_range(ends.value, ends.at(place), field="shielded value", most=MOST)
+        check_range(ends.value, at_parents(ends.parent, place), field="shielded value", most=MOST)
         for row, value in zip(ends.parent.tolist(), ends.value.to_pylist(), strict=True):
             into[row] = into.get(row, 0) + sign * value
     return [(row, POOL, into[row]) for row in sorted(into) if into[row]]
@@ -196,7 +193,9 @@ def _refuse(wrong: pa.Array, inputs: Ends, place: Place, what: str) -> None:
     row = pc.index(wrong, True).as_py()
     if row >= 0:
         assert inputs.spent_hash is not None
-        raise LedgerError(inputs.at(place)(row), what, value=inputs.spent_hash[row].as_py())
+        raise LedgerError(
+            place(int(inputs.parent[row])), what, value=inputs.spent_hash[row].as_py()
+        )
 
 
 def _blocks(heads: Heads) -> dict[StatedBlock, int]:
@@ -214,13 +213,12 @@ def _is(column: pa.Array, value: str) -> pa.Array:
     return pc.fill_null(pc.equal(column, value), False)
 
 
-def owners(lists: Sequence[Sequence[str] | None]) -> list[str | None]:
-    """Name owners by their address, or the sorted set of several.
+def owner_of(addresses: Sequence[str] | None) -> str | None:
+    """Name an owner by its address, or the sorted set of several.
 
-    >>> owners([["b", "a", "b"], ["c"], [], None])
-    ['a,b', 'c', None, None]
+    >>> owner_of(["b", "a", "b"]), owner_of(["c"]), owner_of([]), owner_of(None)
+    ('a,b', 'c', None, None)
     """
-    return [
-        (some[0] if len(some) == 1 else ",".join(sorted(set(some)))) if some else None
-        for some in lists
-    ]
+    if not addresses:
+        return None
+    return addresses[0] if len(addresses) == 1 else ",".join(sorted(set(addresses)))

@@ -19,6 +19,7 @@ from coinhaze.formats.bitcoin_raw.contents import (
 )
 from coinhaze.formats.bitcoin_raw.files import (
     BlockFile,
+    UndoFile,
     begins_with,
     errors_named,
     numbered,
@@ -26,7 +27,6 @@ from coinhaze.formats.bitcoin_raw.files import (
 )
 from coinhaze.formats.bitcoin_raw.heights import Header, all_known, height_told, place
 from coinhaze.formats.bitcoin_raw.networks import BITCOIN_MAGICS, MERGED, Network
-from coinhaze.formats.bitcoin_raw.undo import UndoFile
 from coinhaze.formats.bitcoin_raw.wire import Cursor, Malformed, double_sha256, read_uint32
 from coinhaze.ledger.batches import Batch
 

@@ -5,27 +5,31 @@ Every block is checked against its Merkle root.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from coinhaze.errors import LedgerError
+from coinhaze.formats.bitcoin_raw.files import UndoFile, spent_columns
 from coinhaze.formats.bitcoin_raw.networks import BITCOIN, MERGED, MWEB, Network
 from coinhaze.formats.bitcoin_raw.scripts import owner_column
-from coinhaze.formats.bitcoin_raw.tables import (
-    BlockColumns,
-    InputColumns,
-    OutputColumns,
-    TransactionColumns,
-    make_batch,
+from coinhaze.formats.bitcoin_raw.wire import (
+    Cursor,
+    Ints,
+    Malformed,
+    Octets,
+    id_letters,
+    id_text,
+    merkle_root,
+    text_column,
 )
-from coinhaze.formats.bitcoin_raw.undo import UndoFile, spent_columns
-from coinhaze.formats.bitcoin_raw.wire import Cursor, Ints, Malformed, Octets, id_text, merkle_root
-from coinhaze.ledger.batches import Batch
+from coinhaze.formats.tabular.coin_rows import numbered, rows_of
+from coinhaze.ledger.batches import Batch, Where, table_of
 
 HEADER = 80
 _POOL_SCRIPT = b"\x58\x20"  # version 8 of a witness program: of the coin that holds the pool
@@ -34,6 +38,96 @@ OVERWRITTEN = {
     "00000000000271a2dc26e7667f8419f2e15416dc6955e5a6c6cdf3f2574dd08e",
     "00000000000af0aed4792b1acee3d966af36cf5def14935db8de83d6f9306f2f",
 }
+
+
+@dataclass(frozen=True)
+class BlockColumns:
+    """Blocks of a batch: one array entry each. A hash of zeros is one that is not known."""
+
+    height: Ints
+    time: Ints
+    hash: Octets  # rows of 32
+    previous: Octets
+    sizes: Ints  # transactions
+    root: Octets  # of the Merkle tree, as the header has it
+
+
+def make_batch(
+    path: Path | str,
+    read: int,
+    blocks: BlockColumns,
+    txids: Octets,
+    inputs: tuple[Ints, Mapping[str, object]],
+    outputs: tuple[Ints, Mapping[str, object]],
+    flows: Mapping[str, Sequence[object]] | None = None,
+) -> Batch:
+    """Join columns to a batch.
+
+    `txids` are hashes in rows of 32, block by block; the first of each block is its coinbase's.
+    `inputs` and `outputs` are how many each transaction has, and their columns: spent_txid,
+    spent_vout, value and owner, coinbases left out; value, owner and spendable. `flows` has
+    columns tx (a number in this batch), pool, into_pool.
+    """
+    letters = id_letters(txids)
+    block = rows_of(blocks.sizes)
+    height, position = blocks.height[block], numbered(block)
+    tables = {"blocks": _block_table(blocks), "stated_blocks": _stated(blocks)}
+    tables["transactions"] = table_of(
+        "transactions",
+        {
+            "height": height,
+            "txid": text_column(letters),
+            "coinbase": pa.array(position == 0),
+            "position": position,
+            "time": blocks.time[block],
+        },
+    )
+    paid, made = outputs
+    tx = rows_of(paid)
+    names = {"height": height[tx], "txid": text_column(letters[tx])}
+    tables["outputs"] = table_of("outputs", {**names, "vout": numbered(tx), **made})
+    taken, spent = inputs
+    tx = rows_of(taken)
+    names = {"height": height[tx], "txid": text_column(letters[tx])}
+    tables["inputs"] = table_of("inputs", {**names, "vin": numbered(tx), **spent})
+    if flows and flows["tx"]:
+        tx = np.array(flows["tx"], np.int64)
+        names = {"height": height[tx], "txid": text_column(letters[tx])}
+        columns = {"pool": flows["pool"], "into_pool": flows["into_pool"]}
+        tables["pool_flows"] = table_of("pool_flows", names | columns)
+    tables = {name: table for name, table in tables.items() if table.num_rows}
+    return Batch(tables, _place_in(path, tables), read)
+
+
+def _block_table(blocks: BlockColumns) -> pa.Table:
+    known = blocks.hash.any(axis=1)
+    # The first block has none before it.
+    none = pa.array(~blocks.previous[known].any(axis=1))
+    previous = text_column(id_letters(blocks.previous[known]))
+    return table_of(
+        "blocks",
+        {
+            "height": blocks.height[known],
+            "hash": text_column(id_letters(blocks.hash[known])),
+            "previous": pc.if_else(none, pa.scalar(None, pa.string()), previous),
+            "time": blocks.time[known],
+        },
+    )
+
+
+def _stated(blocks: BlockColumns) -> pa.Table:
+    root = text_column(id_letters(blocks.root))
+    stated = {"height": blocks.height, "transaction_count": blocks.sizes, "merkle_root": root}
+    return table_of("stated_blocks", stated)
+
+
+def _place_in(path: Path | str, tables: Mapping[str, pa.Table]) -> Where:
+    def place(table: str, row: int) -> str:
+        of = tables[table]
+        txid = f", transaction {of['txid'][row]}" if "txid" in of.column_names else ""
+        return f"{path}: block {of['height'][row]}{txid}"
+
+    return place
 
 
 @dataclass(frozen=True)
@@ -118,9 +212,9 @@ def block_batch(
         source,
         read,
         _blocks(blocks, layout),
-        TransactionColumns(txids, layout.per_transaction(1), layout.per_transaction(2)),
-        _inputs(blocks, layout, network, undo),
-        _outputs(blocks, layout, network),
+        txids,
+        (layout.per_transaction(1), _inputs(blocks, layout, network, undo)),
+        (layout.per_transaction(2), _outputs(blocks, layout, network)),
     )
 
 
@@ -198,7 +292,7 @@ def _blocks(blocks: Sequence[BlockBytes], layout: _Layout) -> BlockColumns:
     )
 
 
-def _outputs(blocks: Sequence[BlockBytes], layout: _Layout, network: Network) -> OutputColumns:
+def _outputs(blocks: Sequence[BlockBytes], layout: _Layout, network: Network) -> dict[str, object]:
     from coinhaze.formats.bitcoin_raw.script_kernels import NOBODY, kinds_of_scripts
 
     kinds, places = kinds_of_scripts(layout.octets, layout.script_at, layout.script_size)
@@ -211,20 +305,25 @@ def _outputs(blocks: Sequence[BlockBytes], layout: _Layout, network: Network) ->
             begin = int(layout.lasts[first - 1, 2]) if first else 0
             spendable[begin : layout.lasts[first, 2]] = False
         first = last
-    return OutputColumns(layout.value, owner, pa.array(spendable))
+    return {"value": layout.value, "owner": owner, "spendable": pa.array(spendable)}
 
 
 def _inputs(
     blocks: Sequence[BlockBytes], layout: _Layout, network: Network, undo: UndoFile | None
-) -> InputColumns:
+) -> dict[str, object]:
     named = layout.octets[layout.spent_at[:, None] + np.arange(36)]
     value, owner = _spent(blocks, layout, network, undo)
-    return InputColumns(
-        spent_txid=named[:, :32],
-        spent_vout=named[:, 32:].copy().view("<u4").reshape(-1).astype(np.int64),
-        value=value,
-        owner=owner,
-    )
+    return spent_coins(named, value, owner)
+
+
+def spent_coins(named: Octets, value: pa.Array, owner: pa.Array) -> dict[str, object]:
+    """Make the columns of inputs; `named` are rows of 36, each a hash and the number of a coin."""
+    return {
+        "spent_txid": text_column(id_letters(named[:, :32])),
+        "spent_vout": named[:, 32:].copy().view("<u4").reshape(-1).astype(np.int64),
+        "value": value,
+        "owner": owner,
+    }
 
 
 def _spent(

@@ -11,7 +11,6 @@ from coinhaze.formats.bitcoin_raw.networks import Network
 from coinhaze.formats.bitcoin_raw.wire import id_text
 
 NO_BLOCK = bytes(32)
-MOST_HEIGHT = 2**31 - 1
 # No chain here began before Bitcoin nor makes a block in 15 seconds, in the long run: what a block
 # tells above that is no height but, most often, the time.
 _FIRST_TIME, _FASTEST = 1_231_006_505, 15

@@ -1,8 +1,14 @@
-"""Networks whose blocks share Bitcoin's framing: how their files and addresses begin."""
+"""Networks whose blocks share Bitcoin's framing, and which of them an address can be of."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
+
+import pyarrow as pa
+
+from coinhaze.errors import UsageError
+from coinhaze.formats.bitcoin_raw.wire import double_sha256
 
 # What transactions and headers may hold beyond Bitcoin's first form; a sum of these.
 WITNESS, MWEB, SPECIAL, MERGED = 1, 2, 4, 8
@@ -56,3 +62,96 @@ _ZCASH_REGTEST = _network("zcash regtest", "aae83f5f", "1d25", "1cba", 1)
 
 BITCOIN_MAGICS = {network.magic: network for network in _BITCOINS}
 ZCASH_MAGICS = {network.magic: network for network in (ZCASH, ZCASH_TESTNET, _ZCASH_REGTEST)}
+
+
+NETWORKS = (*BITCOIN_MAGICS.values(), *ZCASH_MAGICS.values())
+LOOKED_AT = 1_000  # owners of a ledger, to tell what network it is of
+
+_BASE58 = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
+_BASE32 = "qpzry9x8gf2tvdw0s3jn54khce6mua7l"
+_STEPS = (0x3B6A57B2, 0x26508E6D, 0x1EA119FA, 0x3D4233DD, 0x2A1462B3)
+_BECH32, _BECH32M = 1, 0x2BC830A3
+_LONGEST = 90  # letters of an address, by BIP173
+_HASH = 20  # bytes
+_ETHEREUM = re.compile("0[xX][0-9a-fA-F]{40}")
+
+
+def network_named(name: str) -> Network:
+    """Find a network by name, such as `bitcoin` or `bitcoin testnet3`."""
+    for network in NETWORKS:
+        if network.name == name:
+            return network
+    raise UsageError(f"unknown network {name!r}: one of {', '.join(n.name for n in NETWORKS)}")
+
+
+def networks_of(address: str) -> frozenset[str]:
+    """Name the networks an address can be of; none if it is no address of any known here.
+
+    >>> sorted(networks_of("1A1zP1eP5QGefi2DMPTfTL5SLmv7DivfNa"))
+    ['bitcoin', 'bitcoin cash']
+    >>> networks_of("1A1zP1eP5QGefi2DMPTfTL5SLmv7DivfNb")
+    frozenset()
+    """
+    if _ETHEREUM.fullmatch(address):
+        return frozenset({"ethereum"})
+    if len(address) > _LONGEST:
+        return frozenset()
+    hrp = _prefix(address)
+    if hrp is not None:
+        return frozenset(n.name for n in NETWORKS if n.hrp and n.hrp == hrp)
+    version = _version(address)
+    return frozenset(n.name for n in NETWORKS if version in (n.key_version, n.script_version))
+
+
+def networks_of_owners(owners: pa.StringArray) -> frozenset[str]:
+    """Name the networks that some owners' addresses can be of."""
+    found = [networks_of(str(name)) for name in owners.slice(0, LOOKED_AT).to_pylist()]
+    return frozenset().union(*found)
+
+
+def _version(address: str) -> bytes | None:
+    """Give the bytes before the hash of a base58 address, None if its checksum is wrong."""
+    number = 0
+    for letter in address:
+        if letter not in _BASE58:
+            return None
+        number = number * 58 + _BASE58.index(letter)
+    zeros = len(address) - len(address.lstrip("1"))
+    octets = bytes(zeros) + number.to_bytes((number.bit_length() + 7) // 8)
+    payload, check = octets[:-4], octets[-4:]
+    if len(payload) <= _HASH or double_sha256(payload)[:4] != check:
+        return None
+    return payload[:-_HASH]
+
+
+def _prefix(address: str) -> str | None:
+    """Give what stands before the 1 of a witness address, None if its checksum is wrong."""
+    if address.lower() != address and address.upper() != address:
+        return None
+    hrp, one, data = address.lower().rpartition("1")
+    if not hrp or not one or len(data) < 8 or any(letter not in _BASE32 for letter in data):
+        return None
+    if not hrp.isascii():
+        return None
+    values = [ord(c) >> 5 for c in hrp] + [0] + [ord(c) & 31 for c in hrp]
+    values += [_BASE32.index(letter) for letter in data]
+    sum_ = 1
+    for value in values:
+        top = sum_ >> 25
+        sum_ = (sum_ & 0x1FFFFFF) << 5 ^ value
+        for k, step in enumerate(_STEPS):
+            if top >> k & 1:
+                sum_ ^= step
+    wanted = _BECH32 if data[0] == _BASE32[0] else _BECH32M
+    return hrp if sum_ == wanted else None
+
+
+def foreign_words(address: str, ours: frozenset[str]) -> str | None:
+    """Say that an address is of another network than the ledger's; None if it is not."""
+    theirs = networks_of(address)
+    if not theirs or not ours or theirs & ours:
+        return None
+    return (
+        f"{address} is an address of {' or '.join(sorted(theirs))}, "
+        f"the ledger's are of {' or '.join(sorted(ours))}"
+    )

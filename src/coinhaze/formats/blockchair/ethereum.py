@@ -22,7 +22,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from coinhaze.formats.blockchair.rows import Mined, blocks_batch, is_one_of, read_dump
-from coinhaze.formats.ethereum.call_places import places
 from coinhaze.formats.ethereum.etl import ETHER_LOGGER
 from coinhaze.formats.ethereum.traces import (
     AFTER_ALL,
@@ -31,6 +30,7 @@ from coinhaze.formats.ethereum.traces import (
     IDLE_CALLS,
     ZERO_ADDRESS,
     BlockBuffer,
+    places,
     telling,
 )
 from coinhaze.formats.tabular.arrow_columns import HIGHEST_BLOCK, CheckedColumns

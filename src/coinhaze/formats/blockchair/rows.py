@@ -15,8 +15,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from coinhaze.errors import LedgerError
-from coinhaze.formats.tabular.arrow_columns import HIGHEST_BLOCK, CheckedColumns
-from coinhaze.formats.tabular.delimited import Chunk, open_text, stream_text
+from coinhaze.formats.tabular.arrow_columns import HIGHEST_BLOCK, CheckedColumns, Piece
+from coinhaze.formats.tabular.delimited import open_text, stream_text
 from coinhaze.formats.tabular.table_rows import TableLayout
 from coinhaze.ledger.batches import Batch, table_of
 
@@ -25,7 +25,7 @@ MEMPOOL = "-1"
 
 @dataclass(frozen=True, eq=False)
 class Mined:
-    """The rows of a chunk that are in a block."""
+    """The rows of a piece that are in a block."""
 
     columns: CheckedColumns
     row: pa.Array  # numbers of the rows in the file
@@ -54,11 +54,11 @@ def read_dump(
     if layout is None:
         file.close()
         raise LedgerError(f"{path}:1", f"no {what}", value=names[:40])
-    chunks = stream_text(
+    pieces = stream_text(
         path, layout.needed, optional=layout.optional, delimiter="\t", null="\\N", quoted=False,
         file=file, names=names,
     )  # fmt: skip
-    return layout, names, (_mined(chunk, layout.needed[0]) for chunk in chunks)
+    return layout, names, (_mined(piece, layout.needed[0]) for piece in pieces)
 
 
 def blocks_batch(mined: Mined, hashes: pa.Array) -> Batch:
@@ -75,11 +75,12 @@ def _layout(layouts: Sequence[TableLayout], names: Sequence[str]) -> TableLayout
     return next((layout for layout in layouts if layout.fits(names)), None)
 
 
-def _mined(chunk: Chunk, block: str) -> Mined:
-    kept = pc.fill_null(pc.not_equal(chunk.table[block], MEMPOOL), True)
+def _mined(piece: Piece, block: str) -> Mined:
+    columns = piece.columns
+    kept = pc.fill_null(pc.not_equal(columns.table[block], MEMPOOL), True)
     at = np.flatnonzero(np.asarray(kept))
-    row = pa.array(at + chunk.first)
+    row = pa.array(at + piece.first)
     if len(at) == len(kept):
-        return Mined(CheckedColumns(chunk.table, chunk.where), row, chunk.read)
-    table = chunk.table.take(pa.array(at))
-    return Mined(CheckedColumns(table, lambda r: chunk.where(int(at[r]))), row, chunk.read)
+        return Mined(columns, row, piece.read)
+    table = columns.table.take(pa.array(at))
+    return Mined(CheckedColumns(table, lambda r: columns.where(int(at[r]))), row, piece.read)

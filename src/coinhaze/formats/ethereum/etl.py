@@ -13,20 +13,22 @@ CSV, JSON lines or Parquet, by column name. What one cannot guess:
 - AWS has amounts as doubles, which lose digits: a file is read only as far as they are exact.
 - Traces of geth have no transaction hash: `<block>:<index>` is used. They do not tell what a
   selfdestruct moved, so one that did not fail itself is refused.
-- Withdrawals, in blocks, are in Gwei; here they are wei, as all else is.
+- Withdrawals from staking, in the rows of blocks, are in Gwei; here they are wei, as all else is.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
+import msgspec
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from coinhaze.errors import LedgerError
-from coinhaze.formats.ethereum.call_places import places
 from coinhaze.formats.ethereum.traces import (
     AFTER_ALL,
     DEEPEST,
@@ -34,18 +36,35 @@ from coinhaze.formats.ethereum.traces import (
     IDLE_CALLS,
     ZERO_ADDRESS,
     BlockBuffer,
+    places,
     telling,
 )
-from coinhaze.formats.ethereum.withdrawals import withdrawals
-from coinhaze.formats.tabular.arrow_columns import HIGHEST_BLOCK, CheckedColumns
-from coinhaze.formats.tabular.table_rows import Piece, TableLayout, column_names, names_in, pieces
+from coinhaze.formats.tabular.arrow_columns import (
+    ADDRESS_DIGITS,
+    HIGHEST_BLOCK,
+    CheckedColumns,
+    Piece,
+)
+from coinhaze.formats.tabular.table_rows import (
+    TableLayout,
+    Withdrawal,
+    column_names,
+    names_in,
+    pieces,
+)
 from coinhaze.ledger.batches import NUMBER, TEXT, Batch, table_of, with_columns
+from coinhaze.ledger.checks import exact_amount, whole_number
+
+WEI_IN_GWEI = 10**9
+# Gwei are 64 bits wide (EIP-4895).
+MOST_GWEI = 2**64 - 1
+_ADDRESS = re.compile(f"(0x)?[0-9a-f]{{{ADDRESS_DIGITS}}}")
+_decoder = msgspec.json.Decoder(list[Withdrawal])
 
 _MOST = 2**31 - 1
 UNNAMED_TOKEN = "unnamed"
 # The address that is to log moves of ether as if it were a token (EIP-7708).
 ETHER_LOGGER = "0x" + "f" * 39 + "e"
-
 TRANSACTIONS = TableLayout(
     "transactions",
     ("hash", "block_number", "transaction_index", "from_address", "to_address", "value"),
@@ -87,7 +106,6 @@ UNNEEDED = (
     "base_fee_per_gas", "withdrawals_root", "blob_gas_used", "excess_blob_gas", "date",
     "last_modified", "item_id", "item_timestamp", "type", "r", "s", "v", "access_list",
 )  # fmt: skip
-
 KINDS = {
     "call": "call",
     "create": "create",
@@ -100,6 +118,66 @@ KINDS = {
 }
 MADE = ("reward", "genesis")
 OUTSIDE = (*MADE, "daofork")  # of any transaction
+
+
+def withdrawals(columns: CheckedColumns) -> pa.Table:
+    """List the withdrawals of all rows: row, index, address and amount in wei."""
+    found: dict[str, list[Any]] = {"row": [], "index": [], "address": [], "wei": []}
+    for row, cell in enumerate(_cells(columns)):
+        for paid in _listed(cell, columns, row) if cell else []:
+            for name, value in _checked(paid, columns.where, row).items():
+                found[name].append(value)
+    types = {"row": NUMBER, "index": NUMBER, "address": TEXT, "wei": TEXT}
+    return pa.table({name: pa.array(found[name], kind) for name, kind in types.items()})
+
+
+def _cells(columns: CheckedColumns) -> list[Any]:
+    if not columns.has("withdrawals"):
+        return []
+    cells = columns.table["withdrawals"]
+    kind = cells.type
+    lists = pa.types.is_list(kind) and pa.types.is_struct(kind.value_type)
+    if not (lists or pa.types.is_string(kind) or pa.types.is_null(kind)):
+        raise LedgerError(columns.where(0), f"column withdrawals holds {kind}, not lists")
+    try:
+        return list(cells.to_pylist())
+    except (ArithmeticError, ValueError) as error:  # times in them beyond what Python can hold
+        raise LedgerError(columns.where(0), f"withdrawals cannot be read: {error}") from None
+
+
+def _listed(cell: Any, columns: CheckedColumns, row: int) -> list[Withdrawal]:
+    try:
+        if isinstance(cell, str):
+            # In CSV the objects of a list stand side by side, without its brackets.
+            text = cell if cell.lstrip().startswith("[") else f"[{cell}]"
+            return _decoder.decode(text)
+        return msgspec.convert(cell, list[Withdrawal])
+    except (msgspec.MsgspecError, UnicodeError, RecursionError, TypeError) as error:
+        what = f"withdrawals that cannot be read: {error}"
+        raise LedgerError(columns.where(row), what, value=cell) from None
+
+
+def _checked(paid: Withdrawal, where: Any, row: int) -> dict[str, object]:
+    address = (paid.address or "").lower()
+    if not _ADDRESS.fullmatch(address):
+        what = f"the address of a withdrawal is not {ADDRESS_DIGITS} hexadecimal digits"
+        raise LedgerError(where(row), what, value=paid.address)
+    field = "amount of a withdrawal"
+    if not _is_whole(paid.index):
+        raise LedgerError(where(row), "index of a withdrawal is no number", value=paid.index)
+    gwei = exact_amount(paid.amount, where(row), field=field)
+    return {
+        "row": row,
+        "index": whole_number(int(paid.index or 0), where(row), field="index of a withdrawal"),
+        "address": "0x" + address.removeprefix("0x"),
+        "wei": str(whole_number(gwei, where(row), field=field, most=MOST_GWEI) * WEI_IN_GWEI),
+    }
+
+
+def _is_whole(value: int | str | None) -> bool:
+    if isinstance(value, str):
+        return value.isascii() and value.isdigit() and len(value) < 20
+    return value is not None
 
 
 def recognises(head: bytes) -> bool:

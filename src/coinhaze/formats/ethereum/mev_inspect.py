@@ -13,41 +13,44 @@ from typing import Any
 import msgspec
 import pyarrow as pa
 
-from coinhaze.errors import InputError, LedgerError
-from coinhaze.formats.compression import UNREADABLE, open_plain
+from coinhaze.errors import LedgerError
+from coinhaze.formats.compression import BOM, errors_of_reading, open_plain
 from coinhaze.formats.ethereum.etl import TRACES, told_blocks, trace_rows
 from coinhaze.formats.ethereum.traces import BlockBuffer
-from coinhaze.formats.tabular.arrow_columns import CheckedColumns
-from coinhaze.formats.tabular.table_rows import BOM, Piece
+from coinhaze.formats.tabular.arrow_columns import CheckedColumns, Piece
 from coinhaze.ledger.batches import TEXT, Batch
 
 LARGEST_FILE = 1 << 30  # bytes, unpacked; a block has some millions
 _QUANTITY = re.compile("0x[0-9a-fA-F]{1,64}")
 
 
-class _Action(msgspec.Struct, rename={"sender": "from"}):
-    sender: str | None = None
+class TraceAction(msgspec.Struct, rename="camel"):
+    """What a call, creation, destruction or reward did, as nodes tell it."""
+
+    sender: str | None = msgspec.field(default=None, name="from")
     to: str | None = None
     value: str | None = None
-    callType: str | None = None
+    call_type: str | None = None
     address: str | None = None
-    refundAddress: str | None = None
+    refund_address: str | None = None
     balance: str | None = None
     author: str | None = None
-    rewardType: str | None = None
+    reward_type: str | None = None
 
 
-class _Result(msgspec.Struct):
+class TraceResult(msgspec.Struct):
+    """What came of it: the address of a contract that was made."""
+
     address: str | None = None
 
 
 class _Trace(msgspec.Struct):
-    action: _Action
+    action: TraceAction
     type: str
     block_number: int
     trace_address: list[int]
     block_hash: str | None = None
-    result: _Result | None = None
+    result: TraceResult | None = None
     transaction_hash: str | None = None
     transaction_position: int | None = None
     error: str | None = None
@@ -96,13 +99,8 @@ def _where(path: Path, row: int) -> str:
 
 
 def _block(path: Path) -> _Block:
-    try:
-        with open_plain(path) as file:
-            content = bytes(file.read(LARGEST_FILE)).removeprefix(BOM)
-    except FileNotFoundError:
-        raise InputError(f"{path}: no such file") from None
-    except UNREADABLE as error:
-        raise InputError(f"{path}: cannot be read: {error}") from None
+    with errors_of_reading(path), open_plain(path) as file:
+        content = bytes(file.read(LARGEST_FILE)).removeprefix(BOM)
     try:
         return _decoder.decode(content)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
@@ -118,7 +116,7 @@ def _row(trace: _Trace, number: int, path: Path, height: int) -> dict[str, Any]:
     action, made = trace.action, trace.result.address if trace.result else None
     sender, to, value = {
         "create": (action.sender, made, action.value),
-        "suicide": (action.address, action.refundAddress, action.balance),
+        "suicide": (action.address, action.refund_address, action.balance),
         "reward": (None, action.author, action.value),
     }.get(trace.type, (action.sender, action.to, action.value))
     position = trace.transaction_position
@@ -131,8 +129,8 @@ def _row(trace: _Trace, number: int, path: Path, height: int) -> dict[str, Any]:
         "to_address": to,
         "value": None if value is None else str(_quantity(value, number, path)),
         "trace_type": trace.type,
-        "call_type": action.callType,
-        "reward_type": action.rewardType,
+        "call_type": action.call_type,
+        "reward_type": action.reward_type,
         "trace_address": ",".join(map(str, trace.trace_address)),
         "error": trace.error,
     }

@@ -21,9 +21,9 @@ import msgspec
 from coinhaze.errors import LedgerError
 from coinhaze.formats.json.records import RecordFormat, Records
 from coinhaze.formats.tabular.coin_rows import HIGHEST, LATEST
+from coinhaze.ledger.accounts import DEPOSIT, POOL, RELAYERS
 from coinhaze.ledger.batches import Batch, Rows, gather
 from coinhaze.ledger.checks import exact_amount, whole_number
-from coinhaze.ledger.pool_names import DEPOSIT, POOL, RELAYERS
 
 # Digits after the point of each money, as its contract counts.
 DIGITS = {"eth": 18, "dai": 18, "cdai": 8, "usdc": 6, "usdt": 6, "wbtc": 8}

@@ -20,6 +20,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from coinhaze.errors import LedgerError
+from coinhaze.formats.tabular.arrow_columns import CheckedColumns
+from coinhaze.formats.tabular.coin_rows import numbered
 from coinhaze.ledger.batches import FLAG, NUMBER, TEXT, Batch, table_of
 
 ZERO_ADDRESS = "0x" + "0" * 40
@@ -30,7 +32,6 @@ AFTER_ALL = 2**31 - 1
 IDLE_CALLS = ("delegatecall", "callcode", "staticcall")
 HELD = 1 << 18  # rows, of about 250 bytes; up to twice as many are there at a time
 AT_ONCE = 1 << 16  # rows a batch
-
 # `row` counts rows of the file. `place` sorts as the tree is walked. `told` says that `failed`
 # minds failures above already; if not, all rows of a transaction must be there to look them up.
 # Position is null where the source does not tell: the order in the file stands for it.
@@ -52,9 +53,75 @@ HELD_SCHEMA = pa.schema(
         ("time", NUMBER),
     ]
 )
-
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
+
+
+def places(columns: CheckedColumns, name: str, separator: str, deepest: int) -> pa.Array:
+    """Give places in a tree, as text such as 0,8,1 or as lists, in bytes that sort as they do.
+
+    Four bytes a step, the highest first; the root has none. Text would put 10 before 2.
+    """
+    column = columns.plain(name)
+    kind = column.type
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        steps, lengths = _listed(columns, name, column)
+    elif pa.types.is_string(kind):
+        steps, lengths = _split(columns, name, column, separator)
+    else:
+        raise columns.refused_type(name, column, "places in a tree")
+    deep = np.flatnonzero(lengths > deepest)
+    if len(deep):
+        what = f"{name} is deeper than the {deepest} calls that are possible"
+        raise LedgerError(columns.where(int(deep[0])), what, value=int(lengths[deep[0]]))
+    return _as_binary(steps, lengths)
+
+
+def _listed(columns: CheckedColumns, name: str, column: pa.Array) -> tuple[np.ndarray, np.ndarray]:
+    lengths = pc.fill_null(pc.list_value_length(column), 0).to_numpy(zero_copy_only=False)
+    steps = column.flatten()
+    owners = np.repeat(np.arange(len(column)), lengths)
+    if not pa.types.is_integer(steps.type):
+        raise columns.refused_type(name, column, "lists of whole numbers")
+    right = pc.and_(pc.greater_equal(steps, 0), pc.less(steps, 2**31))
+    row = pc.index(pc.fill_null(right, False), False).as_py()
+    if row >= 0:
+        raise _no_place(columns, name, int(owners[row]))
+    return steps.to_numpy(zero_copy_only=False), lengths.astype(np.int64)
+
+
+def _split(
+    columns: CheckedColumns, name: str, column: pa.Array, separator: str
+) -> tuple[np.ndarray, np.ndarray]:
+    # Most traces stand at few places: look at each once.
+    codes = pc.fill_null(column, "").dictionary_encode()
+    texts = codes.dictionary.to_pylist()
+    code = codes.indices.to_numpy(zero_copy_only=False)
+    parted = [text.split(separator) if text else [] for text in texts]
+    for number, steps in enumerate(parted):
+        if not all(s.isascii() and s.isdigit() and len(s) < 10 for s in steps):
+            raise _no_place(columns, name, int(np.flatnonzero(code == number)[0]))
+    lengths = np.array([len(steps) for steps in parted], dtype=np.int64)
+    flat = np.array([int(s) for steps in parted for s in steps], dtype=np.int64)
+    starts = np.cumsum(lengths) - lengths
+    taken = lengths[code]
+    before = np.cumsum(taken) - taken
+    index = np.arange(int(taken.sum())) - np.repeat(before - starts[code], taken)
+    return flat[index], taken
+
+
+def _no_place(columns: CheckedColumns, name: str, row: int) -> LedgerError:
+    value = columns.table[name][row].as_py()
+    return LedgerError(columns.where(row), f"{name} is no place in a tree of calls", value=value)
+
+
+def _as_binary(steps: np.ndarray, lengths: np.ndarray) -> pa.Array:
+    offsets = np.zeros(len(lengths) + 1, dtype=np.int32)
+    np.cumsum(4 * lengths, out=offsets[1:])
+    letters = pa.py_buffer(steps.astype(">u4").tobytes())
+    return pa.Array.from_buffers(
+        pa.binary(), len(lengths), [None, pa.py_buffer(offsets.tobytes()), letters]
+    )
 
 
 def telling(table: pa.Table) -> pa.Table:
@@ -158,11 +225,8 @@ def settle(table: pa.Table, path: Path) -> pa.Table:
     table = order.table.set_column(
         order.table.column_names.index("position"), "position", pa.array(_positions(order))
     ).filter(pa.array(kept))
-    group = order.group[kept]
-    starts = np.flatnonzero(np.diff(group, prepend=-1))
-    step = np.arange(len(group)) - np.repeat(starts, np.diff(starts, append=len(group)))
     columns = {name: table[name] for name in table.column_names}
-    return table_of("transfers", columns | {"step": pa.array(step.astype(np.int64))})
+    return table_of("transfers", columns | {"step": pa.array(numbered(order.group[kept]))})
 
 
 def _sorted(table: pa.Table) -> _Order:
@@ -263,10 +327,7 @@ def _positions(order: _Order) -> Ints:
     first = np.minimum.reduceat(np.asarray(order.table["row"])[rows], starts)
     height = np.asarray(order.table["height"])[rows[starts]]
     by_row = np.lexsort((first, height))
-    in_order = height[by_row]
-    begin = np.flatnonzero(np.diff(in_order, prepend=-1))
-    rank = np.arange(len(by_row)) - np.repeat(begin, np.diff(begin, append=len(by_row)))
     of_group = np.empty(len(by_row), dtype=np.int64)
-    of_group[by_row] = rank
+    of_group[by_row] = numbered(height[by_row])
     given[rows] = np.repeat(of_group, np.diff(starts, append=len(rows)))
     return given

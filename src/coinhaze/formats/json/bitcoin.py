@@ -12,13 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-import numpy as np
 import pyarrow as pa
 
 from coinhaze.errors import LedgerError
-from coinhaze.formats.bitcoin_etl.lines import owner_of
-from coinhaze.formats.bitcoin_raw.bare_keys import KeyNames, Script, network_in
+from coinhaze.formats.bitcoin_etl.rows import owner_of
 from coinhaze.formats.bitcoin_raw.networks import Network
+from coinhaze.formats.bitcoin_raw.scripts import KeyNames, Script, network_in
 from coinhaze.formats.json.records import FAULTS, RecordFormat
 from coinhaze.formats.tabular.coin_rows import (
     MOST,
@@ -26,12 +25,12 @@ from coinhaze.formats.tabular.coin_rows import (
     InputRows,
     OutputRows,
     Place,
-    RowNumbers,
     StatedBlock,
-    TransactionRows,
+    at_parents,
     coin_batch,
     numbered,
     rows_of,
+    rows_of_blocks,
     texts,
     whole_numbers,
 )
@@ -43,33 +42,43 @@ MOST_BITCOIN = Decimal(MOST) / SATOSHI
 _exact = Context(prec=60, traps=[Inexact, InvalidOperation])
 
 
-class _Script(msgspec.Struct, gc=False):
-    hex: str = ""
+class CoreScript(msgspec.Struct, gc=False):
+    """The script of an output, as Bitcoin Core writes it in JSON; so are all below."""
+
+    hex: str | None = None
     type: str | None = None
     address: str | None = None
     addresses: list[str] | None = None  # before version 22
 
 
-class _Coin(msgspec.Struct, gc=False):
+class CoreCoin(msgspec.Struct, gc=False):
+    """A value in bitcoin, and the script it is paid to."""
+
     value: Any  # int or Decimal: declared so, msgspec would let floats of a dict pass
-    script: _Script = msgspec.field(name="scriptPubKey")
+    script: CoreScript = msgspec.field(name="scriptPubKey")
 
 
-class _Output(_Coin, gc=False, kw_only=True):
+class CoreOutput(CoreCoin, gc=False, kw_only=True):
+    """A coin that a transaction makes."""
+
     n: int
 
 
-class _Input(msgspec.Struct, gc=False):
+class CoreInput(msgspec.Struct, gc=False):
+    """A coin that a transaction spends; `prevout` tells what it was worth, where the node does."""
+
     txid: str | None = None
     vout: int | None = None
     coinbase: str | None = None
-    prevout: _Coin | None = None
+    prevout: CoreCoin | None = None
 
 
-class _Transaction(msgspec.Struct, gc=False):
+class CoreTransaction(msgspec.Struct, gc=False):
+    """A transaction."""
+
     txid: str
-    vin: list[_Input]
-    vout: list[_Output]
+    vin: list[CoreInput]
+    vout: list[CoreOutput]
     vjoinsplit: Any = None
 
 
@@ -79,7 +88,7 @@ _NAMES = {"previous": "previousblockhash", "count": "nTx", "root": "merkleroot"}
 class _Block(msgspec.Struct, gc=False, rename=_NAMES):
     hash: str
     height: int
-    tx: list[_Transaction]
+    tx: list[CoreTransaction]
     time: int
     previous: str | None = None
     count: int | None = None
@@ -170,30 +179,10 @@ def _size(block: _Block) -> int:
 def _batch(blocks: Sequence[_Block], where: Place, read: int, names: KeyNames) -> Batch:
     for number, block in enumerate(blocks):
         _check_block(block, where(number))
-    sizes = [len(b.tx) for b in blocks]
-    of_block = rows_of(sizes)
-    position = numbered(of_block)
-    records = [t for b in blocks for t in b.tx]
-
-    def place(row: int) -> str:
-        return f"{where(int(of_block[row]))} transaction {position[row]}"
-
-    heights = whole_numbers([b.height for b in blocks], where, field="height")
-    times = whole_numbers([b.time for b in blocks], where, field="time")
-    transactions = TransactionRows(
-        place,
-        height=heights.take(pa.array(of_block)),
-        txid=texts([t.txid for t in records], place, field="txid"),
-        coinbase=pa.array(position == 0, FLAG),
-        position=pa.array(position, NUMBER),
-        time=times.take(pa.array(of_block)),
-    )
-    firsts = (np.cumsum(sizes) - sizes).tolist()
-    told = {
-        StatedBlock(b.height, b.hash, b.previous, b.time, b.count, b.root): first
-        for b, first in zip(blocks, firsts, strict=True)
-    }
-    outputs, inputs = _outputs(records, place, names), _inputs(records, position, place, names)
+    stated = [StatedBlock(b.height, b.hash, b.previous, b.time, b.count, b.root) for b in blocks]
+    transactions, told = rows_of_blocks(stated, [[t.txid for t in b.tx] for b in blocks], where)
+    records, place = [t for b in blocks for t in b.tx], transactions.place
+    outputs, inputs = _outputs(records, place, names), _inputs(records, place, names)
     return coin_batch(transactions, outputs, inputs, digits=64, blocks=told, read=read)
 
 
@@ -211,7 +200,7 @@ def _check_block(block: _Block, where: str) -> None:
             raise LedgerError(f"{where} transaction {number}", fault, value=transaction.txid)
 
 
-def _coinbase_fault(transaction: _Transaction, number: int) -> str:
+def _coinbase_fault(transaction: CoreTransaction, number: int) -> str:
     if transaction.vjoinsplit is not None:
         return "a transaction of Zcash; this reader knows no shielded pools"
     coinbase = [i.coinbase is not None for i in transaction.vin]
@@ -222,10 +211,10 @@ def _coinbase_fault(transaction: _Transaction, number: int) -> str:
     return "a coinbase that is not the first of its block" if any(coinbase) else ""
 
 
-def _outputs(records: Sequence[_Transaction], place: Place, names: KeyNames) -> OutputRows:
+def _outputs(records: Sequence[CoreTransaction], place: Place, names: KeyNames) -> OutputRows:
     parent = rows_of([len(t.vout) for t in records])
     coins = [o for t in records for o in t.vout]
-    of_row = _of_parent(parent, place)
+    of_row = at_parents(parent, place)
     return OutputRows(
         parent,
         vout=whole_numbers([o.n for o in coins], of_row, field="n"),
@@ -235,13 +224,11 @@ def _outputs(records: Sequence[_Transaction], place: Place, names: KeyNames) -> 
     )
 
 
-def _inputs(
-    records: Sequence[_Transaction], position: RowNumbers, place: Place, names: KeyNames
-) -> InputRows:
-    counts = [len(t.vin) if p else 0 for t, p in zip(records, position.tolist(), strict=True)]
-    parent = rows_of(counts)
-    spends = [i for t, count in zip(records, counts, strict=True) if count for i in t.vin]
-    of_row = _of_parent(parent, place)
+def _inputs(records: Sequence[CoreTransaction], place: Place, names: KeyNames) -> InputRows:
+    spent = [[i for i in t.vin if i.coinbase is None] for t in records]
+    parent = rows_of([len(inputs) for inputs in spent])
+    spends = [i for inputs in spent for i in inputs]
+    of_row = at_parents(parent, place)
     coins = [i.prevout for i in spends]
     return InputRows(
         parent,
@@ -253,19 +240,15 @@ def _inputs(
     )
 
 
-def _satoshis(coins: Sequence[_Coin | None], place: Place) -> list[int | None]:
+def _satoshis(coins: Sequence[CoreCoin | None], place: Place) -> list[int | None]:
     try:
         return [None if c is None else satoshi(c.value, "") for c in coins]
     except LedgerError:  # again, to say where: places cost more than values
         return [None if c is None else satoshi(c.value, place(n)) for n, c in enumerate(coins)]
 
 
-def _of_parent(parent: RowNumbers, place: Place) -> Place:
-    return lambda row: place(int(parent[row]))
-
-
-def _scripts(coins: Sequence[_Coin | None]) -> list[Script | None]:
-    return [None if c is None else Script(c.script.hex, _owner(c.script)) for c in coins]
+def _scripts(coins: Sequence[CoreCoin | None]) -> list[Script | None]:
+    return [None if c is None else Script(c.script.hex or "", _owner(c.script)) for c in coins]
 
 
 def _network_in(path: Path) -> Network | None:
@@ -279,9 +262,9 @@ def _network_in(path: Path) -> Network | None:
     )
 
 
-def _owner(script: _Script) -> str | None:
+def _owner(script: CoreScript) -> str | None:
     return script.address if script.address is not None else owner_of(script.addresses)
 
 
-def _is_data(script: _Script) -> bool:
-    return script.type == "nulldata" or script.hex[:2] == "6a"
+def _is_data(script: CoreScript) -> bool:
+    return script.type == "nulldata" or (script.hex or "")[:2] == "6a"

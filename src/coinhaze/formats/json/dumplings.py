@@ -18,16 +18,17 @@ from typing import NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from coinhaze.errors import InputError, LedgerError
+from coinhaze.errors import LedgerError
 from coinhaze.formats.bitcoin_raw.networks import BITCOIN
 from coinhaze.formats.bitcoin_raw.scripts import owners_of
-from coinhaze.formats.compression import UNREADABLE, open_plain
+from coinhaze.formats.compression import BOM, errors_of_reading, numbered_lines, open_plain
 from coinhaze.formats.tabular.coin_rows import (
     ROWS,
     InputRows,
     OutputRows,
     Place,
     TransactionRows,
+    at_parents,
     coin_batch,
     numbered,
     rows_of,
@@ -37,7 +38,6 @@ from coinhaze.formats.tabular.coin_rows import (
 from coinhaze.ledger.batches import FLAG, NUMBER, Batch
 
 LONGEST = 1 << 24  # bytes of a line; a transaction that fills a block has some millions
-BOM = b"\xef\xbb\xbf"
 
 _HEAD = re.compile(rb"[0-9a-fA-F]{64}:::[0-9a-fA-F]{64}:::[0-9]+:::[0-9]+:::")
 _SPENT = re.compile("([0-9a-fA-F]{64})-([0-9]{1,10})-([0-9]{1,19})\\+((?:[0-9a-fA-F]{2})*)\\+\\w*")
@@ -62,34 +62,19 @@ def batches(path: Path) -> Iterator[Batch]:
     """Read a file."""
     lines: list[_Line] = []
     rows = read = 0
-    for number, text in _texts(path):
-        read += len(text)
-        if not text.strip():
-            continue
-        line = _parsed(text, number, path)
-        lines.append(line)
-        rows += len(line.spent) + len(line.made)
-        if rows >= ROWS:
-            yield _batch(lines, path, read)
-            lines, rows = [], 0
+    with errors_of_reading(path), open_plain(path) as file:
+        for number, text in numbered_lines(file, path, LONGEST):
+            read += len(text)
+            if not text.strip():
+                continue
+            line = _parsed(text, number, path)
+            lines.append(line)
+            rows += len(line.spent) + len(line.made)
+            if rows >= ROWS:
+                yield _batch(lines, path, read)
+                lines, rows = [], 0
     if lines:
         yield _batch(lines, path, read)
-
-
-def _texts(path: Path) -> Iterator[tuple[int, bytes]]:
-    try:
-        with open_plain(path) as file:
-            for number in range(1, 1 << 62):
-                text = bytes(file.readline(LONGEST))
-                if not text:
-                    return
-                if len(text) == LONGEST:
-                    raise LedgerError(f"{path}:{number}", f"a line of {LONGEST} bytes or more")
-                yield number, text.removeprefix(BOM) if number == 1 else text
-    except FileNotFoundError:
-        raise InputError(f"{path}: no such file") from None
-    except UNREADABLE as error:
-        raise InputError(f"{path}: cannot be read: {error}") from None
 
 
 def _parsed(text: bytes, number: int, path: Path) -> _Line:
@@ -147,9 +132,7 @@ def _outputs(lines: Sequence[_Line], place: Place) -> OutputRows:
     value, script = zip(*(made for line in lines for made in line.made), strict=True)
     owner, spendable = owners_of([bytes.fromhex(s) for s in script], BITCOIN)
 
-    def of_row(row: int) -> str:
-        return place(int(parent[row]))
-
+    of_row = at_parents(parent, place)
     return OutputRows(
         parent,
         vout=pa.array(numbered(parent)),
@@ -163,9 +146,7 @@ def _inputs(lines: Sequence[_Line], place: Place) -> InputRows:
     parent = rows_of([len(line.spent) for line in lines])
     txid, vout, value, script = zip(*(s for line in lines for s in line.spent), strict=True)
 
-    def of_row(row: int) -> str:
-        return place(int(parent[row]))
-
+    of_row = at_parents(parent, place)
     return InputRows(
         parent,
         vin=pa.array(numbered(parent)),

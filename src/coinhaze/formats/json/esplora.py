@@ -17,8 +17,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from coinhaze.errors import InputError, LedgerError
-from coinhaze.formats.bitcoin_raw.bare_keys import KeyNames, Script, network_in
 from coinhaze.formats.bitcoin_raw.networks import Network
+from coinhaze.formats.bitcoin_raw.scripts import KeyNames, Script, network_in
 from coinhaze.formats.json.records import RecordFormat, Records
 from coinhaze.formats.tabular.coin_rows import (
     HIGHEST,
@@ -28,6 +28,7 @@ from coinhaze.formats.tabular.coin_rows import (
     Place,
     StatedBlock,
     TransactionRows,
+    at_parents,
     coin_batch,
     numbered,
     rows_of,
@@ -186,9 +187,7 @@ def _outputs(records: Sequence[_Transaction], place: Place, names: KeyNames) -> 
     parent = rows_of([len(t.vout) for t in records])
     coins = [o for t in records for o in t.vout]
 
-    def of_row(row: int) -> str:
-        return place(int(parent[row]))
-
+    of_row = at_parents(parent, place)
     for row, coin in enumerate(coins):
         if coin.asset is not None:
             fix = "only chains of one money can be read"
@@ -212,9 +211,7 @@ def _inputs(
     spends = [i for t, c in zip(records, coinbase, strict=True) if not c for i in t.vin]
     coins = [i.prevout for i in spends]
 
-    def of_row(row: int) -> str:
-        return place(int(parent[row]))
-
+    of_row = at_parents(parent, place)
     return InputRows(
         parent,
         vin=pa.array(numbered(parent)),

@@ -15,11 +15,10 @@ from typing import BinaryIO, Generic, TypeVar
 import msgspec
 
 from coinhaze.errors import InputError, LedgerError
-from coinhaze.formats.compression import SUFFIXES, UNREADABLE, open_plain
+from coinhaze.formats.compression import BOM, SUFFIXES, errors_of_reading, open_plain
 
 T = TypeVar("T")
 
-BOM = b"\xef\xbb\xbf"
 PIECE = 1 << 20
 LONGEST = 1 << 28
 NAMES = (".json", ".jsonl", ".ndjson")
@@ -71,15 +70,12 @@ class RecordFormat(Generic[T]):
 
     def _of_file(self, path: Path) -> Iterator[tuple[bytes, list[T], list[tuple[Path, int]]]]:
         line, seen = 1, False
-        try:
-            with open_plain(path) as file:
-                for piece, records in self._pieces(file, path):
-                    flat, numbers = _flatten(records, _lines(piece, records, line))
-                    line += piece.count(b"\n")
-                    seen = seen or bool(records)
-                    yield piece, flat, [(path, number) for number in numbers]
-        except UNREADABLE as error:
-            raise InputError(f"{path}: cannot be read: {error}") from None
+        with errors_of_reading(path), open_plain(path) as file:
+            for piece, records in self._pieces(file, path):
+                flat, numbers = _flatten(records, _lines(piece, records, line))
+                line += piece.count(b"\n")
+                seen = seen or bool(records)
+                yield piece, flat, [(path, number) for number in numbers]
         if not seen:
             raise InputError(f"{path}: is empty; expected a {self.name} in JSON")
 
@@ -184,8 +180,10 @@ def _flatten(records: list[T | list[T]], lines: list[int]) -> tuple[list[T], lis
 
 def _value_at(text: bytes, path: str) -> object:
     """Find what stands at a path such as $[0].vout[0].value; the text itself if it cannot be."""
+    decoder = msgspec.json.Decoder()
     try:
-        value: object = msgspec.json.Decoder().decode_lines(text)
+        # Of lines the path begins with the number of the record.
+        value: object = (decoder.decode_lines if path.startswith("$[") else decoder.decode)(text)
         for name, number in re.findall(r"\.(\w+)|\[(\d+)\]", path):
             value = value[name or int(number)]  # type: ignore[index]
     except (*FAULTS, LookupError, TypeError):

@@ -12,10 +12,8 @@ ledger's.
 
 from __future__ import annotations
 
-import csv
-import io
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
@@ -25,7 +23,7 @@ import msgspec
 from coinhaze.errors import InputError, LedgerError
 from coinhaze.formats.compression import read_plain
 from coinhaze.formats.json.records import FAULTS
-from coinhaze.formats.lists.labels import normal_address
+from coinhaze.formats.lists.labels import csv_rows, decoded, names_by_line, normal_address
 from coinhaze.ledger.checks import check_name, exact_amount
 
 LARGEST = 1 << 28  # bytes, unpacked
@@ -62,19 +60,16 @@ def parse_coin_list(content: bytes, *, where: str = "coins") -> list[ListedCoin]
     >>> parse_coin_list(b"txid,vout,label\\nt,1,rent")[0].coin
     't:1'
     """
-    try:
-        text = content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
-        raise LedgerError(f"{where}:{line}", "text that is not UTF-8") from None
+    text = decoded(content, where)
     begins = text.lstrip()
     head = begins.partition("\n")[0]
+    rows: Iterable[Row]
     if begins.startswith(("[", "{")):
         rows = _from_json(text, where)
     elif "," in head or head.strip().strip('"').lower() in _NAMES:
         rows = _from_csv(text, where)
     else:
-        rows = _from_lines(text, where)
+        rows = ((place, {"coin": name}) for place, name in names_by_line(text, where))
     listed = [_entry(place, row) for place, row in rows]
     if not listed:
         raise InputError(f"{where}: lists no coin: write txid:vout or an address, one a line")
@@ -91,31 +86,17 @@ def parse_entry(text: str, where: str = "coin") -> ListedCoin:
     return _entry(where, {"coin": text})
 
 
-def _from_lines(text: str, file: str) -> Iterator[Row]:
-    for number, line in enumerate(text.split("\n"), 1):
-        name = line.partition("#")[0].strip()
-        if name:
-            yield f"{file}:{number}", {"coin": name}
-
-
 def _from_csv(text: str, file: str) -> Iterator[Row]:
-    lines = csv.reader(io.StringIO(text, newline=""), strict=True)
-    try:
-        header = [name.strip().lower() for name in next(lines, [])]
-        if len(set(header)) < len(header):
-            raise LedgerError(f"{file}:1", "a column twice", value=header)
-        if not ({"txid", "vout"} <= set(header) or _NAMES & set(header)):
-            fix = "txid,vout or coin or address"
-            raise LedgerError(f"{file}:1", "no column that names coins", value=header, fix=fix)
-        for row in lines:
-            where = f"{file}:{lines.line_num}"
-            if len(row) != len(header):
-                what = f"a row of {len(row)} fields where the header has {len(header)}"
-                raise LedgerError(where, what, value=",".join(row))
-            cells = (cell.strip() for cell in row)
-            yield where, {name: cell for name, cell in zip(header, cells, strict=True) if cell}
-    except csv.Error as error:
-        raise LedgerError(f"{file}:{lines.line_num}", f"not CSV: {error}") from None
+    rows = csv_rows(text, file)
+    header = [name.strip().lower() for name in next(rows)[1]]
+    if len(set(header)) < len(header):
+        raise LedgerError(f"{file}:1", "a column twice", value=header)
+    if not ({"txid", "vout"} <= set(header) or _NAMES & set(header)):
+        fix = "txid,vout or coin or address"
+        raise LedgerError(f"{file}:1", "no column that names coins", value=header, fix=fix)
+    for where, row in rows:
+        cells = (cell.strip() for cell in row)
+        yield where, {name: cell for name, cell in zip(header, cells, strict=True) if cell}
 
 
 class _Unspent(msgspec.Struct):

@@ -49,9 +49,10 @@ class Labels:
 def read_labels(path: str | Path) -> Labels:
     """Read a list of addresses; the format is told by its name or, if that says none, by itself."""
     path = Path(path)
-    text = _text(path)
+    text = decoded(read_plain(path, most=LARGEST, what="labels"), str(path))
     suffixes = [s.lower() for s in path.suffixes if s not in SUFFIXES]
     suffix = suffixes[-1] if suffixes else ""
+    tags: Iterable[Tag]
     if suffix in (".yaml", ".yml"):
         tags = _from_yaml(text, path)
     elif suffix == ".json" or text.lstrip().startswith(("[", "{")):
@@ -59,7 +60,7 @@ def read_labels(path: str | Path) -> Labels:
     elif suffix == ".csv" or _is_header(text.lstrip().partition("\n")[0]):
         tags = _from_csv(text, path)
     else:
-        tags = _from_lines(text, path)
+        tags = ((where, name, None) for where, name in names_by_line(text, str(path)))
     return _labels(tags)
 
 
@@ -85,20 +86,37 @@ def _labels(tags: Iterable[Tag]) -> Labels:
     return Labels(names, tuple(addresses))
 
 
-def _text(path: Path) -> str:
-    content = read_plain(path, most=LARGEST, what="labels")
+def decoded(content: bytes, where: str) -> str:
+    """Give the text of a file, or say on which line it is none."""
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
-        raise LedgerError(f"{path}:{line}", "text that is not UTF-8") from None
+        raise LedgerError(f"{where}:{line}", "text that is not UTF-8") from None
 
 
-def _from_lines(text: str, path: Path) -> Iterator[Tag]:
+def names_by_line(text: str, where: str) -> Iterator[tuple[str, str]]:
+    """Give one name a line, with its place; `#` begins a comment."""
     for number, line in enumerate(text.split("\n"), 1):
-        address = line.partition("#")[0].strip()
-        if address:
-            yield f"{path}:{number}", address, None
+        name = line.partition("#")[0].strip()
+        if name:
+            yield f"{where}:{number}", name
+
+
+def csv_rows(text: str, where: str) -> Iterator[tuple[str, list[str]]]:
+    """Give the rows of CSV with their places, first the header, whose width all others have."""
+    lines = csv.reader(io.StringIO(text, newline=""), strict=True)
+    try:
+        header = next(lines, [])
+        yield f"{where}:1", header
+        for row in lines:
+            here = f"{where}:{lines.line_num}"
+            if len(row) != len(header):
+                what = f"a row of {len(row)} fields where the header has {len(header)}"
+                raise LedgerError(here, what, value=",".join(row))
+            yield here, row
+    except csv.Error as error:
+        raise LedgerError(f"{where}:{lines.line_num}", f"not CSV: {error}") from None
 
 
 def _is_header(line: str) -> bool:
@@ -106,21 +124,14 @@ def _is_header(line: str) -> bool:
 
 
 def _from_csv(text: str, path: Path) -> Iterator[Tag]:
-    lines = csv.reader(io.StringIO(text, newline=""), strict=True)
-    try:
-        header = [name.strip() for name in next(lines, [])]
-        address = _column(header, ("address",), path)
-        name = _column(header, ("name", "label"), path)
-        if address is None:
-            raise LedgerError(f"{path}:1", "no column 'address'", value=header)
-        for row in lines:
-            where = f"{path}:{lines.line_num}"
-            if len(row) != len(header):
-                what = f"a row of {len(row)} fields where the header has {len(header)}"
-                raise LedgerError(where, what, value=",".join(row))
-            yield where, row[address].strip(), None if name is None else row[name].strip()
-    except csv.Error as error:
-        raise LedgerError(f"{path}:{lines.line_num}", f"not CSV: {error}") from None
+    rows = csv_rows(text, str(path))
+    header = [name.strip() for name in next(rows)[1]]
+    address = _column(header, ("address",), path)
+    name = _column(header, ("name", "label"), path)
+    if address is None:
+        raise LedgerError(f"{path}:1", "no column 'address'", value=header)
+    for where, row in rows:
+        yield where, row[address].strip(), None if name is None else row[name].strip()
 
 
 def _column(header: list[str], names: tuple[str, ...], path: Path) -> int | None:

@@ -18,8 +18,7 @@ import pyarrow.compute as pc
 from coinhaze.amounts import LARGEST, Amounts
 from coinhaze.errors import LedgerError
 from coinhaze.ledger.batches import NUMBER
-from coinhaze.ledger.checks import check_names, exact_amount
-from coinhaze.ledger.columns import is_packed
+from coinhaze.ledger.checks import check_names, exact_amount, is_packed
 from coinhaze.ledger.text import text_buffers
 
 ADDRESS_DIGITS, HASH_DIGITS = 40, 64
@@ -302,6 +301,15 @@ class CheckedColumns:
                     first, count = first + half, count - half
             value = self.table[name][first].as_py()
             raise LedgerError(self.where(first), f"{name} {rule}", value=value) from None
+
+
+@dataclass(frozen=True, eq=False)
+class Piece:
+    """Some rows of a file."""
+
+    columns: CheckedColumns
+    first: int  # the number of its first row, counted from 0
+    read: int  # bytes of the file, as it lies on the disk, read so far
 
 
 def _is_hex(column: pa.Array, digits: int, start: str) -> bool:

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from coinhaze.errors import LedgerError
-from coinhaze.ledger.batches import NUMBER, TEXT, Batch, Where, table_of
+from coinhaze.ledger.batches import FLAG, NUMBER, TEXT, Batch, Where, table_of
 from coinhaze.ledger.checks import check_name, check_names
 
 RowNumbers = npt.NDArray[np.int64]
@@ -107,6 +107,11 @@ def coin_batch(
     return Batch({k: v for k, v in tables.items() if len(v)}, where_of(parents, t.place), read)
 
 
+def at_parents(parent: RowNumbers, place: Place) -> Place:
+    """Say where inputs or outputs stand by where their transactions do."""
+    return lambda row: place(int(parent[row]))
+
+
 def where_of(parents: Mapping[str, RowNumbers], place: Place) -> Where:
     """Say where rows stand by where their transactions do."""
     return lambda table, row: place(int(parents[table][row]))
@@ -172,7 +177,7 @@ def take(column: pa.Array, rows: RowNumbers) -> pa.Array:
     return column.take(pa.array(rows))
 
 
-def rows_of(counts: Sequence[int]) -> RowNumbers:
+def rows_of(counts: Sequence[int] | RowNumbers) -> RowNumbers:
     """Give for each input or output the row of its transaction, which has so many."""
     return np.repeat(np.arange(len(counts)), np.array(counts, np.int64))
 
@@ -186,6 +191,34 @@ def numbered(parent: RowNumbers) -> RowNumbers:
     starts = np.flatnonzero(np.diff(parent, prepend=-1))
     lengths = np.diff(np.append(starts, len(parent)))
     return np.arange(len(parent)) - np.repeat(starts, lengths)
+
+
+def rows_of_blocks(
+    stated: Sequence[StatedBlock], txids: Sequence[Sequence[str]], where: Place
+) -> tuple[TransactionRows, dict[StatedBlock, int]]:
+    """Make rows of whole blocks, the first transaction of each a coinbase, and tell its row.
+
+    `where` says for the number of a block where it stands.
+    """
+    sizes = [len(ids) for ids in txids]
+    block = rows_of(sizes)
+    position = numbered(block)
+
+    def place(row: int) -> str:
+        return f"{where(int(block[row]))} transaction {position[row]}"
+
+    heights = whole_numbers([b.height for b in stated], where, field="height")
+    times = whole_numbers([b.time for b in stated], where, field="time")
+    rows = TransactionRows(
+        place,
+        height=take(heights, block),
+        txid=texts([txid for ids in txids for txid in ids], place, field="txid"),
+        coinbase=pa.array(position == 0, FLAG),
+        position=pa.array(position, NUMBER),
+        time=take(times, block),
+    )
+    firsts = (np.cumsum(sizes) - sizes).tolist()
+    return rows, dict(zip(stated, firsts, strict=True))
 
 
 def _checked(t: TransactionRows, digits: int | None) -> TransactionRows:
@@ -210,9 +243,7 @@ def _transaction_table(t: TransactionRows) -> pa.Table:
 
 
 def _output_table(t: TransactionRows, o: OutputRows) -> pa.Table:
-    def place(row: int) -> str:
-        return t.place(int(o.parent[row]))
-
+    place = at_parents(o.parent, t.place)
     check_range(o.vout, place, field="index of an output", most=LAST_INDEX)
     check_range(o.value, place, field="value of an output", most=MOST)
     check_owners(o.owner, place)
@@ -233,9 +264,7 @@ def _output_table(t: TransactionRows, o: OutputRows) -> pa.Table:
 
 
 def _input_table(t: TransactionRows, i: InputRows, digits: int | None) -> pa.Table:
-    def place(row: int) -> str:
-        return t.place(int(i.parent[row]))
-
+    place = at_parents(i.parent, t.place)
     check_range(i.vin, place, field="index of an input", most=LAST_INDEX)
     check_range(i.spent_vout, place, field="index of the coin spent", most=LAST_INDEX)
     check_optional_range(i.value, place, field="value of an input", most=MOST)
@@ -275,9 +304,7 @@ def _flow_table(
 def _block_table(
     blocks: Sequence[StatedBlock], parent: RowNumbers, of_transaction: Place
 ) -> pa.Table:
-    def place(row: int) -> str:
-        return of_transaction(int(parent[row]))
-
+    place = at_parents(parent, of_transaction)
     hashes = texts([b.hash for b in blocks], place, field="hash of the block")
     before = texts([b.previous for b in blocks], place, field="hash of the block before")
     check_owners(before, place)

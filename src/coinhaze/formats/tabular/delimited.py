@@ -6,7 +6,6 @@ import contextlib
 import csv
 import io
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
@@ -14,27 +13,13 @@ import pyarrow as pa
 import pyarrow.csv
 
 from coinhaze.errors import InputError, LedgerError
-from coinhaze.formats.compression import UNREADABLE, bytes_read, open_plain
+from coinhaze.formats.compression import UNREADABLE, bytes_read, errors_of_reading, open_plain
+from coinhaze.formats.tabular.arrow_columns import CheckedColumns, Piece
+from coinhaze.ledger.checks import Place
 
 # Bytes read at a time: large enough for vector units, small enough for memory.
 BLOCK = 8 << 20
 LONGEST_HEADER = 1 << 16
-
-
-@dataclass(frozen=True, eq=False)
-class Chunk:
-    """Some rows of a file: the chosen columns as text."""
-
-    path: Path
-    table: pa.Table
-    first: int  # the number of its first row, counted from 0 after the header
-    read: int  # bytes of the file, as it lies on the disk, read so far
-    quoted: bool
-
-    def where(self, row: int) -> str:
-        """Say on which line of the file a row of this chunk stands."""
-        line = line_of(self.path, self.first + row) if self.quoted else self.first + row + 2
-        return f"{self.path}:{line}"
 
 
 def stream_text(
@@ -47,28 +32,33 @@ def stream_text(
     quoted: bool = True,
     file: BinaryIO | None = None,
     names: Sequence[str] | None = None,
-) -> Iterator[Chunk]:
+) -> Iterator[Piece]:
     """Read the named columns of a file with a header, the optional ones if it has them.
 
     `null` is the text that stands for nothing. Where fields are not `quoted`, quotes are letters.
     `names` are those in the header, if `file` is open and the header was read from it.
     """
-    try:
-        with open_file(path) if file is None else file as text:
-            if file is None or names is None:
-                names = read_header(text, path, delimiter)
-            chosen = _chosen(path, names, columns, optional)
-            first = 0
-            try:
-                rows = _rows(text, names, chosen, delimiter, null, quoted)
-                for batch in rows:
-                    read = bytes_read(text, path)
-                    yield Chunk(path, pa.Table.from_batches([batch]), first, read, quoted)
-                    first += len(batch)
-            except (pa.ArrowException, UnicodeDecodeError) as error:
-                raise _explained(path, first, names, delimiter, quoted, error) from None
-    except UNREADABLE as error:
-        raise InputError(f"{path}: cannot be read: {error}") from None
+    with errors_of_reading(path), open_file(path) if file is None else file as text:
+        if file is None or names is None:
+            names = read_header(text, path, delimiter)
+        chosen = _chosen(path, names, columns, optional)
+        first = 0
+        try:
+            for batch in _rows(text, names, chosen, delimiter, null, quoted):
+                rows = CheckedColumns(
+                    pa.Table.from_batches([batch]), _line_namer(path, first, quoted)
+                )
+                yield Piece(rows, first, bytes_read(text, path))
+                first += len(batch)
+        except (pa.ArrowException, UnicodeDecodeError) as error:
+            raise _explained(path, first, names, delimiter, quoted, error) from None
+
+
+def _line_namer(path: Path, first: int, quoted: bool) -> Place:
+    """Say on which line of the file rows stand, the first of which has this number."""
+    if quoted:
+        return lambda row: f"{path}:{line_of(path, first + row)}"
+    return lambda row: f"{path}:{first + row + 2}"
 
 
 def read_text(path: Path, columns: Sequence[str], *, optional: Sequence[str] = ()) -> pa.Table:
@@ -76,8 +66,8 @@ def read_text(path: Path, columns: Sequence[str], *, optional: Sequence[str] = (
     file, names = open_text(path, ",")
     chosen = [*columns, *(name for name in optional if name in names)]
     none = pa.table({name: pa.array([], pa.string()) for name in chosen})
-    chunks = stream_text(path, columns, optional=optional, file=file, names=names)
-    return pa.concat_tables([none, *(chunk.table for chunk in chunks)])
+    pieces = stream_text(path, columns, optional=optional, file=file, names=names)
+    return pa.concat_tables([none, *(piece.columns.table for piece in pieces)])
 
 
 def open_text(path: Path, delimiter: str) -> tuple[BinaryIO, list[str]]:
@@ -99,20 +89,14 @@ def header_of(path: Path, delimiter: str) -> list[str]:
 
 def open_file(path: Path) -> BinaryIO:
     """Open a file of text, unpacked."""
-    try:
+    with errors_of_reading(path):
         return open_plain(path, arrow=True)
-    except FileNotFoundError:
-        raise InputError(f"{path}: no such file") from None
-    except UNREADABLE as error:
-        raise InputError(f"{path}: cannot be read: {error}") from None
 
 
 def read_header(file: BinaryIO, path: Path, delimiter: str) -> list[str]:
     """Read the names in the first line of an open file."""
-    try:
+    with errors_of_reading(path):
         line = bytes(file.readline(LONGEST_HEADER))
-    except UNREADABLE as error:
-        raise InputError(f"{path}: cannot be read: {error}") from None
     try:
         text = line.decode("utf-8-sig")
     except UnicodeDecodeError:

@@ -13,10 +13,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from coinhaze.errors import LedgerError
-from coinhaze.formats.tabular.arrow_columns import CheckedColumns
+from coinhaze.formats.tabular.arrow_columns import CheckedColumns, Piece
 from coinhaze.formats.tabular.coin_rows import HIGHEST, LAST_INDEX, LATEST, MOST, check_ids
 from coinhaze.formats.tabular.table_rows import (
-    Piece,
     TableLayout,
     column_names,
     names_in,

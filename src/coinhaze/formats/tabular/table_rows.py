@@ -1,4 +1,8 @@
-"""Rows of one table, in CSV, JSON lines, Parquet or Arrow: the asked columns by name."""
+"""Rows of one table, in CSV, JSON lines, Parquet or Arrow: the columns of a layout by name.
+
+Arrow's files have a table of contents at their end; its streams end with a mark. A stream without
+the mark may be cut and is refused. Whatever gives an Arrow stream is read too.
+"""
 
 from __future__ import annotations
 
@@ -7,26 +11,35 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, Protocol
 
 import msgspec
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from coinhaze.errors import InputError, LedgerError
-from coinhaze.formats.compression import UNREADABLE, open_plain
-from coinhaze.formats.tabular.arrow_columns import CheckedColumns
-from coinhaze.formats.tabular.arrow_rows import (
-    AT_ONCE,
-    OpenedTable,
-    is_arrow,
-    names_at_start,
-    open_arrow,
-)
+from coinhaze.formats.compression import BOM, errors_of_reading, numbered_lines, open_plain, packing
+from coinhaze.formats.tabular.arrow_columns import CheckedColumns, Piece
 from coinhaze.formats.tabular.column_use import Use, plain_name, use_of
 from coinhaze.formats.tabular.delimited import header_names, open_file, read_header, stream_text
 
-BOM = b"\xef\xbb\xbf"
+PARQUET, ARROW, STREAM = b"PAR1", b"ARROW1\0\0", b"\xff\xff\xff\xff"
+_END = STREAM + b"\0\0\0\0"
+AT_ONCE = 1 << 15  # rows
 LONGEST = 64 << 20  # bytes a line of JSON may have
+
+# What damage can raise: pyarrow lets names that are no UTF-8, for one, fail in Python.
+DAMAGE = (
+    pa.ArrowException, OSError, MemoryError, ValueError, TypeError, ArithmeticError, LookupError,
+    RecursionError,
+)  # fmt: skip
+
+
+class ArrowStream(Protocol):
+    """Whatever gives an Arrow stream: tables of Arrow, Polars, DuckDB or pandas, and readers."""
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """Give the stream."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,12 +62,147 @@ class TableLayout:
 
 
 @dataclass(frozen=True, eq=False)
-class Piece:
-    """Some rows of a file."""
+class OpenRows:
+    """A table that is open: what errors call it, its columns, and what reads its rows, once."""
 
-    columns: CheckedColumns
-    first: int  # the number of its first row
-    read: int  # bytes of the file read so far
+    place: str
+    names: list[str]
+    pieces: Callable[[TableLayout], Iterator[Piece]]
+    close: Callable[[], None] = lambda: None
+
+
+# Chosen columns of a file or stream of Arrow: tables, and bytes read so far.
+ArrowTables = Callable[[Sequence[str]], Iterator[tuple[pa.Table, int]]]
+
+
+def _open_arrow_rows(place: str, names: list[str], tables: ArrowTables) -> OpenRows:
+    return OpenRows(place, names, partial(_from_arrow, place, names, tables))
+
+
+def is_arrow(start: bytes) -> bool:
+    """Tell by its first bytes whether a file is Arrow's or Parquet."""
+    return start.startswith((PARQUET, ARROW, STREAM))
+
+
+def names_at_start(head: bytes) -> list[str]:
+    """Name the columns of a file or stream of Arrow by what it begins with; none if it is none."""
+    if not head.startswith((ARROW, STREAM)):
+        return []
+    try:
+        start = pa.BufferReader(head.removeprefix(ARROW))
+        return list(pa.ipc.read_schema(start).names)
+    except DAMAGE:
+        return []
+
+
+def open_arrow(path: Path, start: bytes) -> OpenRows:
+    """Open a file that begins so."""
+    kind = "Parquet" if start.startswith(PARQUET) else "Arrow"
+    try:
+        if packing(path):
+            raise InputError(f"{path}: {kind} inside of packing: unpack it first")
+        if kind == "Parquet":
+            return _parquet(path)
+        return _arrow_file(path) if start.startswith(ARROW) else _arrow_stream(path)
+    except DAMAGE as error:
+        raise _unreadable(path, kind, error) from None
+
+
+def open_object(given: ArrowStream, place: str) -> OpenRows:
+    """Open an object that gives an Arrow stream; `place` is what errors call it."""
+    try:
+        reader = pa.RecordBatchReader.from_stream(given)
+        names = list(reader.schema.names)
+    except DAMAGE as error:
+        raise _unreadable(place, "an Arrow stream", error) from None
+
+    def tables(columns: Sequence[str]) -> Iterator[tuple[pa.Table, int]]:
+        return _checked(((batch, 0) for batch in reader), columns, place, "an Arrow stream")
+
+    return _open_arrow_rows(place, names, tables)
+
+
+def _parquet(path: Path) -> OpenRows:
+    file, size = pq.ParquetFile(path, pre_buffer=False), path.stat().st_size
+    whole = max(file.metadata.num_rows, 1)
+
+    def batches(columns: Sequence[str]) -> Iterator[tuple[pa.RecordBatch, int]]:
+        done = 0
+        for batch in file.iter_batches(AT_ONCE, columns=list(columns)):
+            done += len(batch)
+            yield batch, min(size * done // whole, size)
+        # A footer that promises more rows than there are is no error to the library.
+        if done != file.metadata.num_rows:
+            raise InputError(f"{path}: {done} rows where {file.metadata.num_rows} should be")
+
+    def tables(columns: Sequence[str]) -> Iterator[tuple[pa.Table, int]]:
+        return _checked(batches(columns), columns, path, "Parquet")
+
+    return _open_arrow_rows(str(path), list(file.schema_arrow.names), tables)
+
+
+def _arrow_file(path: Path) -> OpenRows:
+    names = list(pa.ipc.open_file(pa.memory_map(str(path))).schema.names)
+
+    def tables(columns: Sequence[str]) -> Iterator[tuple[pa.Table, int]]:
+        size = path.stat().st_size
+        reader = pa.ipc.open_file(pa.memory_map(str(path)), options=_only(names, columns))
+        count = reader.num_record_batches
+        batches = ((reader.get_batch(k), size * (k + 1) // count) for k in range(count))
+        return _checked(batches, columns, path, "Arrow")
+
+    return _open_arrow_rows(str(path), names, tables)
+
+
+def _arrow_stream(path: Path) -> OpenRows:
+    names = list(pa.ipc.open_stream(pa.memory_map(str(path))).schema.names)
+    with open(path, "rb") as file:
+        file.seek(-len(_END), 2)
+        if file.read() != _END:
+            raise InputError(f"{path}: an Arrow stream without its end: it may have been cut")
+
+    def tables(columns: Sequence[str]) -> Iterator[tuple[pa.Table, int]]:
+        # Mapped, so that a length of petabytes in a damaged file takes no memory.
+        source = pa.memory_map(str(path))
+        reader = pa.ipc.open_stream(source, options=_only(names, columns))
+        yield from _checked(((b, source.tell()) for b in reader), columns, path, "Arrow")
+        if source.tell() != path.stat().st_size:
+            raise InputError(f"{path}: something follows the Arrow stream")
+
+    return _open_arrow_rows(str(path), names, tables)
+
+
+def _only(names: Sequence[str], columns: Sequence[str]) -> pa.ipc.IpcReadOptions:
+    chosen = [k for k, name in enumerate(names) if name in columns]
+    return pa.ipc.IpcReadOptions(included_fields=chosen, use_threads=False)
+
+
+def _checked(
+    batches: Iterator[tuple[pa.RecordBatch, int]],
+    columns: Sequence[str],
+    place: Path | str,
+    kind: str,
+) -> Iterator[tuple[pa.Table, int]]:
+    """Give tables of bounded size; nothing makes a file hold UTF-8 in its text but our look."""
+    while True:
+        try:
+            batch, read = next(batches, (None, 0))
+            if batch is not None:
+                batch = batch.select(list(columns))
+                batch.validate(full=True)
+        except DAMAGE as error:
+            raise _unreadable(place, kind, error) from None
+        if batch is None:
+            return
+        for first in range(0, len(batch), AT_ONCE):
+            yield pa.Table.from_batches([batch.slice(first, AT_ONCE)]), read
+
+
+def _unreadable(place: Path | str, kind: str, error: Any) -> InputError:
+    if isinstance(error, FileNotFoundError):
+        return InputError(f"{place}: no such file")
+    said = (str(error) or type(error).__name__).splitlines()[0]
+    return InputError(f"{place}: cannot be read as {kind}: {said}")
 
 
 def column_names(path: Path) -> list[str]:
@@ -82,54 +230,41 @@ def pieces(path: Path, layout: TableLayout) -> Iterator[Piece]:
     return open_rows(path).pieces(layout)
 
 
-@dataclass(frozen=True, eq=False)
-class OpenRows:
-    """A file that is open: the names of its columns, and what reads its rows, once."""
-
-    names: list[str]
-    pieces: Callable[[TableLayout], Iterator[Piece]]
-    close: Callable[[], None] = lambda: None
-
-
 def open_rows(path: Path) -> OpenRows:
     """Open a file of a table."""
     file = open_file(path)
     try:
-        start = bytes(file.peek(64)[:64])  # type: ignore[attr-defined]
-        if not is_arrow(start) and not start.removeprefix(BOM).lstrip().startswith(b"{"):
-            names = read_header(file, path, ",")
-            read = partial(_from_text, path, file, names)
-            return OpenRows(names, read, file.close)
-        line = b"" if is_arrow(start) else bytes(file.readline(LONGEST))
-    except BaseException as error:
+        with errors_of_reading(path):
+            start = bytes(file.peek(64)[:64])  # type: ignore[attr-defined]
+            if not is_arrow(start) and not start.removeprefix(BOM).lstrip().startswith(b"{"):
+                names = read_header(file, path, ",")
+                return OpenRows(
+                    str(path),
+                    names,
+                    lambda layout: stream_text(
+                        path, layout.needed, optional=layout.optional, file=file, names=names
+                    ),
+                    file.close,
+                )
+            line = b"" if is_arrow(start) else bytes(file.readline(LONGEST))
+    except BaseException:
         file.close()
-        if isinstance(error, UNREADABLE):
-            raise InputError(f"{path}: cannot be read: {error}") from None
         raise
     file.close()
     if line:
-        return OpenRows(names_in(line), partial(_from_json, path))
-    opened = open_arrow(path, start)
-    return OpenRows(opened.names, lambda layout: pieces_of(opened, layout, str(path)))
+        return OpenRows(str(path), names_in(line), partial(_from_json, path))
+    return open_arrow(path, start)
 
 
-def _from_text(
-    path: Path, file: BinaryIO, names: list[str], layout: TableLayout
+def _from_arrow(
+    place: str, names: list[str], tables: ArrowTables, layout: TableLayout
 ) -> Iterator[Piece]:
-    needed, optional = layout.needed, layout.optional
-    for chunk in stream_text(path, needed, optional=optional, file=file, names=names):
-        yield Piece(CheckedColumns(chunk.table, chunk.where), chunk.first, chunk.read)
-
-
-def pieces_of(opened: OpenedTable, layout: TableLayout, place: str) -> Iterator[Piece]:
-    """Read the columns of a layout out of what is open."""
-    names = opened.names
     for name in (*layout.needed, *layout.optional):
         if names.count(name) > 1:
             raise LedgerError(place, f"more than one column {name!r}", value=names)
     first = 0
     chosen = [n for n in (*layout.needed, *layout.optional) if n in names]
-    for table, read in opened.tables(chosen):
+    for table, read in tables(chosen):
         yield Piece(CheckedColumns(table, _row_namer(place, first)), first, read)
         first += len(table)
 
@@ -143,36 +278,19 @@ def _from_json(path: Path, layout: TableLayout) -> Iterator[Piece]:
     fields = [(name, _Value, None) for name in names]
     decode = msgspec.json.Decoder(msgspec.defstruct(layout.name, fields)).decode
     first = 0
-    try:
-        with open_plain(path) as file:
-            lines = _lines(file, path)
-            while some := list(itertools.islice(lines, AT_ONCE)):
-                rows = [_decoded(decode, line, f"{path}:{number}") for number, line in some]
-                table = pa.table({n: _texts([getattr(r, n) for r in rows]) for n in names})
-                where = _line_namer(path, [number for number, _ in some])
-                yield Piece(
-                    CheckedColumns(table, where), first, min(file.tell(), path.stat().st_size)
-                )
-                first += len(rows)
-    except UNREADABLE as error:
-        raise InputError(f"{path}: cannot be read: {error}") from None
+    with errors_of_reading(path), open_plain(path) as file:
+        lines = ((n, line) for n, line in numbered_lines(file, path, LONGEST) if line.strip())
+        while some := list(itertools.islice(lines, AT_ONCE)):
+            rows = [_decoded(decode, line, f"{path}:{number}") for number, line in some]
+            table = pa.table({n: _texts([getattr(r, n) for r in rows]) for n in names})
+            where = _line_namer(path, [number for number, _ in some])
+            read = min(file.tell(), path.stat().st_size)
+            yield Piece(CheckedColumns(table, where), first, read)
+            first += len(rows)
 
 
 def _line_namer(path: Path, numbers: list[int]) -> Callable[[int], str]:
     return lambda row: f"{path}:{numbers[row]}"
-
-
-def _lines(file: Any, path: Path) -> Iterator[tuple[int, bytes]]:
-    """Give the lines that hold something, with their numbers."""
-    for number in itertools.count(1):
-        line = file.readline(LONGEST)
-        if not line:
-            return
-        if len(line) == LONGEST:
-            raise LedgerError(f"{path}:{number}", f"a line above {LONGEST} bytes")
-        line = line.removeprefix(BOM) if number == 1 else line
-        if line.strip():
-            yield number, line
 
 
 class Withdrawal(msgspec.Struct):

@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from coinhaze.errors import InputError, LedgerError
+from coinhaze.formats.compression import BOM
 from coinhaze.formats.tabular.coin_rows import (
     HIGHEST,
     LAST_INDEX,
@@ -66,7 +67,7 @@ class _Vertices:
 
 def recognises(head: bytes) -> bool:
     """Tell whether the first line names the columns of vertices or edges."""
-    names = head.removeprefix(b"\xef\xbb\xbf").partition(b"\n")[0].strip().split(b",")
+    names = head.removeprefix(BOM).partition(b"\n")[0].strip().split(b",")
     return any({n.encode() for n in kind} <= set(names) for kind in (VERTEX, EDGE))
 
 

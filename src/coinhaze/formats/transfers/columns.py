@@ -62,7 +62,6 @@ SPELT: dict[str, tuple[tuple[str, ...], ...]] = {
     "fee": (("fee",),),
 }
 NEEDED = ("from", "to", "amount")
-BARE = {*NEEDED, "time"}
 
 
 @dataclass(frozen=True)

@@ -1,28 +1,61 @@
-"""Files and tables of transfers: `from`, `to` and `amount`, under the names that exports use."""
+"""Files and tables of transfers: `from`, `to` and `amount`, under the names that exports use.
+
+A file becomes a ledger, or batches for a store, which orders them by block, position and step. In a
+store a transfer is known by transaction and step. They are `txid` and `log_index`, or both in an
+`id` such as `txid:3`; else the row in the ledger's order is the step, and a file without ids stands
+for the transaction. The position in the block is told, or the log index stands for it, or the row.
+A file without heights is one block of its own, named by the file's digest, so that a store refuses
+a second one: nobody could tell which of them came first.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from coinhaze.amounts import Ints
 from coinhaze.errors import InputError, UsageError
-from coinhaze.formats.tabular.arrow_rows import OpenedTable
+from coinhaze.formats.tabular.arrow_columns import HIGHEST_BLOCK, Piece
 from coinhaze.formats.tabular.delimited import read_text
 from coinhaze.formats.tabular.table_rows import (
+    OpenRows,
+    TableLayout,
     column_names,
     names_in,
     open_rows,
     pieces,
-    pieces_of,
 )
-from coinhaze.formats.transfers.batches import transfer_batches
 from coinhaze.formats.transfers.columns import NEEDED, DescribedColumns
-from coinhaze.formats.transfers.transfers import TransferTable, account_ledger
+from coinhaze.formats.transfers.order import LAST, Gathering, instants
+from coinhaze.formats.transfers.row_order import put_in_order
+from coinhaze.formats.transfers.transfers import (
+    Places,
+    Transfers,
+    account_ledger,
+    amounts,
+    words,
+)
 from coinhaze.ledger.accounts import AccountLedger
-from coinhaze.ledger.batches import Batch, with_columns
+from coinhaze.ledger.batches import NUMBER, TEXT, Batch, table_of, with_columns
 from coinhaze.ledger.completeness import OF_ACCOUNTS, nothing_checkable
 from coinhaze.ledger.window import ALL, LedgerWindow
+
+_ORDERING = ("height", "time", "position", "log", "step", "nonce")
+
+
+@dataclass(frozen=True, eq=False)
+class _Order:
+    """Where the rows of a file stand in the ledger's order; None: as in the file."""
+
+    row: Ints | None = None
+    position: Ints | None = None  # in the block, where it is neither told nor an index
+    by_index: bool = False  # the index counts through the block
+    notes: tuple[str, ...] = ()
 
 
 def recognises(head: bytes) -> bool:
@@ -41,72 +74,150 @@ def batches(path: Path) -> Iterator[Batch]:
     from coinhaze.formats.registry import digest_of
 
     names = column_names(path)
-    told = _described(names, path)
+    told = _described(names, str(path))
     rows = transfer_batches(lambda layout: pieces(path, layout), told, lambda: digest_of(path))
     yield from with_columns(rows, told.use(names))
 
 
 def ledger(
-    paths: Sequence[Path],
+    sources: Sequence[Path | OpenRows],
     *,
     complete: bool = False,
     token: str | None = None,
     window: LedgerWindow = ALL,
     unknown: str = "error",
 ) -> AccountLedger:
-    """Read files as one ledger, fees too, which a store does not keep."""
-    return _ledger((_source(path) for path in paths), complete, token, window, unknown)
-
-
-def ledger_of_tables(
-    tables: Sequence[tuple[OpenedTable, str]],
-    *,
-    complete: bool = False,
-    token: str | None = None,
-    window: LedgerWindow = ALL,
-    unknown: str = "error",
-) -> AccountLedger:
-    """Read tables that are open, each with the name that errors call it by, as one ledger."""
-    return _ledger((_table(*table) for table in tables), complete, token, window, unknown)
-
-
-def _ledger(
-    sources: Iterator[TransferTable],
-    complete: bool,
-    token: str | None,
-    window: LedgerWindow,
-    unknown: str,
-) -> AccountLedger:
+    """Read files, or tables that are open, as one ledger, fees too, which a store does not keep."""
     if complete:
         raise UsageError("`complete` is for coins: transfers carry no list of known coins")
     if unknown != "error":
         raise UsageError("`unknown` is for stores and raw blocks: here every coin has its value")
-    found = account_ledger(sources, token=token, window=window)
+    opened = (open_rows(s) if isinstance(s, Path) else s for s in sources)
+    found = account_ledger(map(_with_description, opened), token=token, window=window)
     why = "the source lists transfers, not blocks"
     return replace(found, completeness=nothing_checkable(OF_ACCOUNTS, why))
 
 
-def _described(names: Sequence[str], path: Path) -> DescribedColumns:
+def _described(names: Sequence[str], place: str) -> DescribedColumns:
     told = DescribedColumns.by(names)
     if told is None:
-        read_text(path, NEEDED)  # says what is wrong with most
-        raise InputError(f"{path}: no transfers beside transfers: one ledger is one kind of rows")
-    told.check(names, str(path))
+        read_text(Path(place), NEEDED)  # says what is wrong with most
+        raise InputError(f"{place}: no transfers beside transfers: one ledger is one kind of rows")
+    told.check(names, place)
     return told
 
 
-def _source(path: Path) -> TransferTable:
-    rows = open_rows(path)
+def _with_description(rows: OpenRows) -> tuple[OpenRows, DescribedColumns]:
     try:
-        told = _described(rows.names, path)
+        return rows, _described(rows.names, rows.place)
     except BaseException:
         rows.close()
         raise
-    return TransferTable(rows.pieces(told.layout), told, told.use(rows.names))
 
 
-def _table(opened: OpenedTable, place: str) -> TransferTable:
-    told = DescribedColumns.by(opened.names)
-    assert told is not None
-    told.check(opened.names, place)
-    return TransferTable(pieces_of(opened, told.layout, place), told, told.use(opened.names))
+def transfer_batches(
+    read: Callable[[TableLayout], Iterable[Piece]],
+    told: DescribedColumns,
+    digest: Callable[[], str],
+) -> Iterator[Batch]:
+    """Make batches; `read` gives the rows of the file, `digest` names it."""
+    order = _order(read, told)
+    reader = Transfers(told)
+    name = digest() if "height" not in told or not {"txid", "id"} & told.columns.keys() else ""
+    notes = order.notes
+    for piece in read(told.layout):
+        columns = piece.columns
+        if "fee" in told:
+            paid = pc.not_equal(amounts(columns, told.columns["fee"]), "0")
+            fix = "a store keeps no fees: score the file itself, or leave the column out"
+            columns.refuse(told.columns["fee"], paid, "is not 0", fix)
+        tables = {"transfers": _stored(piece, reader, order, name[:16])}
+        if "height" not in told:
+            tables["blocks"] = table_of("blocks", {"height": [0], "hash": [name]})
+        yield Batch(tables, lambda _, row, c=columns: c.where(row), piece.read, notes)  # type: ignore[misc]
+        notes = ()
+
+
+def _stored(piece: Piece, reader: Transfers, order: _Order, name: str) -> pa.Table:
+    columns, told = piece.columns, reader.told.columns
+    n = len(columns)
+    rows = np.arange(piece.first, piece.first + n)
+    row = pa.array(rows if order.row is None else order.row[rows])
+    txid, step = reader.keys(columns)
+    if "position" in told:
+        position = columns.numbers(told["position"], LAST)
+    elif order.by_index:
+        position = step
+    else:
+        position = row if order.position is None else pa.array(order.position[rows])
+    token = pc.ascii_lower(pc.fill_null(words(columns, told.get("token")), ""))
+    usual = pc.if_else(pc.equal(token, ""), "transaction", "token")
+    zeros = pa.repeat(pa.scalar(0, NUMBER), n)
+    return table_of(
+        "transfers",
+        {
+            "height": columns.numbers(told["height"], HIGHEST_BLOCK) if "height" in told else zeros,
+            "position": position,
+            "step": row if step is None or txid is None else step,
+            "txid": pa.repeat(pa.scalar(name, TEXT), n) if txid is None else txid,
+            "token": token,
+            "sender": columns.names(told["from"]),
+            "recipient": columns.names(told["to"]),
+            "amount": amounts(columns, told["amount"]),
+            "kind": pc.coalesce(words(columns, told.get("kind")), usual),
+            "time": instants(columns, told.get("time")).seconds,
+        },
+    )
+
+
+def _order(read: Callable[[TableLayout], Iterable[Piece]], told: DescribedColumns) -> _Order:
+    """Look through a file for what orders it, before a row of it is stored."""
+    if not any(what in told for what in _ORDERING):
+        return _Order()
+    names = [told.columns[w] for w in (*_ORDERING, "txid", "id", "payer") if w in told]
+    if "nonce" in told:
+        names += [told.columns[what] for what in NEEDED]
+    layout = TableLayout("transfers", tuple(dict.fromkeys(names)), told.times)
+    gathering, places, reader = Gathering(), Places(), Transfers(told)
+    texts: dict[str, list[pa.Array]] = {"txid": [], "sender": [], "payer": [], "id": []}
+    gathering.begin(told)
+    for piece in read(layout):
+        columns = piece.columns
+        gathering.add(columns)
+        places.add(columns.where, len(columns))
+        txid, index = reader.keys(columns)
+        if txid is not None and index is not None:
+            texts["id"].append(pc.binary_join_element_wise(txid, pc.cast(index, TEXT), ":"))
+            texts["txid"].append(txid)
+        if "nonce" in told:
+            texts["sender"].append(columns.names(told.columns["from"]))
+            texts["payer"].append(words(columns, told.columns.get("payer")))
+    if not sum(gathering.lengths):
+        return _Order()
+    found = gathering.all().columns(lambda name: _joined(texts[name]), places)
+    ordered = put_in_order(found, places)
+    by_index = told.index is not None and "txid" in told and found.step is None
+    row = None
+    if ordered.rows is not None:
+        row = np.empty(len(ordered.rows), np.int64)
+        row[ordered.rows] = np.arange(len(ordered.rows))
+    position = row
+    if told.identifies and not by_index and "position" not in told:
+        position = _of_first(_joined(texts["id"]), row)
+    return _Order(row, position, by_index, ordered.notes)
+
+
+def _of_first(ids: pa.Array, row: Ints | None) -> Ints | None:
+    """Give rows that tell of one event one position, so that a store takes them for one."""
+    if pc.count_distinct(ids).as_py() == len(ids):
+        return row
+    code = ids.dictionary_encode().indices.to_numpy(zero_copy_only=False)
+    row = np.arange(len(code)) if row is None else row
+    first = np.full(int(code.max()) + 1, len(code))
+    np.minimum.at(first, code, row)
+    position: Ints = first[code]
+    return position
+
+
+def _joined(parts: list[pa.Array]) -> pa.Array:
+    return pa.concat_arrays([pa.array([], TEXT), *parts])

@@ -1,7 +1,7 @@
 """Transfers in plain columns: who paid whom how much, one a row.
 
 `from`, `to` and `amount` must be there; what else a file may tell, and how it may spell it, is in
-`transfer_columns.py`. Amounts are whole numbers of the smallest unit: integers, decimals, digits,
+`columns.py`. Amounts are whole numbers of the smallest unit: integers, decimals, digits,
 or 32 bytes with the highest first; never floating-point numbers, which lose digits.
 
 Rows are put in the order of the ledger by whatever orders them (`row_order.py`). The same event,
@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -22,27 +22,21 @@ from coinhaze.amounts import Ints
 from coinhaze.errors import LedgerError, UsageError, first_few
 from coinhaze.formats.tabular.arrow_columns import CheckedColumns
 from coinhaze.formats.tabular.column_use import Use, column_notes, joined_use, rows_text, without
-from coinhaze.formats.tabular.repeats import identical_rows, without_repeats
-from coinhaze.formats.tabular.row_order import put_in_order
-from coinhaze.formats.tabular.table_rows import Piece
+from coinhaze.formats.tabular.table_rows import OpenRows
 from coinhaze.formats.transfers.columns import DescribedColumns
 from coinhaze.formats.transfers.order import Gathering
+from coinhaze.formats.transfers.row_order import put_in_order
 from coinhaze.ledger.accounts import AccountLedger
 from coinhaze.ledger.batches import NUMBER, TEXT
 from coinhaze.ledger.checks import Place
+from coinhaze.ledger.text import text_hashes
 from coinhaze.ledger.window import ALL, LedgerWindow
 
 NUMBERED_ID = r"^(?P<txid>.+):(?P<step>0|[1-9][0-9]{0,9})$"
 _EXACT = "store integers, decimals, digits as text, or 32 bytes with the highest first"
 
-
-@dataclass(frozen=True, eq=False)
-class TransferTable:
-    """A table of transfers: its rows, what its columns tell and what becomes of them."""
-
-    pieces: Iterable[Piece]
-    told: DescribedColumns
-    use: Use = field(default_factory=dict)
+_CONTENT = ("sender", "recipient", "amount", "txid", "token", "fee", "height", "time")
+_WORDS = {"sender": "from", "recipient": "to"}
 
 
 class Transfers:
@@ -96,15 +90,18 @@ class Transfers:
 
 
 def account_ledger(
-    sources: Iterable[TransferTable], *, token: str | None = None, window: LedgerWindow = ALL
+    sources: Iterable[tuple[OpenRows, DescribedColumns]],
+    *,
+    token: str | None = None,
+    window: LedgerWindow = ALL,
 ) -> AccountLedger:
-    """Make a ledger of sources, in whatever order they and their rows come."""
+    """Make a ledger of tables, in whatever order they and their rows come."""
     tables, where, gathering, uses = [], Places(), Gathering(), []
-    for source in sources:
-        reader = Transfers(source.told)
-        gathering.begin(source.told)
-        uses.append(source.use)
-        for piece in source.pieces:
+    for opened, described in sources:
+        reader = Transfers(described)
+        gathering.begin(described)
+        uses.append(described.use(opened.names))
+        for piece in opened.pieces(described.layout):
             tables.append(reader.table(piece.columns))
             gathering.add(piece.columns)
             where.add(piece.columns.where, len(piece.columns))
@@ -252,3 +249,76 @@ def _raw_amounts(columns: CheckedColumns, name: str) -> pa.Array:
 def _raw_names(columns: CheckedColumns, name: str) -> pa.Array:
     column = columns.table[name].combine_chunks()
     return column if pa.types.is_string(column.type) else columns.names(name)
+
+
+def without_repeats(table: pa.Table, rows: Ints, place: Place) -> tuple[Ints, tuple[str, ...]]:
+    """Leave out rows of an `id` that came before; refuse one id with two contents.
+
+    `rows` are those of the table that count, and `place` says where one stands.
+    """
+    ids = table["id"].combine_chunks()
+    if ids.null_count == len(ids):
+        return rows, ()
+    chosen = ids.take(pa.array(rows))
+    named = rows[np.asarray(chosen.is_valid())] if chosen.null_count else rows
+    chosen = chosen.drop_null()
+    if pc.count_distinct(chosen).as_py() == len(chosen):
+        return rows, ()
+    code = chosen.dictionary_encode().indices.to_numpy(zero_copy_only=False)
+    first = np.full(int(code.max()) + 1, len(code))
+    np.minimum.at(first, code, np.arange(len(code)))
+    again = np.flatnonzero(first[code] < np.arange(len(code)))
+    _refuse_unlike(table, named[again], named[first[code[again]]], place)
+    note = f"{rows_text(len(again))} came twice, with one id and the same content, and counts once"
+    return np.setdiff1d(rows, named[again], assume_unique=True), (note,)
+
+
+def _refuse_unlike(table: pa.Table, these: Ints, those: Ints, place: Place) -> None:
+    ours, earlier = (
+        table.select(_CONTENT).take(pa.array(rows)).combine_chunks() for rows in (these, those)
+    )
+    for name in _CONTENT:
+        one, other = ours[name].combine_chunks(), earlier[name].combine_chunks()
+        gone = pc.xor(pc.is_null(one), pc.is_null(other))
+        unlike = np.asarray(pc.or_(gone, pc.fill_null(pc.not_equal(one, other), False)))
+        for k in np.flatnonzero(unlike).tolist():
+            values = one[k].as_py(), other[k].as_py()
+            if _is_one(name, *map(str, values)):
+                continue
+            what = f"one id with two contents: another {_WORDS.get(name, name)}"
+            fix = f"see {place(int(those[k]))}, where it is {values[1]!r}"
+            raise LedgerError(place(int(these[k])), what, value=values[0], fix=fix)
+
+
+def _is_one(name: str, value: str, other: str) -> bool:
+    """Tell whether two texts say the same: zeros that lead, and the case of addresses, do not."""
+    if name == "token":
+        return value.lower() == other.lower()
+    if name in ("amount", "fee") and value.isdecimal() and other.isdecimal():
+        return int(value) == int(other)
+    return False
+
+
+def identical_rows(table: pa.Table) -> tuple[str, ...]:
+    """Count the rows that are like another and have no id to tell whether they are the same."""
+    if not table["id"].null_count:
+        return ()
+    key = np.zeros(len(table), np.uint64)
+    for name in (n for n in _CONTENT if table[n].null_count < len(table)):
+        column = table[name].combine_chunks()
+        if pa.types.is_string(column.type):
+            part = text_hashes(column.fill_null("") if column.null_count else column)
+        else:
+            part = np.asarray(column.fill_null(-1)).astype(np.uint64)
+        # An odd factor keeps all bits; the high ones are brought down for the next round.
+        key = (key ^ part) * np.uint64(0x9E3779B97F4A7C15)
+        key ^= key >> np.uint64(29)
+    key.sort()
+    again = key[1:] == key[:-1]
+    count = int(np.sum(np.append(again, False) | np.insert(again, 0, False)))
+    if not count:
+        return ()
+    return (
+        f"{count:,} rows are identical to others, and no index tells whether they are the same "
+        "transfer: each counts",
+    )

@@ -17,18 +17,22 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from coinhaze.errors import LedgerError
-from coinhaze.formats.bitcoin_raw.files import BlockFile, begins_with, errors_named, undo_beside
+from coinhaze.formats.bitcoin_raw.contents import (
+    BlockColumns,
+    make_batch,
+    spent_coins,
+)
+from coinhaze.formats.bitcoin_raw.files import (
+    BlockFile,
+    UndoFile,
+    begins_with,
+    errors_named,
+    spent_columns,
+    undo_beside,
+)
 from coinhaze.formats.bitcoin_raw.heights import Header, height_told, place
 from coinhaze.formats.bitcoin_raw.networks import ZCASH, ZCASH_MAGICS, ZCASH_TESTNET, Network
 from coinhaze.formats.bitcoin_raw.scripts import owners_of
-from coinhaze.formats.bitcoin_raw.tables import (
-    BlockColumns,
-    InputColumns,
-    OutputColumns,
-    TransactionColumns,
-    make_batch,
-)
-from coinhaze.formats.bitcoin_raw.undo import UndoFile, spent_columns
 from coinhaze.formats.bitcoin_raw.wire import (
     Cursor,
     Ints,
@@ -39,7 +43,7 @@ from coinhaze.formats.bitcoin_raw.wire import (
     merkle_root,
     read_uint32,
 )
-from coinhaze.formats.compression import open_plain
+from coinhaze.formats.compression import BOM, open_plain
 from coinhaze.formats.zcash_raw.transactions import (
     ZcashTransaction,
     read_transaction,
@@ -51,7 +55,6 @@ HEADER = 140  # without the solution and its size
 LARGEST = 1 << 22  # consensus allows 2,000,000 bytes
 BATCH_BYTES = 1 << 20
 _CHUNK = 1 << 20
-BOM = b"\xef\xbb\xbf"
 # A header is known by the size of the solution behind it: 1344 bytes; 36 on regtest, which is told
 # by its target as well.
 _BEGINS = re.compile(rb".{140}\xfd\x40\x05|.{104}\x0f\x0f\x0f\x20.{32}\x24", re.DOTALL)
@@ -257,13 +260,9 @@ def _batch(
         path,
         read,
         _blocks(blocks),
-        TransactionColumns(
-            _rows((t.txid for t in transactions), 32),
-            _numbers(len(t.spent) for t in transactions),
-            _numbers(len(t.values) for t in transactions),
-        ),
-        _inputs(blocks, network, undo),
-        _outputs(blocks, network),
+        _rows((t.txid for t in transactions), 32),
+        (_numbers(len(t.spent) for t in transactions), _inputs(blocks, network, undo)),
+        (_numbers(len(t.values) for t in transactions), _outputs(blocks, network)),
         flows,
     )
 
@@ -287,7 +286,7 @@ def _blocks(blocks: Sequence[_Block]) -> BlockColumns:
     )
 
 
-def _inputs(blocks: Sequence[_Block], network: Network, undo: UndoFile | None) -> InputColumns:
+def _inputs(blocks: Sequence[_Block], network: Network, undo: UndoFile | None) -> dict[str, object]:
     spent = _rows((s for b in blocks for t in b.transactions for s in t.spent), 36)
     shapes = [_numbers(len(t.spent) for t in b.transactions[1:]) for b in blocks]
     wanted = [(b.header[4:36], shape) for b, shape in zip(blocks, shapes, strict=True)]
@@ -296,22 +295,18 @@ def _inputs(blocks: Sequence[_Block], network: Network, undo: UndoFile | None) -
         spent_columns(record, int(shape.sum()), network)
         for record, shape in zip(records, shapes, strict=True)
     ]
-    return InputColumns(
-        spent_txid=spent[:, :32],
-        spent_vout=spent[:, 32:].copy().view("<u4").reshape(-1).astype(np.int64),
-        value=pa.concat_arrays([value for value, _ in columns]),
-        owner=pa.concat_arrays([owner for _, owner in columns]),
-    )
+    value = pa.concat_arrays([value for value, _ in columns])
+    return spent_coins(spent, value, pa.concat_arrays([owner for _, owner in columns]))
 
 
-def _outputs(blocks: Sequence[_Block], network: Network) -> OutputColumns:
+def _outputs(blocks: Sequence[_Block], network: Network) -> dict[str, object]:
     paying = [t for block in blocks for t in block.transactions]
     owner, spendable = owners_of([s for t in paying for s in t.scripts], network)
     # The coinbase of the first block was never made spendable.
     first = [b.height == 0 for b in blocks for t in b.transactions for _ in t.scripts]
     lost = pa.array(first, pa.bool_())
-    return OutputColumns(
-        value=_numbers(v for t in paying for v in t.values),
-        owner=owner,
-        spendable=pc.and_not(spendable, lost),
-    )
+    return {
+        "value": _numbers(v for t in paying for v in t.values),
+        "owner": owner,
+        "spendable": pc.and_not(spendable, lost),
+    }

@@ -16,8 +16,8 @@ import pyarrow.compute as pc
 
 from coinhaze.errors import UnknownName, first_few
 from coinhaze.ledger import AccountLedger, Ledger
+from coinhaze.ledger.accounts import POOL, RELAYERS
 from coinhaze.ledger.links import Link
-from coinhaze.ledger.pool_names import POOL, RELAYERS
 
 ASSUMED = 0.5
 

@@ -13,9 +13,8 @@ import msgspec
 
 from coinhaze.errors import LedgerError, UsageError
 from coinhaze.ledger.batches import Rows
-from coinhaze.nodes.best_chain import ChainChanged
+from coinhaze.nodes.best_chain import HIGHEST, ChainChanged
 from coinhaze.nodes.ethereum.fields import (
-    HIGHEST,
     ZERO_ADDRESS,
     EthereumHeader,
     address,

@@ -14,10 +14,9 @@ import pyarrow as pa
 
 from coinhaze.errors import LedgerError
 from coinhaze.ledger.batches import Where
-from coinhaze.nodes.best_chain import BlockMissing
+from coinhaze.nodes.best_chain import HIGHEST, BlockMissing
 
 ZERO_ADDRESS = "0x" + "0" * 40
-HIGHEST = 2**31 - 1
 LARGEST = 2**256 - 1
 T = TypeVar("T")
 

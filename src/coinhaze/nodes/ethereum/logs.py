@@ -12,9 +12,8 @@ import msgspec
 
 from coinhaze.errors import LedgerError, SourceUnreachable, UsageError
 from coinhaze.ledger.batches import Batch, Rows, gather
-from coinhaze.nodes.best_chain import ChainChanged, check_follows
+from coinhaze.nodes.best_chain import HIGHEST, ChainChanged, check_follows
 from coinhaze.nodes.ethereum.fields import (
-    HIGHEST,
     EthereumHeader,
     address,
     block_places,

@@ -14,9 +14,8 @@ from contextlib import nullcontext
 
 import msgspec
 
-from coinhaze.errors import UsageError
 from coinhaze.ledger.batches import Batch, Rows, gather
-from coinhaze.nodes.best_chain import ChainChanged, check_follows
+from coinhaze.nodes.best_chain import HIGHEST, ChainChanged, check_follows, check_heights
 from coinhaze.nodes.ethereum.blocks import (
     MAINNET,
     BlockResponses,
@@ -26,7 +25,6 @@ from coinhaze.nodes.ethereum.blocks import (
     block_decoder,
 )
 from coinhaze.nodes.ethereum.fields import (
-    HIGHEST,
     EthereumHeader,
     block_places,
     decode,
@@ -102,8 +100,7 @@ class EthereumNode:
         without `rewards`, what miners earned by proof of work. Where these are included and a node
         cannot provide them, NotOffered is raised.
         """
-        if not (0 <= first <= HIGHEST and 0 <= last <= HIGHEST):
-            raise UsageError(f"blocks are counted from 0 to {HIGHEST}, not {first} to {last}")
+        check_heights(first, last)
         if token is not None:
             yield from token_batches(self.rpc, first, last, token, before=before)
             return

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import msgspec
 
 from coinhaze.errors import LedgerError
+from coinhaze.formats.ethereum.mev_inspect import TraceAction, TraceResult
 from coinhaze.nodes.best_chain import ChainChanged
 from coinhaze.nodes.ethereum.fields import (
     ZERO_ADDRESS,
@@ -48,30 +49,14 @@ class Frame(NamedTuple):
     kind: str = ""
 
 
-class _Action(msgspec.Struct, rename="camel"):
-    from_: str | None = msgspec.field(default=None, name="from")
-    to: str | None = None
-    value: str | None = None
-    call_type: str | None = None
-    address: str | None = None
-    refund_address: str | None = None
-    balance: str | None = None
-    author: str | None = None
-    reward_type: str | None = None
-
-
-class _Result(msgspec.Struct):
-    address: str | None = None
-
-
 class _Trace(msgspec.Struct, rename="camel"):
     type: str
-    action: _Action
+    action: TraceAction
     trace_address: list[int]
     block_hash: str | None = None
     transaction_hash: str | None = None
     transaction_position: int | None = None
-    result: _Result | None = None
+    result: TraceResult | None = None
     error: str | None = None
 
 
@@ -142,10 +127,10 @@ def _flat_frame(trace: _Trace, where: str) -> Frame:
             return Frame(depth, False)
         if call_type != "call":
             raise LedgerError(where, "an unknown kind of call", value=action.call_type)
-        return _moving(depth, action.from_, action.to, action.value, "call", where)
+        return _moving(depth, action.sender, action.to, action.value, "call", where)
     if trace.type == "create":
         made = trace.result.address if trace.result else None
-        return _moving(depth, action.from_, made, action.value, "create", where)
+        return _moving(depth, action.sender, made, action.value, "create", where)
     if trace.type == "suicide":
         refund = action.refund_address
         return _moving(depth, action.address, refund, action.balance, "selfdestruct", where)

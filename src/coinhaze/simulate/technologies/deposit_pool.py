@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 from dataclasses import dataclass, field
 
-from coinhaze.ledger.pool_names import POOL, RELAYERS
+from coinhaze.ledger.accounts import POOL, RELAYERS
 from coinhaze.simulate.accounts import Account, SimulatedAccounts, gas_fee
 from coinhaze.simulate.intents import COIN, Intents
 from coinhaze.simulate.technology import NOBODY, Realised, Technology

@@ -1,4 +1,4 @@
-"""Tables as `CoinLedger.tables` gives them -> a coin ledger, every rule checked."""
+"""Ledgers as Arrow tables that refer to each other by row -> ledgers, every rule checked."""
 
 from __future__ import annotations
 
@@ -10,18 +10,25 @@ import pyarrow.compute as pc
 
 from coinhaze.amounts import LARGEST, Amounts
 from coinhaze.errors import LedgerError
-from coinhaze.ledger.checks import check_pool_values, exact_amount
+from coinhaze.ledger.accounts import AccountLedger
+from coinhaze.ledger.checks import (
+    TableColumns,
+    TablePlace,
+    check_pool_values,
+    default_place,
+    exact_amount,
+)
 from coinhaze.ledger.coin_rules import check_rules
 from coinhaze.ledger.coins import MOST_OUTPUTS, POOLS, CoinLedger
-from coinhaze.ledger.columns import TableColumns, TablePlace
 
-TABLES = ("transactions", "owners", "outputs", "inputs", "pool_flows", "rings")
+COIN_TABLES = ("transactions", "owners", "outputs", "inputs", "pool_flows", "rings")
+ACCOUNT_TABLES = ("accounts", "transfers")
 
 
 def coin_tables(ledger: CoinLedger) -> dict[str, pa.Table]:
     """Give the tables of the data model, amounts in their fast form."""
     tables = ledger.tables(packed=True)
-    return {name: tables[name] for name in TABLES}
+    return {name: tables[name] for name in COIN_TABLES}
 
 
 def ledger_from_tables(
@@ -32,12 +39,12 @@ def ledger_from_tables(
     place: TablePlace,
 ) -> CoinLedger:
     """Build a coin ledger from its tables."""
-    for name in TABLES:
+    for name in COIN_TABLES:
         if name not in tables:
             raise LedgerError(place(name, None), "this table is missing")
     check_pool_values(pool_values, POOLS)
     transactions, owners, outputs, inputs, flows, rings = (
-        TableColumns(name, tables[name], place) for name in TABLES
+        TableColumns(name, tables[name], place) for name in COIN_TABLES
     )
     ledger = CoinLedger(
         txids=transactions.names("txid", unique=True),
@@ -106,3 +113,34 @@ def _into_pools(flows: TableColumns) -> Amounts:
         assert exact <= LARGEST
         values.append(-exact if size != text else exact)
     return Amounts.of(values)
+
+
+def account_tables(ledger: AccountLedger) -> dict[str, pa.Table]:
+    """Give accounts by name, and transfers that name them by row."""
+    columns = {"from": ledger.sender, "to": ledger.receiver, "amount": ledger.amounts.packed()}
+    if ledger.ids is not None:
+        columns["id"] = ledger.ids
+    if ledger.times is not None:
+        columns["time"] = ledger.times
+    if ledger.fees is not None:
+        columns["fee"] = ledger.fees.packed()
+    return {"accounts": pa.table({"name": ledger.accounts}), "transfers": pa.table(columns)}
+
+
+def ledger_from_account_tables(
+    tables: Mapping[str, pa.Table], *, place: TablePlace = default_place
+) -> AccountLedger:
+    """Build an account ledger from its tables."""
+    for name in ACCOUNT_TABLES:
+        if name not in tables:
+            raise LedgerError(place(name, None), "this table is missing")
+    accounts, transfers = (TableColumns(name, tables[name], place) for name in ACCOUNT_TABLES)
+    return AccountLedger(
+        accounts=accounts.names("name", unique=True),
+        sender=transfers.rows("from", accounts),
+        receiver=transfers.rows("to", accounts),
+        amounts=transfers.amounts("amount"),
+        ids=transfers.names("id", unique=True) if transfers.has("id") else None,
+        times=transfers.times("time") if transfers.has("time") else None,
+        fees=transfers.amounts("fee") if transfers.has("fee") else None,
+    )

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coinhaze.store import names as store_names
-from coinhaze.store.kernels import number_texts
-from coinhaze.store.names import Names
+from coinhaze.ledger import text
+from coinhaze.ledger.text import Names
+from coinhaze.ledger.text_kernels import number_texts
 
 TEXTS = st.lists(st.none() | st.text("ab:0é", max_size=3), max_size=30)
 KINDS = st.sampled_from([pa.string(), pa.large_string()])
@@ -53,7 +53,7 @@ def test_texts_of_one_hash_are_told_apart() -> None:
     """All in one slot: only the letters tell them from each other."""
     import importlib
 
-    kernels = importlib.import_module("coinhaze.store.kernels")
+    kernels = importlib.import_module("coinhaze.ledger.text_kernels")
     texts = [f"t{k}" for k in range(300)]
     column = pa.array(texts * 2)
     offsets = np.frombuffer(column.buffers()[1], np.int32)[: len(column) + 1]
@@ -77,7 +77,7 @@ def test_released_names_come_in_the_order_asked_for_and_are_gone() -> None:
 
 
 def test_much_text_has_wide_offsets(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(store_names, "MOST_TEXT", 5)
+    monkeypatch.setattr(text, "MOST_TEXT", 5)
     names = Names()
     names.add(pa.array(["abc", "de"]))
     assert names.texts().type == pa.string()
