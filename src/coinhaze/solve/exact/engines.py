@@ -17,7 +17,8 @@ from coinhaze.solve.exact.fine import Fine, exact_moves, fine, plain_roundings
 from coinhaze.solve.exact.rounding import Rounding, foreseen_width
 from coinhaze.solve.exact.stream import stream_sums
 from coinhaze.solve.planner import thresholds
-from coinhaze.solve.pool.limits import UNLIMITED, Budget
+from coinhaze.solve.planner.cost import SweepCost
+from coinhaze.solve.pool.limits import GPU, UNLIMITED, Budget
 from coinhaze.solve.progress import Progress, silent
 from coinhaze.solve.query import Query
 from coinhaze.solve.structure.lump import LumpedChain
@@ -58,8 +59,8 @@ def score_exactly(
     lumped = lumped or Structure(chain).lump(rows, orders)
     query, columns = lumped.query, lumped.columns
     counts, counted = lumped.counted_sources
-    lists = lumped.cost.lists
-    rounding, scaled = rounding_of(lumped, counts)
+    lists = lists_for(lumped, budget)
+    rounding, scaled = rounding_of(lumped, counts, by_fours=lists is None)
     expected = foreseen_width(rounding, columns, counts, by_fours=lists is None)
     if expected > width:
         LOG.warning(
@@ -102,22 +103,28 @@ def score_exactly(
     )
 
 
-def foreseen(lumped: LumpedChain) -> float:
+def lists_for(lumped: LumpedChain, budget: Budget) -> SweepCost | None:
+    """Give what lists cost where they are taken, being cheaper than tiles; a GPU solves tiles."""
+    return None if budget.backend == GPU else lumped.cost.lists
+
+
+def foreseen(lumped: LumpedChain, budget: Budget = UNLIMITED) -> float:
     """Bound the widest interval of exact scores before they are solved for."""
     counts, _ = lumped.sources
-    rounding, _ = rounding_of(lumped, counts)
-    by_fours = lumped.cost.lists is None
+    by_fours = lists_for(lumped, budget) is None
+    rounding, _ = rounding_of(lumped, counts, by_fours=by_fours)
     return foreseen_width(rounding, lumped.columns, counts, by_fours=by_fours)
 
 
-def rounding_of(lumped: LumpedChain, counts: Floats) -> tuple[Rounding, Fine | None]:
+def rounding_of(
+    lumped: LumpedChain, counts: Floats, *, by_fours: bool
+) -> tuple[Rounding, Fine | None]:
     """Bound the rounding of a solve; where tiles would be wide, with rows in units of their own.
 
     Each way takes more care than the one before: as it is, scaled, and with long chains that
     carry along what their sums lose.
     """
     query, columns = lumped.query, lumped.columns
-    by_fours = lumped.cost.lists is None
     if not (query.reduced.acyclic and by_fours):
         return Rounding.of_factor(query, by_fours=by_fours), None
     rounding, scaled = Rounding.of_walks(*plain_roundings(query, columns)), None

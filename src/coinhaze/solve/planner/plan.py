@@ -21,7 +21,7 @@ from coinhaze.measures import Scores
 from coinhaze.observer import AbsorbingChain
 from coinhaze.options import Accuracy, Method, Over
 from coinhaze.solve.certify import plain_orders
-from coinhaze.solve.exact.engines import eliminate, exact_method, foreseen, width_of
+from coinhaze.solve.exact.engines import eliminate, exact_method, foreseen, lists_for, width_of
 from coinhaze.solve.exact.stream import time_tiles
 from coinhaze.solve.exact.stream_kernels import WIDTH
 from coinhaze.solve.planner import thresholds
@@ -219,16 +219,16 @@ def _exact(lumped: LumpedChain, renyi: Sequence[float], budget: Budget) -> Estim
     """Count the entries of lists by a sample, or time a few tiles."""
     orders = plain_orders(renyi)
     query, columns = lumped.query, lumped.columns
-    cost = lumped.cost.lists
+    cost = lists_for(lumped, budget)
     if cost is not None:
         workers = workers_for(2, budget.threads)
         memory = min(cost.alive * thresholds.LIST_ENTRY_BYTES, budget.room(thresholds.LIST_MEMORY))
-        return Estimate(cost.seconds / workers, memory, width=foreseen(lumped))
+        return Estimate(cost.seconds / workers, memory, width=foreseen(lumped, budget))
     seconds = time_tiles(query, columns, orders, budget=budget)
     workers = workers_for(-(-len(columns) // WIDTH), budget.threads)
     # A tile of every inner state, and the sums of a few tiles that wait to be added up.
     each = 8.0 * WIDTH * query.factor.inner + 2 * 96 * len(query.scored)
-    return Estimate(seconds, workers * each, width=foreseen(lumped))
+    return Estimate(seconds, workers * each, width=foreseen(lumped, budget))
 
 
 def _dropping(lumped: LumpedChain, width: float, over: Over, budget: Budget) -> Estimate:
