@@ -139,9 +139,10 @@ class Drawn(NamedTuple):
         found = 1.0 - self.missing
         low = found * (self.nats - self.slack - ends.below)
         high = found * (self.nats + self.slack + ends.above) + self._unfound()
-        low, high = (np.where(self.alone, k, v) for k, v in zip(self._exact(), (low, high)))
-        low = np.clip(low, 0.0, self.most)
-        return low / _LN2, np.clip(high, low, self.most) / _LN2
+        least, largest = self._exact()
+        low = np.clip(np.where(self.alone, least, low), 0.0, self.most)
+        high = np.clip(np.where(self.alone, largest, high), low, self.most)
+        return low / _LN2, high / _LN2
 
     def mean(self, weights: Floats, ends: Ends) -> tuple[float, float]:
         """Give the ends of the interval of the rows' weighted mean, in bits; `ends` of a mean."""
@@ -160,13 +161,16 @@ class Drawn(NamedTuple):
         return low / _LN2, max(low, high) / _LN2
 
     def _unfound(self) -> Floats:
-        """Give the most that mass which was not found can add."""
-        m = self.missing
-        whole: Floats = (surprise(m) + surprise(1.0 - m)) * _LN2 + m * self.most
-        return whole
+        return missing_bits(self.missing, self.most) * _LN2
 
     def _exact(self) -> tuple[Floats, Floats]:
         return self.known - self.known_slack, self.known + self.known_slack
+
+
+def missing_bits(missing: Floats, most: float) -> Floats:
+    """Give the most bits that mass which was not found can add; `most` is ln of all sources."""
+    whole: Floats = surprise(missing) + surprise(1.0 - missing) + missing * most / _LN2
+    return whole
 
 
 def _goal(draws: int, miss: float) -> float:

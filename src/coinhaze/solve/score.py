@@ -49,6 +49,9 @@ def score(
     preset: Preset | None = None,
     renyi: Sequence[float] | float = (),
     draws: int = DRAWS,
+    miss: float | None = None,
+    simultaneous: bool = False,
+    seed: int | None = None,
     threads: int | None = None,
     memory: int | str | None = None,
     seconds: float | None = None,
@@ -61,12 +64,15 @@ def score(
     `source` is a path or several, a ledger, a graph or a chain; further settings are those of
     `read`, `transaction_graph` and `absorbing_chain`. `nodes` may be "all" or names. `accuracy`
     is the widest interval allowed, in bits, or with `over="mean"` their mean; "exact" is 1e-9,
-    and "preview" an estimate from `draws` draws. `policy` may also be fifo or lifo, which are no
-    walks: see `parcels`; their bits are exact. `method` is chosen by the chain's shape unless
-    given. `renyi` asks for entropies of further orders. `memory` (bytes, or "4GB") and `seconds`
-    are limits: what would pass them is refused. `strict` refuses a ledger of which a completeness
-    check failed. Where the accuracy is not reached AccuracyError is raised, and its `scores` are
-    what was reached.
+    and "preview" an estimate from `draws` draws, each of whose intervals misses with probability
+    `miss` at most (1e-9), or all rows' together if `simultaneous`. Where `miss` is given, a width
+    in bits is proven or drawn, whichever is less work. The `seed` of draws is random unless given:
+    who knows it beforehand can choose names that mislead. `policy` may also be fifo or lifo, which
+    are no walks: see `parcels`; their bits are exact. `method` is chosen by the chain's shape
+    unless given. `renyi` asks for entropies of further orders. `memory` (bytes, or "4GB") and
+    `seconds` are limits: what would pass them is refused. `strict` refuses a ledger of which a
+    completeness check failed. Where the accuracy is not reached AccuracyError is raised, and its
+    `scores` are what was reached.
 
     >>> import coinhaze
     >>> ledger = coinhaze.AccountLedger.from_transfers([("a", "c", 1), ("b", "c", 1)])
@@ -74,14 +80,16 @@ def score(
     array([1.])
     """
     if is_ordered(source, settings):
-        _refuse_for_walks(accuracy, method, preset, draws, memory, seconds)
+        drawn = draws != DRAWS or miss is not None or simultaneous or seed is not None
+        _refuse_for_walks(accuracy, method, preset, drawn, memory, seconds)
         held = parcels_of(source, settings)
         if strict:
             refuse_incomplete(held.graph)
         return score_in_order(held, rows_of(held.graph, nodes), renyi=_orders(renyi))
     asking = _ask(
         source, nodes=nodes, accuracy=accuracy, over=over, method=method, preset=preset,
-        renyi=renyi, draws=draws, threads=threads, memory=memory, seconds=seconds, **settings,
+        renyi=renyi, draws=draws, miss=miss, simultaneous=simultaneous, seed=seed, threads=threads,
+        memory=memory, seconds=seconds, **settings,
     )  # fmt: skip
     if strict:
         refuse_incomplete(asking.chain.graph)
@@ -148,6 +156,9 @@ def _ask(
     preset: Preset | None = None,
     renyi: Sequence[float] | float = (),
     draws: int = DRAWS,
+    miss: float | None = None,
+    simultaneous: bool = False,
+    seed: int | None = None,
     threads: int | None = None,
     memory: int | str | None = None,
     seconds: float | None = None,
@@ -174,6 +185,9 @@ def _ask(
         method=method,
         renyi=_orders(renyi),
         draws=draws,
+        miss=miss,
+        simultaneous=simultaneous,
+        seed=seed,
         budget=budget,
     )
     return _Asking(chain, rows, choice, budget)
@@ -184,10 +198,15 @@ def _orders(renyi: Sequence[float] | float) -> tuple[float, ...]:
 
 
 def _refuse_for_walks(
-    accuracy: Accuracy, method: str, preset: str | None, draws: int, memory: object, seconds: object
+    accuracy: Accuracy,
+    method: str,
+    preset: str | None,
+    drawn: bool,
+    memory: object,
+    seconds: object,
 ) -> None:
     """Refuse what has no meaning where a ledger is replayed once, exactly."""
-    if method != "auto" or preset is not None or draws != DRAWS or accuracy == "preview":
+    if method != "auto" or preset is not None or drawn or accuracy == "preview":
         raise UsageError(
             "ordered policies replay the ledger once, exactly: they take no method, no preset and "
             "no preview"

@@ -121,6 +121,16 @@ def sum_draws(
 
 
 @njit(cache=True, nogil=True)
+def most_back(upper, upper_at, back, start, end, most):
+    """Count them on the way back through one block."""
+    for i in range(end - 1, start - 1, -1):
+        worst = most[i]
+        for e in range(upper[i], upper[i + 1]):
+            worst = max(worst, most[upper_at[e]])
+        most[i] = worst + back[i]
+
+
+@njit(cache=True, nogil=True)
 def most_through(
     lower, lower_at, upper, upper_at, pivot, block_start, forward, back, first, last, most
 ):
@@ -139,16 +149,6 @@ def most_through(
             most[i] = worst + forward[i]
         if b < last and (end - start > 1 or pivot[start] != 1.0):
             most_back(upper, upper_at, back, start, end, most)
-
-
-@njit(cache=True, nogil=True)
-def most_back(upper, upper_at, back, start, end, most):
-    """Count them on the way back through one block."""
-    for i in range(end - 1, start - 1, -1):
-        worst = most[i]
-        for e in range(upper[i], upper[i + 1]):
-            worst = max(worst, most[upper_at[e]])
-        most[i] = worst + back[i]
 
 
 @njit(cache=True, nogil=True)
