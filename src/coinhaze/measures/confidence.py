@@ -147,14 +147,16 @@ class Drawn(NamedTuple):
     def mean(self, weights: Floats, ends: Ends) -> tuple[float, float]:
         """Give the ends of the interval of the rows' weighted mean, in bits; `ends` of a mean."""
         share = weights / weights.sum()
-        known, drawn = self.alone & (share > 0), ~self.alone & (share > 0)
-        found = share * (1.0 - self.missing)
+        by_draws = ~self.alone & np.isfinite(self.slack)
+        known, drawn = ~by_draws & (share > 0), by_draws & (share > 0)
+        found = (share * (1.0 - self.missing))[drawn]
+        nats, slack = self.nats[drawn], self.slack[drawn]
         least, largest = self._exact()
         low, high = float(share[known] @ least[known]), float(share[known] @ largest[known])
         # What is proven of every row bounds the mean too.
         proven = low, high + self.most * float(share[drawn].sum())
-        low += float((found * (self.nats - self.slack - ends.below))[drawn].sum())
-        high += float((found * (self.nats + self.slack + ends.above))[drawn].sum())
+        low += float((found * (nats - slack - ends.below)).sum())
+        high += float((found * (nats + slack + ends.above)).sum())
         high += float((share * self._unfound())[drawn].sum())
         care = 1e-12 * (1.0 + self.most)  # sums over many rows round
         low, high = max(low, proven[0], care) - care, min(high, proven[1]) + care
@@ -164,7 +166,9 @@ class Drawn(NamedTuple):
         return missing_bits(self.missing, self.most) * _LN2
 
     def _exact(self) -> tuple[Floats, Floats]:
-        return self.known - self.known_slack, self.known + self.known_slack
+        """Give what is proven of each row: where it is alone, nearly all."""
+        least = np.where(self.alone, self.known - self.known_slack, 0.0)
+        return least, np.where(self.alone, self.known + self.known_slack, self.most)
 
 
 def missing_bits(missing: Floats, most: float) -> Floats:
