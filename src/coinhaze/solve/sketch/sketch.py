@@ -100,7 +100,10 @@ def sketch(
     each = miss / max(taken.distinct, 1) if simultaneous else miss
     drawn = taken.drawn(work)
     low, high = drawn.rows(row_ends(taken.draws, each / stops))
-    bits = np.clip(taken.nats() / math.log(2), low, high)
+    # The upper end has room for the rounding of a logarithm, which bits need not show.
+    most = math.log2(max(1.0, float(columns.priors.count.sum())))
+    low = np.minimum(low, most)
+    bits = np.minimum(np.clip(taken.nats() / math.log(2), low, high), most)
     mean_low, mean_high = taken.mean_interval(drawn, miss / stops)
     error = np.where(taken.alone, 0.0, SPREAD / math.sqrt(taken.draws))
     null = np.where(query.answered, 0.0, np.nan)
