@@ -64,7 +64,7 @@ MAX_SHARE_ROUNDINGS = 200.0
 MIN_SINGLE_PIVOT = 1e-30
 MAX_SINGLE_WIDTH = 0.01
 # A draw of one source taken, one brought along a move, and one exponentiated for a scored row.
-DRAW_NS = (12.0, 0.6, 2.5)
+DRAW_NS = (8.0, 0.6, 2.5)
 
 # Counting possible sources reads so many words of bit sets: for exact scores, a minute or so; for
 # wider intervals, a few seconds. Beyond that they are bounded.
