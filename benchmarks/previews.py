@@ -51,7 +51,8 @@ def main(size: float = 1.0, draws: tuple[int, ...] = DRAWS, miss: float = 1e-9) 
             return scores.width, told.bits_mean_high - told.bits_mean_low
 
         run = run_apart(work)
-        found.append(Preview(k, *run.value, run.cpu))
+        width, mean_width = run.value
+        found.append(Preview(k, width, mean_width, run.cpu))
         times = run.cpu / found[0].cpu
         print(
             f"{k:>6} {found[-1].width:>7.4f} {found[-1].mean_width:>8.4f} {run.cpu:>8.2f} "

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 import coinhaze
 from coinhaze import AbsorbingChain, absorbing_chain, transaction_graph
 from coinhaze.errors import UsageError
-from coinhaze.measures.confidence import mean_ends, row_ends
+from coinhaze.ledger import Ledger
+from coinhaze.measures.confidence import Drawn, mean_ends, rounding_slack, row_ends
 from coinhaze.simulate import simulate_hubs, simulate_week
 from coinhaze.solve.planner import thresholds
 from coinhaze.solve.pool.limits import Budget
@@ -21,7 +22,7 @@ from coinhaze.solve.query import Query
 from coinhaze.solve.sketch import sketch as sketches
 from coinhaze.solve.sketch.rounding import SINGLE, TileRounding, most_roundings
 from coinhaze.solve.sketch.sketch import Draws, precision, sketch
-from coinhaze.solve.structure.lump import lump
+from coinhaze.solve.structure.lump import LumpedChain, lump
 from properties import strategies as random
 from properties.comparison import profile
 from solve.economies import random_transfers
@@ -32,7 +33,7 @@ LONG = pytest.mark.long
 Bools = npt.NDArray[np.bool_]
 
 
-def chain_of(ledger: coinhaze.Ledger, **settings: object) -> AbsorbingChain:
+def chain_of(ledger: Ledger, **settings: object) -> AbsorbingChain:
     return absorbing_chain(transaction_graph(ledger, **settings))  # type: ignore[arg-type]
 
 
@@ -44,30 +45,44 @@ def outside(found: coinhaze.Scores, exact: coinhaze.Scores) -> Bools:
 
 @pytest.mark.parametrize(
     ("size", "seeds", "least"),
-    [(0.0005, 12, 250), pytest.param(0.1, 40, 50_000, marks=LONG)],
+    [(0.001, 40, 300), pytest.param(0.1, 40, 50_000, marks=LONG)],
 )
 def test_rows_are_missed_at_most_as_often_as_stated(size: float, seeds: int, least: int) -> None:
     chain = chain_of(simulate_week("bitcoin-week", size=size))
-    rows = np.arange(len(chain))
-    exact = coinhaze.score(chain, nodes="all")
-    lumped = lump(Query.of(chain, rows), np.zeros(0))
+    exact = coinhaze.score(chain)
+    lumped = lump(Query.of(chain, exact.nodes), np.zeros(0))
     # Rows that are one state of the reduced chain are one row; those alone are not drawn.
     _, first = np.unique(lumped.query.row_of, return_index=True)
-    distinct = np.flatnonzero(lumped.query.answered)[first]
+    rows = np.flatnonzero(lumped.query.answered)[first]
+    low, high = exact.bits_low[rows], exact.bits_high[rows]
     rates = dict.fromkeys((0.05, 1e-3, 1e-9), 0.0)
+    missed_means = 0
+    truth = exact.summary().bits_mean
     for seed in range(seeds):
+        told = draws_of(lumped, 256, seed)
+        drawn = ~told.alone
+        assert drawn.sum() >= least
         for miss in rates:
-            found = sketch(chain, rows, seed=seed, miss=miss, lumped=lumped)
-            drawn = distinct[found.miss[distinct] > 0]
-            assert len(drawn) >= least
-            rates[miss] += float(outside(found, exact)[drawn].mean()) / seeds
-            summary, told = exact.summary(), found.summary()
-            if miss < 1e-6:
-                assert told.bits_mean_low <= summary.bits_mean <= told.bits_mean_high
-    print({stated: round(rate, 6) for stated, rate in rates.items()}, len(drawn), "rows")
+            least_bits, most_bits = told.rows(row_ends(256, miss))
+            missed = (least_bits > high) | (most_bits < low)
+            assert not missed[told.alone].any()
+            rates[miss] += float(missed[drawn].mean()) / seeds
+        weights = np.bincount(lumped.query.row_of).astype(np.float64)
+        mean_low, mean_high = told.mean(weights, mean_ends(256, 0.05))
+        missed_means += not mean_low <= truth <= mean_high
+    print({stated: float(f"{rate:.2g}") for stated, rate in rates.items()}, f"{drawn.sum():,} rows")
     assert rates[0.05] <= 0.05
     assert rates[1e-3] <= 1e-3
     assert rates[1e-9] == 0
+    assert missed_means <= 0.05 * seeds
+
+
+def draws_of(lumped: LumpedChain, draws: int, seed: int) -> Drawn:
+    """Take draws once, for intervals of any probability to miss."""
+    work = Draws.of(lumped.query, lumped.columns, seed)
+    taken = sketches._Taken.none(lumped.query, lumped.columns)
+    sketches._take(taken, work, draws, Budget(), lambda done: None)
+    return taken.drawn(work)
 
 
 def test_means_over_rows_that_share_draws_are_missed_at_most_as_often_as_stated() -> None:
@@ -246,7 +261,7 @@ def test_cyclic_tiles_err_by_less_than_their_bound(
     double = Draws.of(lumped.query, lumped.columns, 3)
     assert (single.kind, double.kind) == (np.float32, np.float64)
     one, two = (-np.log(work.solve(0, work.room()) / 64) for work in (single, double))
-    slack = sketches.rounding_slack(one, single.error)
+    slack = rounding_slack(one, single.error)
     assert np.all(np.abs(one - two) <= slack)
     assert np.any(np.abs(one - two) > 0)
 

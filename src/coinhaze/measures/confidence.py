@@ -32,7 +32,7 @@ _CARE = 1e-15
 LARGEST_DRAW = 1.0 + math.log(53 * _LN2) + 1e-6
 
 
-class Ends(NamedTuple):
+class ConfidenceEnds(NamedTuple):
     """How far an entropy lies below and above -ln(mean exp(y)), in nats: both are positive."""
 
     below: float
@@ -52,7 +52,7 @@ def check_miss(miss: float) -> float:
 
 
 @cache
-def row_ends(draws: int, miss: float) -> Ends:
+def row_ends(draws: int, miss: float) -> ConfidenceEnds:
     """Bound the entropy of one row: each end misses with probability at most miss / 2.
 
     >>> ends = row_ends(256, 0.05)
@@ -63,11 +63,11 @@ def row_ends(draws: int, miss: float) -> Ends:
     t = _least(_rate_above, goal, 1.0)
     u = _least(_rate_below, goal, math.inf)
     above = t - 2 * math.log1p(-t)
-    return Ends(_nats_below(u) * (1 + _CARE), above * (1 + 4 * _CARE))
+    return ConfidenceEnds(_nats_below(u) * (1 + _CARE), above * (1 + 4 * _CARE))
 
 
 @cache
-def mean_ends(draws: int, miss: float) -> Ends:
+def mean_ends(draws: int, miss: float) -> ConfidenceEnds:
     """Bound the weighted mean of the entropies of any rows, which may share their draws.
 
     With z = -ln(mean W) of each row, the mean of -z is at most ln of the mean of all W, whose
@@ -78,7 +78,7 @@ def mean_ends(draws: int, miss: float) -> Ends:
     """
     below, above = row_ends(draws, miss)
     goal = _goal(draws, miss)
-    return Ends((below + _beyond(draws, goal)) * (1 + _CARE), above)
+    return ConfidenceEnds((below + _beyond(draws, goal)) * (1 + _CARE), above)
 
 
 def draws_for(
@@ -134,7 +134,7 @@ class Drawn(NamedTuple):
     known_slack: Floats
     most: float  # ln of how many sources there are
 
-    def rows(self, ends: Ends) -> tuple[Floats, Floats]:
+    def rows(self, ends: ConfidenceEnds) -> tuple[Floats, Floats]:
         """Give the ends of each row's interval, in bits."""
         found = 1.0 - self.missing
         low = found * (self.nats - self.slack - ends.below)
@@ -144,7 +144,7 @@ class Drawn(NamedTuple):
         high = np.clip(np.where(self.alone, largest, high), low, self.most)
         return low / _LN2, high / _LN2
 
-    def mean(self, weights: Floats, ends: Ends) -> tuple[float, float]:
+    def mean(self, weights: Floats, ends: ConfidenceEnds) -> tuple[float, float]:
         """Give the ends of the interval of the rows' weighted mean, in bits; `ends` of a mean."""
         share = weights / weights.sum()
         by_draws = ~self.alone & np.isfinite(self.slack)

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from coinhaze.measures.confidence import (
-    Ends,
+    ConfidenceEnds,
     draws_for,
     mean_ends,
     missing_bits,
@@ -54,7 +54,7 @@ def widest(
 ) -> float:
     """Bound the widest interval that so many draws give, or that of the mean, in bits."""
     each = _each(lumped, miss, simultaneous=simultaneous and not of_mean)
-    ends: Ends = mean_ends(draws, each) if of_mean else row_ends(draws, each)
+    ends: ConfidenceEnds = mean_ends(draws, each) if of_mean else row_ends(draws, each)
     most = log_sources(lumped.columns) / math.log(2)
     return min(ends.bits + _beside(lumped, budget), most)
 
