@@ -361,3 +361,11 @@ def test_random_ledgers_lie_inside(transfers: list[random.Transfer], seed: int) 
         ledger, nodes="all", accuracy="preview", draws=64, miss=1e-9, seed=seed, threads=1
     )
     assert not outside(found, exact).any()
+
+
+def test_a_figure_of_drawn_bits_says_so() -> None:
+    pytest.importorskip("matplotlib")
+    ledger = random_transfers(60, 300, 1)
+    drawn = coinhaze.score(ledger, accuracy="preview", seed=1).plot()
+    assert drawn.get_title().startswith("drawn, not proven: of the intervals each misses with")
+    assert coinhaze.score(ledger).plot().get_title() == ""
