@@ -99,9 +99,10 @@ class Summary:
     def missing_words(self) -> str:
         """Say how often intervals miss, in words that no proven interval has.
 
-        >>> from coinhaze import AccountLedger, score
-        >>> ledger = AccountLedger.from_transfers([("a", "c", 1), ("b", "c", 1)])
-        >>> score(ledger, accuracy="preview", seed=1).summary().missing_words()
+        >>> import coinhaze
+        >>> rows = [("a", "y", 1), ("b", "y", 1), ("a", "z", 2), ("b", "z", 1)]
+        >>> ledger = coinhaze.AccountLedger.from_transfers(rows)
+        >>> coinhaze.score(ledger, accuracy="preview", seed=1).summary().missing_words()
         'each misses with probability at most 1e-09'
         """
         if self.joint_miss is not None:
