@@ -152,5 +152,5 @@ if __name__ == "__main__":
         else coinhaze.read(given.folder)
     )
     own = absorbing_chain(transaction_graph(made))
-    rough = coinhaze.score(own, accuracy="preview") if given.preview else None
+    rough = coinhaze.score(own, accuracy="preview", seed=0) if given.preview else None
     main(own, rough, count=given.count, seed=given.seed)

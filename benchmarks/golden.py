@@ -117,7 +117,7 @@ show compared/tables/temporal.csv
         "dgd.csv",
         """
 score {} --time temporal --json
-score {} --time stationary --accuracy preview --json
+score {} --time stationary --accuracy preview --seed 0 --json
 """,
     ),
     "tornado": (

@@ -14,6 +14,7 @@ PURE = {
     "simulate/technologies/rings.py",
     "formats/bitcoin_raw/scripts.py",
     "coinjoin/interpretations.py",
+    "measures/confidence.py",
     "simulate/technologies/wabisabi.py",
     "options.py",
     "web/pages/render.py",

@@ -62,7 +62,7 @@ FUNCTIONS: dict[Callable[..., Any], tuple[type, ...]] = {
     explain: (*MODEL, OriginsOptions),
     LedgerCache: MODEL,
     open_cached: MODEL,
-    growth: (*MODEL, GrowthOptions, SimulateOptions, SolveOptions),
+    growth: (*MODEL, GrowthOptions, SolveOptions, SimulateOptions),
     robustness: (*MODEL, RobustnessOptions),
     sensitivity: (*MODEL, SolveOptions),
     screen: (ReadOptions, GraphOptions, ScreenOptions),

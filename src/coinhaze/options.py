@@ -254,6 +254,21 @@ class SolveOptions:
         (), "Orders of further Renyi entropies.", command_line=False
     )
     draws: int = option(256, "How many draws a preview makes.", minimum=64)
+    miss: float | None = option(
+        None,
+        "The probability that an interval of drawn bits misses; a width in bits may then be drawn.",
+        minimum=0,
+        maximum=1,
+        above_minimum=True,
+        below_maximum=True,
+        default_words="1e-9 for a preview",
+    )
+    simultaneous: bool = option(
+        False, "Of drawn bits: let the probability be that any row's interval misses."
+    )
+    seed: int | None = option(
+        None, "Seed of the draws, to repeat them.", minimum=0, default_words="random"
+    )
     threads: int | None = option(
         None, "How many threads to use.", minimum=1, default_words="all cores"
     )
@@ -564,6 +579,9 @@ class SolveKeywords(TypedDict, total=False):
     preset: Preset | None
     renyi: Sequence[float] | float
     draws: int
+    miss: float | None
+    simultaneous: bool
+    seed: int | None
     threads: int | None
     memory: int | str | None
     seconds: float | None
@@ -635,7 +653,8 @@ def known(name: str, **changes: Unpack[About]) -> Option:
     >>> known("seconds", default=120.0).help_text()
     'How many seconds one solve may take. [default: 120]'
     """
-    found = next(o for subject in SUBJECTS for o in options_of(subject) if o.name == name)
+    # Of two with one name the later: the seed of a simulation, not that of a solve's draws.
+    found = next(o for subject in SUBJECTS[::-1] for o in options_of(subject) if o.name == name)
     if "default" in changes:  # the command has its own, whatever the library's
         found = replace(found, passed_on=False)
     return replace(found, **changes)

@@ -12,10 +12,12 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
+import coinhaze
 from vectors import load
 
 COLUMNS = [
-    "node", "kind", "balance", "bits", "bits_low", "bits_high", "steps", "sources", "top_source",
+    "node", "kind", "balance", "bits", "bits_low", "bits_high", "miss", "steps", "sources",
+    "top_source",
     "top_probability",
 ]  # fmt: skip
 Run = Callable[..., tuple[int, str, str]]
@@ -148,7 +150,40 @@ def test_a_preview_says_that_it_estimates(run: Run) -> None:
     Path("t.csv").write_text("from,to,amount\na,y,1\nb,y,1\na,z,2\nb,z,1\n")
     code, out, _ = run("score", "t.csv", "--accuracy", "preview")
     assert code == 0
-    assert "standard error of 0.16 bits" in " ".join(out.split())
+    words = " ".join(out.split())
+    assert "standard error of 0.16 bits" in words
+    assert "each misses with probability at most 1e-09" in words
+    assert "proven" not in words
+
+
+def test_command_and_library_draw_the_same_intervals(run: Run) -> None:
+    Path("t.csv").write_text("from,to,amount\na,y,1\nb,y,1\na,z,2\nb,z,1\n")
+    draws = ("--accuracy", "preview", "--draws", "128", "--miss", "1e-6", "--seed", "5")
+    code, out, _ = run("score", "t.csv", *draws, "--simultaneous", "--json")
+    assert code == 0
+    document = json.loads(out)
+    found = coinhaze.score(
+        "t.csv", accuracy="preview", draws=128, miss=1e-6, seed=5, simultaneous=True
+    )
+    assert document["provenance"]["method"] == "sketch (k=128, seed 5)"
+    assert document["provenance"]["miss"] == 5e-7
+    assert document["provenance"]["joint_miss"] == 1e-6
+    summary = found.summary().as_dict()
+    for name in ("miss", "joint_miss", "mean_miss", "bits_mean_low", "bits_mean_high"):
+        assert document["summary"][name] == summary[name]
+    table = found.to_arrow().to_pylist()
+    for row, score in zip(document["scores"], table, strict=True):
+        assert {k: row[k] for k in ("bits_low", "bits_high", "miss")} == {
+            k: score[k] for k in ("bits_low", "bits_high", "miss")
+        }
+
+
+def test_a_plan_tells_what_proving_and_drawing_cost(run: Run) -> None:
+    Path("t.csv").write_text("from,to,amount\na,y,1\nb,y,1\na,z,2\nb,z,1\n")
+    code, out, _ = run("score", "t.csv", "--accuracy", "0.5", "--miss", "1e-6", "--dry-run")
+    assert code == 0
+    assert "choice    proven about" in out
+    assert "draws)" in out
 
 
 def test_the_published_rule_says_what_it_lost(run: Run) -> None:

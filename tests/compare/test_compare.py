@@ -266,7 +266,16 @@ def test_draws_say_how_well_they_know_the_mean(tmp_path: Path) -> None:
     assert drawn.method.startswith("sketch (k=")
     assert drawn.mean_error is not None
     assert drawn.mean_error <= 0.05
-    assert row_of(drawn).known == f"s.e. {drawn.mean_error:.3f}"
+    row, told = row_of(drawn), drawn.about["mean_interval"]
+    assert row.known == (
+        f"{told['low']:.2f} to {told['high']:.2f}, misses with probability at most 1e-09; "
+        f"s.e. {drawn.mean_error:.3f}"
+    )
+    assert row.bits_low_mean <= row_of(exact).bits_mean <= row.bits_high_mean
+    assert (row.mean_miss, row_of(exact).mean_miss) == (1e-9, 0.0)
+    assert drawn.miss is not None
+    assert drawn.largest_miss == 1e-9
+    assert exact.largest_miss == 0.0
     means = drawn.about["draw_means"]
     assert len(means) >= 16
     assert drawn.mean_error == pytest.approx(statistics.stdev(means) / math.sqrt(len(means)))

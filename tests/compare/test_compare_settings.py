@@ -343,9 +343,9 @@ def test_a_report_of_another_format_is_refused(transfers: Path, tmp_path: Path) 
     scored(ComparedLedger("one", (transfers,)), to=tmp_path)
     manifest = tmp_path / MANIFEST
     text = manifest.read_text()
-    for change in ('"format": 1', '"format": 3', '"form": 2'):
-        manifest.write_text(text.replace('"format": 2', change))
-        with pytest.raises(InputError, match="this version reads format 2"):
+    for change in ('"format": 1', '"format": 4', '"form": 3'):
+        manifest.write_text(text.replace('"format": 3', change))
+        with pytest.raises(InputError, match="this version reads format 3"):
             with_added(tmp_path, [ComparedLedger("two", (transfers,))])
         with pytest.raises(InputError, match="compare the ledgers again"):
             write_report(tmp_path)
@@ -357,7 +357,7 @@ def test_a_score_file_without_marks_is_refused(transfers: Path, tmp_path: Path) 
     scored(ComparedLedger("one", (transfers,)), to=tmp_path)
     path = tmp_path / "scores/one-temporal.parquet"
     table = pq.read_table(path)
-    old = table.schema.metadata[b"coinhaze"].replace(b'"format": 2,', b"")
+    old = table.schema.metadata[b"coinhaze"].replace(b'"format": 3,', b"")
     pq.write_table(table.replace_schema_metadata({b"coinhaze": old}), path)
     with pytest.raises(InputError, match=r"one-temporal\.parquet: written by coinhaze .* format 1"):
         with_added(tmp_path, [ComparedLedger("two", (transfers,))])

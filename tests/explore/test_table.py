@@ -16,7 +16,9 @@ from coinhaze.errors import InputError
 from coinhaze.explore.distribution import histogram_of_bits
 from coinhaze.explore.explorer import Explorer
 from coinhaze.explore.query import Settings, TableQuery
+from coinhaze.explore.table import Table
 from coinhaze.measures import Scores
+from coinhaze.web.pages.words import bits_title
 from properties import strategies
 from properties.comparison import profile
 from web.explorers import assert_no_nan, explorer_of, town
@@ -93,7 +95,8 @@ def test_all_rows_come_as_columns_in_the_same_order(explorer: Explorer) -> None:
     names = [name for batch in batches for name in batch["name"].to_pylist()]
     assert names == all_pages(explorer, ask.model_copy(update={"limit": 1000}))
     assert batches[0].schema.names == [
-        "name", "kind", "amount", "bits", "bits_low", "bits_high", "steps", "sources", "top",
+        "name", "kind", "amount", "bits", "bits_low", "bits_high", "miss", "steps", "sources",
+        "top",
         "top_share",
     ]  # fmt: skip
 
@@ -118,6 +121,20 @@ def test_a_row_has_the_scores_own_numbers(explorer: Explorer) -> None:
     assert row.sources == scores.sources[k]
     assert row.top_share == scores.top_probability[k]
     assert row.href == f"/l/made/coin/{row.name}"
+
+
+def test_rows_say_whether_their_interval_is_proven(explorer: Explorer) -> None:
+    proven = explorer.table(TableQuery(limit=1)).rows[0]
+    assert (proven.certified, proven.miss) == (True, 0.0)
+    assert bits_title(proven) == "exact"
+    scores = coinhaze.score(scores_of(explorer).chain, accuracy="preview", seed=1)
+    rows = Table(scores, explorer._nodes(explorer.views.default)).rows(np.arange(len(scores)))
+    for row, miss in zip(rows, scores.miss.tolist(), strict=True):
+        assert row.miss == miss
+        assert row.certified == (miss == 0)
+        drawn = "misses with probability at most 1e-09" in str(bits_title(row))
+        assert drawn == (miss > 0)
+    assert any(row.miss for row in rows)
 
 
 def test_the_histogram_counts_every_coin_once(explorer: Explorer) -> None:

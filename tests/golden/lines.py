@@ -92,7 +92,7 @@ score pay.csv --listed pay_listed.txt --json
 score pay.csv --time temporal --links pay_links.csv --json
 score pay.csv --clusters pay_clusters.csv --json
 score pay.csv --preset paper --json
-score pay.csv --accuracy preview --draws 64 --json
+score pay.csv --accuracy preview --draws 64 --seed 0 --json
 score pay.csv --accuracy 0.1 --json
 score pay.csv --time temporal --accuracy 0.1 --over mean --json
 score pay.csv --with degree,effective-sources,mint-centrality,possible-sources --json
@@ -119,7 +119,7 @@ score coins --clusters change --view address --json
 score coins --with boltzmann,degree,effective-sources,efficiency,k-anonymity,link-bits --json
 score coins --with matching,mint-centrality,possible-sources,system-anonymity --json
 score coins --with wasabi --owners coins_owners.csv --json
-score coins --accuracy preview --json
+score coins --accuracy preview --seed 0 --json
 score coins --preset paper --json
 score shielded --json
 score shielded --pools merged --json

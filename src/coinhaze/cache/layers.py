@@ -124,7 +124,11 @@ LADDER = (
 )
 MODEL_SETTINGS = READ_SETTINGS | GRAPH_SETTINGS | CHAIN_SETTINGS
 SCORES, SCORING = "scores", 0.4
-SCORE_SETTINGS = frozenset({"nodes", "accuracy", "over", "method", "renyi", "draws"})
+SCORE_SETTINGS = frozenset({"nodes", "accuracy", "over", "method", "renyi", "draws"}) | {
+    "miss",
+    "simultaneous",
+    "seed",
+}
 LIMITS = frozenset({"threads", "memory", "seconds"})  # change no result
 
 

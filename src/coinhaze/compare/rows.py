@@ -94,8 +94,9 @@ class ComparisonRow:
     bits_95: float
     bits_by_value: float
     one_origin: float
-    bits_low_mean: float
+    bits_low_mean: float  # the interval of the mean
     bits_high_mean: float
+    mean_miss: float  # the probability that it misses; 0 if it is proven
     mean_error: float  # standard error of the mean, measured over draws
     steps_mean: float
     steps_median: float
@@ -129,7 +130,11 @@ class ComparisonRow:
             return "no sinks"
         if not np.isnan(self.mean_error):
             bound = ", lower bound" if self.lower_bounds else ""
-            return f"s.e. {self.mean_error:.3f}{bound}"
+            between = ""
+            if self.mean_miss > 0:
+                between = f"{self.bits_low_mean:.2f} to {self.bits_high_mean:.2f}, "
+                between += f"misses with probability at most {self.mean_miss:.0e}; "
+            return f"{between}s.e. {self.mean_error:.3f}{bound}"
         if self.bits_high_mean - self.bits_low_mean < EXACT:
             return "lower bound" if self.lower_bounds else "exact"
         if self.lower_bounds:
@@ -186,8 +191,17 @@ def row_of(file: ScoreFile, *, unmodified: bool = False) -> ComparisonRow:
     held = file.held
     low, high = np.maximum(low[held], 0.0), high[held]
     one_origin = high < CERTAIN
+    if file.miss is not None:
+        one_origin &= ~(file.miss[held] > 0)
     if file.lower_bound is not None:
         one_origin &= ~file.lower_bound[held]
+    mean_low, mean_high, mean_miss = _mean(low), _mean(high), 0.0
+    told = file.about.get("mean_interval")
+    if told is not None and unmodified:
+        # Drawn bits without a history are cut off at 0: what it adds is not known from them.
+        mean_low, mean_high, mean_miss = np.nan, np.nan, np.nan
+    elif told is not None:
+        mean_low, mean_high, mean_miss = told["low"], told["high"], told["miss"]
     at = (0.05, 0.25, 0.75, 0.95)
     bits_05, bits_25, bits_75, bits_95 = (_quantile(bits[held], q) for q in at)
     return ComparisonRow(
@@ -210,8 +224,9 @@ def row_of(file: ScoreFile, *, unmodified: bool = False) -> ComparisonRow:
         bits_95=bits_95,
         bits_by_value=summary.bits_weighted_mean,
         one_origin=_mean(one_origin),
-        bits_low_mean=_mean(low),
-        bits_high_mean=_mean(high),
+        bits_low_mean=mean_low,
+        bits_high_mean=mean_high,
+        mean_miss=mean_miss,
         mean_error=np.nan if file.mean_error is None else file.mean_error,
         steps_mean=summary.steps_mean,
         steps_median=summary.steps_median,

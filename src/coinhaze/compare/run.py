@@ -110,6 +110,7 @@ class ComparedRow:
         made |= about["key"]["made_of"] | {
             "nodes": len(graph),
             "edges": len(graph.tail),
+            "mean_interval": _mean_interval(scores),
             "draw_means": None if scores.draw_means is None else scores.draw_means.tolist(),
             "notes": notes,
             "shortfall": shortfall,
@@ -372,3 +373,14 @@ def _scored_before(one: ComparedLedger, folder: Path, key: dict[str, Any]) -> li
             paths = [_path(folder, one, time) for time in read_about(path)["readings"]]
             return paths if all(_is_of(path, key) for path in paths) else []
     return []
+
+
+def _mean_interval(scores: Scores) -> dict[str, float] | None:
+    """Give the interval of the mean of drawn bits; None where rows have proven ones."""
+    if scores.bits_mean_low is None or scores.bits_mean_high is None or scores.mean_miss is None:
+        return None
+    return {
+        "low": scores.bits_mean_low,
+        "high": scores.bits_mean_high,
+        "miss": scores.mean_miss,
+    }

@@ -72,8 +72,8 @@ def _more_grid(rows: Sequence[ComparisonRow], time: str) -> Grid:
         lines.append(cells)
     notes = [
         "Quantiles of bits over sinks; mean by value held; share of sinks proven to have one "
-        "origin; how well the mean is known: exact, proven bounds, or its standard error (s.e.) "
-        "measured over independent draws.",
+        "origin; how well the mean is known: exact, proven bounds, or bounds that miss with a "
+        "stated probability and its standard error (s.e.) measured over independent draws.",
         f"Method: {_listing(rows, 'method')}.",
     ]
     notes += lower_bounds_note(rows)

@@ -67,24 +67,26 @@ def digits_of(low: float, high: float) -> int:
     return 2 if width <= EVEN_WIDTH else 1 if width <= WIDE else 0
 
 
-def range_words(
-    low: float, high: float, *, certified: bool = True, lower_bound: bool = False
-) -> str:
+def range_words(low: float, high: float, *, miss: float = 0.0, lower_bound: bool = False) -> str:
     """Say a range, its ends rounded outward; it is arithmetic, no confidence about the world.
 
-    >>> range_words(6.962, 7.004), range_words(2.0, 2.0), range_words(1.51, 1.52, certified=False)
-    ('proven range 6.96–7.01', 'exact', 'estimate 1.51–1.52')
+    >>> range_words(6.962, 7.004), range_words(2.0, 2.0)
+    ('proven range 6.96–7.01', 'exact')
+    >>> range_words(6.01, 8.04, miss=1e-9)
+    'range 6.0–8.1, misses with probability at most 1e-09'
     """
+    proven = miss == 0
     if lower_bound:
-        return "lower bound" if certified else "estimate of a lower bound"
-    kind = "proven range" if certified else "estimate"
-    if certified and high - low <= EXACT:
+        return "lower bound" if proven else "estimate of a lower bound"
+    kind = "proven range" if proven else "range"
+    if proven and high - low <= EXACT:
         return "exact"
     # One decimal more than the number would hide nothing, but reads as precision: keep its own.
     scale = 10.0 ** max(digits_of(low, high), 1)
     floor, ceil = math.floor(low * scale + EXACT) / scale, math.ceil(high * scale - EXACT) / scale
     digits = max(digits_of(low, high), 1)
-    return f"{kind} {_unsigned(floor):.{digits}f}\N{EN DASH}{ceil:.{digits}f}"
+    chance = "" if proven else f", misses with probability at most {miss:.0e}"
+    return f"{kind} {_unsigned(floor):.{digits}f}\N{EN DASH}{ceil:.{digits}f}{chance}"
 
 
 def equal_words(bits: float) -> str:

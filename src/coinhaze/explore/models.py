@@ -36,7 +36,7 @@ Count = Annotated[int, Field(ge=0)]
 
 
 class Bits(Model):
-    """Bits and where they are proven to lie; not certified: an estimate, ends are two errors off.
+    """Bits and where they lie: certified, it is proven; else that misses with probability `miss`.
 
     Where bits are a lower bound, the ends are those of the bound.
 
@@ -48,6 +48,7 @@ class Bits(Model):
     bits_low: Number
     bits_high: Number
     certified: bool = True
+    miss: MaybeShare = 0.0  # at most; 0 where it is proven
     lower_bound: bool = False
 
 
@@ -128,8 +129,11 @@ class LedgerSummary(Model):
     bits_weighted_mean: Number
     steps_mean: Number
     steps_median: Number
+    bits_mean_low: Number = None
+    bits_mean_high: Number = None
     widest_interval: Number
     certified: bool
+    miss: Share = 0.0  # that an interval misses; 0 where all are proven
     method: str
     lower_bounds: Count = 0  # of the scored, those whose bits are lower bounds
     view: str | None = None
@@ -281,7 +285,7 @@ class Sentence(Model):
     band: str  # "Hundreds"
     though: str | None  # "one origin alone holds 22.1 %"
     shown: str  # the bits with as many digits as are proven
-    range: str  # "proven range 6.96-7.01", "exact", "estimate"
+    range: str  # "proven range 6.96-7.01", "exact", "range 6.0-8.1 that misses with ..."
 
 
 class Origin(Model):

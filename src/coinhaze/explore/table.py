@@ -139,7 +139,8 @@ class Table:
                     bits=float(scores.bits[row]),
                     bits_low=float(scores.bits_low[row]),
                     bits_high=float(scores.bits_high[row]),
-                    certified=scores.bits_error is None,
+                    certified=not scores.miss[row] > 0,
+                    miss=float(scores.miss[row]),
                     lower_bound=bounds is not None and bool(bounds[row]),
                     steps=float(scores.steps[row]),
                     sources=None if np.isnan(sources) else int(sources),
@@ -186,7 +187,7 @@ class Table:
             if closing is None
             else closing.take(nodes).text(),
         }
-        for name in ("bits", "bits_low", "bits_high", "steps"):
+        for name in ("bits", "bits_low", "bits_high", "miss", "steps"):
             columns[name] = _known(getattr(scores, name)[rows])
         sources = scores.sources[rows]
         columns["sources"] = pa.array(sources, mask=np.isnan(sources)).cast(pa.int64())

@@ -260,7 +260,9 @@ def growth(
     def bits_of(rows: Ints) -> Scores:
         if accuracy == "auto":
             return score_for_mean(chain, rows, budget=budget, progress=progress)
-        return reached(lambda: choose(chain, rows, accuracy=accuracy, budget=budget).run(progress))
+        drawn_by = 0 if accuracy == "preview" else None
+        chosen = choose(chain, rows, accuracy=accuracy, seed=drawn_by, budget=budget)
+        return reached(lambda: chosen.run(progress))
 
     if walks is None:
         scores = bits_of(_reached(forward.levels(sources, length=length), len(chain)))

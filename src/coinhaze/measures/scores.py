@@ -34,6 +34,7 @@ class NodeScore:
     top_source: str | None
     top_probability: float
     exposure: float | None = None
+    miss: float = 0.0  # the probability that the interval misses; 0 if it is proven
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +50,8 @@ class Scores(ArrowTable):
     (1.0, ['carol'])
 
     Not a number (null in tables) where there is no answer: absorption is not certain, or poison
-    never arrived. Ordered policies make no steps.
+    never arrived. Ordered policies make no steps. `miss` is the probability that a row's interval
+    misses the true bits: 0 where it is proven, above that where bits were drawn.
     """
 
     chain: Belief
@@ -73,8 +75,20 @@ class Scores(ArrowTable):
     draw_means: Floats | None = None  # ... from that mean by each independent tile of draws
     renyi: Mapping[float, Floats] = field(default_factory=dict)
     comparators: Mapping[str, Floats] = field(default_factory=dict)  # other measures, by name
+    # The probability that each interval misses: 0, which is the default, for proven ones. That all
+    # rows together miss; and the interval of the mean, where it is not that of the rows.
+    miss: Floats = field(default_factory=lambda: np.zeros(0))
+    joint_miss: float | None = None
+    bits_mean_low: float | None = None
+    bits_mean_high: float | None = None
+    mean_miss: float | None = None
     conservation: float | None = None  # largest relative error of x^T B = b, where it applies
     shortfall: str | None = None  # why intervals are wider than requested, where they are
+
+    def __post_init__(self) -> None:
+        if len(self.miss) != len(self.nodes):
+            proven = np.where(np.isnan(self.bits_low), np.nan, 0.0)
+            object.__setattr__(self, "miss", proven)
 
     def __len__(self) -> int:
         return len(self.nodes)
@@ -103,6 +117,7 @@ class Scores(ArrowTable):
                 top_source=top[row],
                 top_probability=float(self.top_probability[row]),
                 exposure=None if self.exposure is None else float(self.exposure[row]),
+                miss=float(self.miss[row]),
             )
 
     @property
@@ -152,7 +167,9 @@ class Scores(ArrowTable):
         }
         for name in ("renyi", "comparators"):
             some[name] = {key: values[rows] for key, values in getattr(self, name).items()}
-        return replace(self, **some, mean_error=None, draw_means=None)
+        of_all = ("mean_error", "draw_means", "bits_mean_low", "bits_mean_high", "mean_miss")
+        some |= dict.fromkeys(of_all)
+        return replace(self, **some)
 
     def to_arrow(self) -> pa.Table:
         """Give a table, a row a node; the balance in digits of the smallest unit."""
@@ -166,6 +183,7 @@ class Scores(ArrowTable):
             "bits": _nullable(self.bits),
             "bits_low": _nullable(self.bits_low),
             "bits_high": _nullable(self.bits_high),
+            "miss": _nullable(self.miss),
             "steps": _nullable(self.steps),
             "sources": pa.array(self.sources, mask=np.isnan(self.sources)).cast(pa.int64()),
             "top_source": self.chain.outcomes.take(pa.array(self.top, mask=self.top < 0)),
@@ -209,8 +227,25 @@ class Scores(ArrowTable):
             lower_bound=self.lower_bound,
             method=self.method,
         )
+        told = replace(told, **self._certainty())
         read = reading_of(self.chain.settings)
         return replace(told, view=read["view"], time=read["time"], policy=read["policy"])
+
+    def _certainty(self) -> dict[str, Any]:
+        """Give the interval of the mean, and how often it and those of rows miss."""
+        low, high, missed = self.bits_mean_low, self.bits_mean_high, self.mean_miss
+        worst = float(np.nanmax(self.miss, initial=0.0))
+        held = ~np.isnan(self.bits_low) & (self.chain.graph.kinds[self.nodes] != Kind.burn)
+        if low is None and not np.any(self.miss[held] > 0) and np.any(held):
+            low, high = float(self.bits_low[held].mean()), float(self.bits_high[held].mean())
+            missed = 0.0
+        return {
+            "miss": worst,
+            "joint_miss": self.joint_miss,
+            "bits_mean_low": np.nan if low is None else low,
+            "bits_mean_high": np.nan if high is None else high,
+            "mean_miss": np.nan if missed is None else missed,
+        }
 
     @property
     def completeness(self) -> Completeness:
@@ -269,7 +304,7 @@ def reached(solve: Callable[[], Scores]) -> Scores:
 _COLUMNS = (
     "nodes", "bits", "bits_low", "bits_high", "steps", "mass", "sources", "top", "top_probability",
     "exposure", "exposure_low", "exposure_high", "conditional_bits", "bits_unmodified",
-    "bits_error",
+    "bits_error", "miss",
 )  # fmt: skip
 
 

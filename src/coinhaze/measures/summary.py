@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict, dataclass
 
 import numpy as np
@@ -41,6 +42,11 @@ class Summary:
     mean_error: float | None
     method: str
     lower_bounds: int = 0  # scored rows whose bits are lower bounds
+    miss: float = 0.0  # the probability that a row's interval misses; 0 if all are proven
+    joint_miss: float | None = None  # that any row's does, where that was asked for
+    bits_mean_low: float = math.nan  # the interval of the mean ...
+    bits_mean_high: float = math.nan
+    mean_miss: float = math.nan  # ... and the probability that it misses
     view: str | None = None
     time: str | None = None
     policy: str | None = None
@@ -78,13 +84,30 @@ class Summary:
         return self._accuracy() + bounds
 
     def _accuracy(self) -> str:
-        if self.standard_error is not None:
-            of_mean = "" if self.mean_error is None else f", their mean of {self.mean_error:.2f}"
-            return (
-                f"estimates, each with a standard error of {self.standard_error:.2f} bits{of_mean}"
-            )
         mean = f", {self.mean_interval:.1e} on average" if self.widest_interval > 1e-6 else ""
-        return f"intervals within {self.widest_interval:.1e}{mean}"
+        if self.standard_error is None:
+            return f"proven intervals within {self.widest_interval:.1e}{mean}"
+        of_mean = "" if self.mean_error is None else f", their mean of {self.mean_error:.2f}"
+        told = f"estimates, each with a standard error of {self.standard_error:.2f} bits{of_mean}"
+        if self.miss == 0:
+            return told
+        told += f"; intervals within {self.widest_interval:.2f}, {self.missing_words()}"
+        if not math.isnan(self.bits_mean_low):
+            told += f"; mean between {self.bits_mean_low:.2f} and {self.bits_mean_high:.2f}"
+        return told
+
+    def missing_words(self) -> str:
+        """Say how often intervals miss, in words that no proven interval has.
+
+        >>> import coinhaze
+        >>> rows = [("a", "y", 1), ("b", "y", 1), ("a", "z", 2), ("b", "z", 1)]
+        >>> ledger = coinhaze.AccountLedger.from_transfers(rows)
+        >>> coinhaze.score(ledger, accuracy="preview", seed=1).summary().missing_words()
+        'each misses with probability at most 1e-09'
+        """
+        if self.joint_miss is not None:
+            return f"any of them misses with probability at most {self.joint_miss:.0e}"
+        return f"each misses with probability at most {self.miss:.0e}"
 
     def as_dict(self) -> dict[str, object]:
         """Give all fields, not-a-number as None."""

@@ -127,6 +127,8 @@ def provenance(
         "settings": chain.settings,
         "method": scores.method,
         "widest_interval_bits": scores.width,
+        "miss": scores.summary().miss,
+        "joint_miss": scores.joint_miss,
         "standard_error_bits": scores.summary().standard_error,
         "conservation_error": scores.conservation,
         "lower_bounds": scores.summary().lower_bounds,

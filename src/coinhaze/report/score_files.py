@@ -27,9 +27,11 @@ from coinhaze.report.files import write_whole
 KEY = b"coinhaze"
 CERTAIN = 1e-6  # bits: less than this is one origin, up to the rounding of exact solves
 COLUMNS = ("bits", "bits_low", "bits_high", "steps", "balance", "sources", "top_probability")
-OPTIONAL = ("exposure", "bits_unmodified", "bits_error")
-# Format of score files and of their folder. 1 had no marks of lower bounds and not all notes.
-FORMAT = 2
+OPTIONAL = ("exposure", "bits_unmodified", "bits_error", "miss")
+# Format of score files and of their folder. 1 had no marks of lower bounds and not all notes; all
+# intervals of 2 are proven.
+FORMAT = 3
+READ_FORMATS = (2, 3)
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,6 +59,7 @@ class ScoreFile:
     exposure: Floats | None = None
     bits_unmodified: Floats | None = None  # without the pools' histories
     bits_error: Floats | None = None  # standard error, where bits are estimates
+    miss: Floats | None = None  # the probability that each interval misses; None if all are proven
     lower_bound: Bools | None = None  # rows whose bits are lower bounds, where some are
 
     def __post_init__(self) -> None:
@@ -98,6 +101,8 @@ class ScoreFile:
     def one_origin(self) -> Bools:
         """Which rows are proven to have 0 bits; an estimate of 0, or a bound, is no proof."""
         found: Bools = self.held & (self.bits_high < CERTAIN)
+        if self.miss is not None:
+            found &= ~(self.miss > 0)
         return found if self.lower_bound is None else found & ~self.lower_bound
 
     @cached_property
@@ -109,6 +114,11 @@ class ScoreFile:
     def notes(self) -> tuple[str, ...]:
         """Notes on the ledger, its graph and the solve."""
         return tuple(map(str, self.about.get("notes") or ()))
+
+    @cached_property
+    def largest_miss(self) -> float:
+        """The largest probability that a row's interval misses; 0 if all are proven."""
+        return 0.0 if self.miss is None else float(np.nanmax(self.miss, initial=0.0))
 
     @property
     def mean_error(self) -> float | None:
@@ -185,7 +195,7 @@ def read_about(path: Path) -> dict[str, Any]:
 
 def check_format(about: Mapping[str, Any], path: Path) -> None:
     """Raise an error for files of another version: fields it lacks would go missing unnoticed."""
-    if about.get("format") != FORMAT:
+    if about.get("format") not in READ_FORMATS:
         raise InputError(
             f"{path}: written by {about.get('software', 'another version')} in format "
             f"{about.get('format', 1)}; this version reads format {FORMAT}: compare the ledgers "

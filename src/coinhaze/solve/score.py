@@ -53,6 +53,9 @@ def score(
     preset: Preset | None = None,
     renyi: Sequence[float] | float = (),
     draws: int = DRAWS,
+    miss: float | None = None,
+    simultaneous: bool = False,
+    seed: int | None = None,
     threads: int | None = None,
     memory: int | str | None = None,
     seconds: float | None = None,
@@ -65,12 +68,15 @@ def score(
     `source` is a path or several, a ledger, a graph or a chain; further settings are those of
     `read`, `transaction_graph` and `absorbing_chain`. `nodes` may be "all" or names. `accuracy`
     is the widest interval allowed, in bits, or with `over="mean"` their mean; "exact" is 1e-9,
-    and "preview" an estimate from `draws` draws. `policy` may also be fifo or lifo, which are no
-    walks: see `parcels`; their bits are exact. `method` is chosen by the chain's shape unless
-    given. `renyi` asks for entropies of further orders. `memory` (bytes, or "4GB") and `seconds`
-    are limits: what would pass them is refused. `strict` refuses a ledger of which a completeness
-    check failed. Where the accuracy is not reached AccuracyError is raised, and its `scores` are
-    what was reached.
+    and "preview" an estimate from `draws` draws, each of whose intervals misses with probability
+    `miss` at most (1e-9), or all rows' together if `simultaneous`. Where `miss` is given, a width
+    in bits is proven or drawn, whichever is less work. The `seed` of draws is random unless given:
+    who knows it beforehand can choose names that mislead. `policy` may also be fifo or lifo, which
+    are no walks: see `parcels`; their bits are exact. `method` is chosen by the chain's shape
+    unless given. `renyi` asks for entropies of further orders. `memory` (bytes, or "4GB") and
+    `seconds` are limits: what would pass them is refused. `strict` refuses a ledger of which a
+    completeness check failed. Where the accuracy is not reached AccuracyError is raised, and its
+    `scores` are what was reached.
 
     >>> import coinhaze
     >>> ledger = coinhaze.AccountLedger.from_transfers([("a", "c", 1), ("b", "c", 1)])
@@ -79,7 +85,8 @@ def score(
     """
     options = SolveOptions(
         nodes=nodes, accuracy=accuracy, over=over, method=method, preset=preset, renyi=renyi,
-        draws=draws, threads=threads, memory=memory, seconds=seconds, strict=strict,
+        draws=draws, miss=miss, simultaneous=simultaneous, seed=seed, threads=threads,
+        memory=memory, seconds=seconds, strict=strict,
     )  # fmt: skip
     if is_ordered(source, settings):
         _refuse_for_walks(options)
@@ -168,6 +175,9 @@ def _ask(source: Source, options: SolveOptions, settings: ModelKeywords) -> _Ask
         method=method,
         renyi=_orders(options.renyi),
         draws=options.draws,
+        miss=options.miss,
+        simultaneous=options.simultaneous,
+        seed=options.seed,
         budget=budget,
     )
     return _Asking(chain, rows, choice, budget)
@@ -179,7 +189,9 @@ def _orders(renyi: Sequence[float] | float) -> tuple[float, ...]:
 
 def _refuse_for_walks(options: SolveOptions) -> None:
     """Refuse what has no meaning where a ledger is replayed once, exactly."""
-    chosen = options.method != "auto" or options.preset is not None or options.draws != DRAWS
+    drawn = options.draws != DRAWS or options.miss is not None or options.simultaneous
+    drawn = drawn or options.seed is not None
+    chosen = options.method != "auto" or options.preset is not None or drawn
     if chosen or options.accuracy == "preview":
         raise UsageError(
             "ordered policies replay the ledger once, exactly: they take no method, no preset and "

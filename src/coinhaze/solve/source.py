@@ -93,8 +93,11 @@ def read_options(given: Mapping[str, Any]) -> dict[str, Any]:
 
     >>> read_options({"from": "100", "opening": "observed", "complete": False})
     {'opening': 'observed', 'first': '100'}
+    >>> read_options({"seed": 0})
+    {'seed': 0}
     """
-    settings = {name: value for name, value in given.items() if value not in (None, False)}
+    # A 0 that was given is no False.
+    settings = {n: value for n, value in given.items() if value is not None and value is not False}
     for option, setting in (("from", "first"), ("to", "last")):
         if option in settings:
             settings[setting] = settings.pop(option)

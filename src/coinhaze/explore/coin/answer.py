@@ -57,7 +57,7 @@ NO_TIME = "This ledger tells no times for these nodes: the flow is drawn by hop.
 
 @dataclass(frozen=True)
 class Figures:
-    """What is proven of a coin: bits, steps, how many origins are possible, and by what."""
+    """What is known of a coin: bits, steps, how many origins are possible, and by what."""
 
     bits: float
     low: float
@@ -65,7 +65,12 @@ class Figures:
     steps: float
     sources: int | None
     method: str
-    certified: bool = True
+    miss: float = 0.0  # the probability that the bits lie elsewhere; 0 where they are proven
+
+    @property
+    def certified(self) -> bool:
+        """Whether the interval is proven."""
+        return self.miss == 0
 
 
 class Question:
@@ -176,7 +181,7 @@ class Question:
             found = Figures(
                 float(scores.bits[at]), low, high, float(scores.steps[at]),
                 _count(float(scores.sources[at])), scores.method,
-                certified=scores.bits_error is None,
+                miss=float(np.nan_to_num(scores.miss[at])),
             )  # fmt: skip
             # Estimates, and what was scored roughly, are told better by a look at the coin alone.
             if math.isnan(found.bits) or (found.certified and high - low <= WIDTH):
@@ -255,6 +260,7 @@ def answer_coin(
         bits_low=figures.low,
         bits_high=figures.high,
         certified=figures.certified,
+        miss=figures.miss,
         lower_bound=question.lower_bound,
         method=figures.method,
         sentence=_sentence(question),
@@ -347,7 +353,7 @@ def _sentence(question: Question) -> Sentence:
         band=band_words(bits),
         though=though_words(top, bits),
         shown=bits_words(bits, low, high, lower_bound=question.lower_bound),
-        range=range_words(low, high, certified=figures.certified, lower_bound=question.lower_bound),
+        range=range_words(low, high, miss=figures.miss, lower_bound=question.lower_bound),
     )
 
 

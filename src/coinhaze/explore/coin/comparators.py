@@ -100,6 +100,7 @@ def _rule(question: Question) -> Rule:
         bits_low=figures.low,
         bits_high=figures.high,
         certified=figures.certified,
+        miss=figures.miss,
         lower_bound=question.lower_bound,
         equal_origins=2.0**figures.bits if known else None,
         exposure=None if exposure is None else exposure.share,

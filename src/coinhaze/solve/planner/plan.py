@@ -1,16 +1,18 @@
 """Which method answers a question, and what it will take: known before the solve runs.
 
 Exact scores stream all columns, or sweep lists where those are shorter; a width in bits allows
-small probabilities to be dropped; a preview is a sketch. Estimates come from a part of the work
-itself, run and timed: a few tiles of columns, a coarser sweep.
+small probabilities to be dropped; a preview is a sketch. A width that may miss with a stated
+probability is drawn where that is less work than to prove it. Estimates come from a part of the
+work itself, run and timed: a few tiles of columns, a coarser sweep.
 """
 
 from __future__ import annotations
 
 import math
+import secrets
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -18,17 +20,19 @@ import numpy as np
 from coinhaze.amounts import Ints
 from coinhaze.errors import ResourceError, UsageError
 from coinhaze.measures import Scores
+from coinhaze.measures.confidence import MISS, check_miss
 from coinhaze.observer import AbsorbingChain
 from coinhaze.options import Accuracy, Method, Over
 from coinhaze.solve.certify import plain_orders
 from coinhaze.solve.exact.engines import eliminate, exact_method, foreseen, lists_for, width_of
-from coinhaze.solve.exact.stream import time_tiles
+from coinhaze.solve.exact.stream import tile_bytes, time_tiles
 from coinhaze.solve.exact.stream_kernels import WIDTH
 from coinhaze.solve.planner import thresholds
 from coinhaze.solve.pool.limits import Budget, in_words, memory_now, memory_peak, workers_for
 from coinhaze.solve.progress import Progress
 from coinhaze.solve.series import series
-from coinhaze.solve.sketch.sketch import DRAWS, sketch
+from coinhaze.solve.sketch.foresight import needed_draws, seconds_of_a_draw, widest
+from coinhaze.solve.sketch.sketch import DRAWS, precision, sketch
 from coinhaze.solve.structure.lump import LumpedChain
 from coinhaze.solve.structure.structure import Structure
 from coinhaze.solve.truncated.truncate import AT_ONCE, Truncation, may_drop, sweep
@@ -46,6 +50,21 @@ class Estimate(NamedTuple):
     width: float = math.nan  # bound on the widest interval, in bits, where it is known
 
 
+class Costs(NamedTuple):
+    """Seconds of one core that a width takes, proven and drawn: counted, never timed."""
+
+    proven: float
+    drawn: float
+    draws: int | None  # None where no number of draws is enough
+
+    def line(self) -> str:
+        """Say it in one line."""
+        drawn = "out of reach"
+        if self.draws is not None:
+            drawn = f"about {_duration(self.drawn)} ({self.draws:,} draws)"
+        return f"proven about {_duration(self.proven)} of one core, drawn {drawn}"
+
+
 @dataclass(frozen=True, eq=False)
 class Choice:
     """A method, ready to run."""
@@ -54,6 +73,7 @@ class Choice:
     lumped: LumpedChain | None
     run: Callable[[Progress], Scores]
     estimate: Callable[[], Estimate]
+    costs: Costs | None = None  # what it was chosen by, where it could have been drawn
 
 
 @dataclass(frozen=True)
@@ -73,6 +93,7 @@ class Plan:
     seconds: float
     memory: float
     width: float  # no interval will be wider, in bits; NaN if unknown
+    costs: Costs | None = None  # of proving and of drawing, where either would do
 
     def lines(self) -> list[str]:
         """Say it in a few lines."""
@@ -87,6 +108,7 @@ class Plan:
             if known
             else "memory    unknown",
             *([] if math.isnan(self.width) else [f"width     at most {self.width:.1e} bits"]),
+            *([] if self.costs is None else [f"choice    {self.costs.line()}"]),
         ]
 
 
@@ -104,6 +126,7 @@ def plan_of(chain: AbsorbingChain, rows: Ints, choice: Choice) -> Plan:
         seconds=estimate.seconds,
         memory=max(memory_peak(), memory_now() + estimate.memory),
         width=estimate.width,
+        costs=choice.costs,
     )
 
 
@@ -133,6 +156,9 @@ def choose(
     method: Method = "auto",
     renyi: Sequence[float] = (),
     draws: int = DRAWS,
+    miss: float | None = None,
+    simultaneous: bool = False,
+    seed: int | None = None,
     budget: Budget,
 ) -> Choice:
     """Choose how to score rows of a chain."""
@@ -148,9 +174,17 @@ def choose(
                 "a preview is a sketch of bits: it takes no renyi, no method, and no preset that "
                 "names one"
             )
-        return _sketch(structure, rows, draws, budget)
+        asked = _drawing(miss, simultaneous=simultaneous, seed=seed)
+        return _sketch(structure, rows, draws, asked, budget)
     if draws != DRAWS:
         raise UsageError('draws are those of a preview: ask for accuracy="preview"')
+    if miss is None and (simultaneous or seed is not None):
+        raise UsageError("simultaneous and seed are about draws: ask for a preview, or give miss")
+    if miss is not None and (isinstance(accuracy, str) or method != "auto" or renyi):
+        raise UsageError(
+            "miss is about bits that may be drawn: it goes with a preview or with an accuracy in "
+            "bits, such as 0.1, and with no renyi, method or preset that names one"
+        )
     width = width_of(accuracy)
     if method in ("published", "series"):
         if budget.memory is not None or budget.seconds is not None:
@@ -163,40 +197,112 @@ def choose(
     if method == "sweep" and not acyclic:
         raise UsageError("this chain has cycles: use eliminate, or leave the method open")
     settings: dict[str, Any] = {"width": width, "renyi": renyi, "budget": budget, "lumped": lumped}
-    if method != "eliminate" and may_drop(lumped.query, width, renyi):
-        return Choice(
+    drops = method != "eliminate" and may_drop(lumped.query, width, renyi)
+    if drops:
+        proven = Choice(
             "sweep, dropping what is small",
             lumped,
             lambda progress: sweep(chain, rows, over=over, progress=progress, **settings),
             lambda: _dropping(lumped, width, over, budget),
         )
-    solve = sweep if acyclic and method != "eliminate" else eliminate
-    return Choice(
-        solve.__name__,
-        lumped,
-        lambda progress: solve(chain, rows, progress=progress, **settings),
-        lambda: _exact(lumped, renyi, budget),
+    else:
+        solve = sweep if acyclic and method != "eliminate" else eliminate
+        proven = Choice(
+            solve.__name__,
+            lumped,
+            lambda progress: solve(chain, rows, progress=progress, **settings),
+            lambda: _exact(lumped, renyi, budget),
+        )
+    if miss is None or chain.listed:
+        return proven
+    asked = _drawing(miss, simultaneous=simultaneous, seed=seed)
+    costs = _costs(lumped, width, over, asked, budget, drops=drops)
+    if costs.draws is None or costs.proven <= costs.drawn:
+        return replace(proven, costs=costs)
+    drawn = _sketch(
+        structure, rows, costs.draws, asked, budget, lumped=lumped, of_mean=over == "mean"
     )
+    return replace(drawn, costs=costs)
 
 
-def _sketch(structure: Structure, rows: Ints, draws: int, budget: Budget) -> Choice:
+class _Drawing(NamedTuple):
+    """How bits are drawn."""
+
+    miss: float
+    simultaneous: bool
+    seed: int
+
+
+def _drawing(miss: float | None, *, simultaneous: bool, seed: int | None) -> _Drawing:
+    """Settle how bits are drawn; a seed that nobody gave is random, and nobody knows it yet."""
+    seed = secrets.randbits(63) if seed is None else seed
+    if not 0 <= seed < 2**63:
+        raise UsageError(f"a seed is a whole number from 0 to 2^63 - 1, not {seed}")
+    return _Drawing(check_miss(MISS if miss is None else miss), simultaneous, seed)
+
+
+def _costs(
+    lumped: LumpedChain, width: float, over: Over, asked: _Drawing, budget: Budget, *, drops: bool
+) -> Costs:
+    """Count what a width takes, proven and drawn."""
+    draws = needed_draws(
+        lumped,
+        width,
+        asked.miss,
+        simultaneous=asked.simultaneous,
+        of_mean=over == "mean",
+        budget=budget,
+    )
+    proven = lumped.cost.seconds
+    if drops:
+        most = proven / (thresholds.DROP_NS * 1e-9)
+        question = Truncation.of(lumped, over=over)
+        coarse = question.foresee(width, over=over, most=most, budget=budget)
+        if coarse is not None:
+            proven = min(proven, TRIES * coarse.entries * thresholds.DROP_NS * 1e-9)
+    drawn = math.nan if draws is None else draws * seconds_of_a_draw(lumped)
+    return Costs(proven, drawn, draws)
+
+
+def _sketch(
+    structure: Structure,
+    rows: Ints,
+    draws: int,
+    asked: _Drawing,
+    budget: Budget,
+    *,
+    lumped: LumpedChain | None = None,
+    of_mean: bool = False,
+) -> Choice:
     chain = structure.chain
-    lumped = structure.lump(rows, np.zeros(0), missing=thresholds.PREVIEW_MISSING)
+    if lumped is None:
+        lumped = structure.lump(rows, np.zeros(0), missing=thresholds.PREVIEW_MISSING)
+    question = lumped
+    settings: dict[str, Any] = {"budget": budget, "lumped": question, **asked._asdict()}
 
     def estimate() -> Estimate:
         begin = time.perf_counter()
-        sketch(chain, rows, draws=WIDTH, budget=budget, lumped=lumped)
+        sketch(chain, rows, draws=WIDTH, **settings)
         tiles = draws // WIDTH
         workers = workers_for(tiles, budget.threads)
-        memory = 4 * WIDTH * lumped.query.factor.inner * workers
-        return Estimate((time.perf_counter() - begin) * math.ceil(tiles / workers), memory)
+        memory = workers * tile_bytes(
+            question.query.factor.inner, precision(question.query, question.columns, budget)[0]
+        )
+        seconds = (time.perf_counter() - begin) * math.ceil(tiles / workers)
+        told = widest(
+            question,
+            draws,
+            asked.miss,
+            simultaneous=asked.simultaneous,
+            of_mean=of_mean,
+            budget=budget,
+        )
+        return Estimate(seconds, memory, width=told)
 
     return Choice(
         f"sketch of {draws} draws",
-        lumped,
-        lambda progress: sketch(
-            chain, rows, draws=draws, budget=budget, progress=progress, lumped=lumped
-        ),
+        question,
+        lambda progress: sketch(chain, rows, draws=draws, progress=progress, **settings),
         estimate,
     )
 

@@ -59,8 +59,12 @@ PREVIEW_MISSING = 1e-4
 MAX_ROUNDING_WIDTH = 9e-11
 MIN_CARRIED_CHAIN = 4096
 MAX_SHARE_ROUNDINGS = 200.0
-# Draws are taken in single precision where every pivot is above this.
+# Draws are taken in single precision where every pivot is above this, and where its rounding
+# widens no interval by more than so many bits.
 MIN_SINGLE_PIVOT = 1e-30
+MAX_SINGLE_WIDTH = 0.01
+# A draw of one source taken, one brought along a move, and one exponentiated for a scored row.
+DRAW_NS = (8.0, 0.6, 2.5)
 
 # Counting possible sources reads so many words of bit sets: for exact scores, a minute or so; for
 # wider intervals, a few seconds. Beyond that they are bounded.

@@ -118,3 +118,46 @@ def sum_draws(
                 s = column[i]
                 fill_draws(source[s], seed, first, own[i], shift[s], row, fresh)
         total[r] += _sum_exp(row, 1.0 / mass[r])
+
+
+@njit(cache=True, nogil=True)
+def most_back(upper, upper_at, back, start, end, most):
+    """Count them on the way back through one block."""
+    for i in range(end - 1, start - 1, -1):
+        worst = most[i]
+        for e in range(upper[i], upper[i + 1]):
+            worst = max(worst, most[upper_at[e]])
+        most[i] = worst + back[i]
+
+
+@njit(cache=True, nogil=True)
+def most_through(
+    lower, lower_at, upper, upper_at, pivot, block_start, forward, back, first, last, most
+):
+    """Count the most roundings of any walk through blocks first .. last - 1, and into `last`.
+
+    `forward` and `back` are what a row of each triangle costs; goes where `solve_tile` goes.
+    """
+    for b in range(first, min(last + 1, len(block_start) - 1)):
+        start, end = block_start[b], block_start[b + 1]
+        for i in range(start, end):
+            if lower[i] == lower[i + 1]:
+                continue
+            worst = most[i]
+            for e in range(lower[i], lower[i + 1]):
+                worst = max(worst, most[lower_at[e]])
+            most[i] = worst + forward[i]
+        if b < last and (end - start > 1 or pivot[start] != 1.0):
+            most_back(upper, upper_at, back, start, end, most)
+
+
+@njit(cache=True, nogil=True)
+def most_in_sweep(indptr, indices, cost, right, most, forward):
+    """Count them through one sweep over a core, each state with the newest counts."""
+    n = len(right)
+    for k in range(n):
+        i = k if forward else n - 1 - k
+        worst = right[i]
+        for e in range(indptr[i], indptr[i + 1]):
+            worst = max(worst, most[indices[e]])
+        most[i] = worst + cost[i]

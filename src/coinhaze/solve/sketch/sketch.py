@@ -1,16 +1,18 @@
-"""The entropy sketch: any chain at linear cost, bits with a standard error.
+"""The entropy sketch: any chain at linear cost, bits with confidence intervals.
 
 Every source gets k independent draws X of the 1-stable law skewed to the left, for which E
 exp(cX) = c^c (Clifford and Cosma, AISTATS 2013). Propagated like amounts they give y = B X, and
 since the draws are independent, E exp(y) = prod p^p = exp(-H). So H is -ln of the mean of exp(y),
 with relative variance 3/k whatever the number of sources: a standard error of 2.50/sqrt(k) bits,
 and a bias of 3/(2k) nats that is taken off. A source that stands for a history q has the sum of
-q_j X_j, which is X - H(q) in distribution.
+q_j X_j, which is X - H(q) in distribution. In fact y + H has the law of X for every row, which
+gives intervals that miss with a stated probability: see coinhaze.measures.confidence.
 
 Draws are a hash of the source's name and a seed, so that any part of the work can be done anywhere.
 Errors are shared by rows with common ancestors, so the mean over rows errs nearly as much as one
 row does: `mean_error` is its standard error, measured over independent tiles of draws. Each tile of
-draws is as good as a seed of its own.
+draws is as good as a seed of its own. Intervals rest on a hash that looks random, and on names
+that were chosen without knowledge of the seed.
 """
 
 from __future__ import annotations
@@ -27,6 +29,15 @@ from coinhaze.errors import UsageError
 from coinhaze.graph.graph import Kind
 from coinhaze.ledger.text import text_hashes
 from coinhaze.measures import Scores
+from coinhaze.measures.confidence import (
+    MISS,
+    Drawn,
+    check_miss,
+    mean_ends,
+    rounding_slack,
+    row_ends,
+)
+from coinhaze.measures.intervals import ROUNDING
 from coinhaze.measures.scores import not_reached
 from coinhaze.observer import AbsorbingChain
 from coinhaze.observer.chain import NO_COLUMN
@@ -38,8 +49,10 @@ from coinhaze.solve.pool import UNLIMITED, Budget, open_workers
 from coinhaze.solve.progress import Progress, silent
 from coinhaze.solve.query import Query
 from coinhaze.solve.sketch.kernels import start_draws, sum_draws
+from coinhaze.solve.sketch.rounding import ABSOLUTE_ERROR, TileRounding
 from coinhaze.solve.structure.columns import Columns
 from coinhaze.solve.structure.lump import LumpedChain
+from coinhaze.solve.structure.reduce import ENTRY_ERROR
 from coinhaze.solve.structure.structure import Structure
 
 DRAWS = 256
@@ -56,37 +69,56 @@ def sketch(
     *,
     draws: int = DRAWS,
     seed: int = 0,
+    miss: float = MISS,
+    simultaneous: bool = False,
     mean_error: float | None = None,
     budget: Budget = UNLIMITED,
     progress: Progress = silent,
     lumped: LumpedChain | None = None,
 ) -> Scores:
-    """Estimate bits of rows from `draws` columns; `bits_error` is the standard error.
+    """Estimate bits of rows from `draws` columns; each interval misses with probability `miss`.
 
-    With `mean_error` there are at least 1024 draws, and more until the measured standard error of
-    the mean over rows is at most that.
+    `simultaneous` asks that all rows together miss with that probability. `bits_error` is the
+    standard error. With `mean_error` there are at least 1024 draws, and more until the measured
+    standard error of the mean over rows is at most that; intervals then hold for every number of
+    draws it could have come to.
     """
     if draws < 1 or draws % WIDTH:
         raise UsageError(f"draws come in tiles: a multiple of {WIDTH}, not {draws}")
     if chain.listed:
         raise UsageError("a list has few outcomes, which are cheap to score exactly")
+    check_miss(miss)
     if lumped is None:
         lumped = Structure(chain).lump(rows, np.zeros(0), missing=thresholds.PREVIEW_MISSING)
     query, columns = lumped.query, lumped.columns
+    work = Draws.of(query, columns, seed, budget)
     taken = _Taken.none(query, columns)
-    _take(taken, draws if mean_error is None else max(draws, FIRST), seed, budget, progress)
+    first = draws if mean_error is None else max(draws, FIRST)
+    _take(taken, work, first, budget, progress)
     while mean_error is not None and (more := _more(taken, mean_error)) > taken.draws:
-        _take(taken, more, seed, budget, progress)
+        _take(taken, work, more, budget, progress)
+    stops = 1 if mean_error is None else _stops(first, mean_error)
+    each = miss / max(taken.distinct, 1) if simultaneous else miss
+    drawn = taken.drawn(work)
+    low, high = drawn.rows(row_ends(taken.draws, each / stops))
+    # The upper end has room for the rounding of a logarithm, which bits need not show.
     most = math.log2(max(1.0, float(columns.priors.count.sum())))
-    bits = np.clip(taken.nats() / math.log(2), 0.0, most)
+    low = np.minimum(low, most)
+    bits = np.minimum(np.clip(taken.nats() / math.log(2), low, high), most)
+    mean_low, mean_high = taken.mean_interval(drawn, miss / stops)
     error = np.where(taken.alone, 0.0, SPREAD / math.sqrt(taken.draws))
     null = np.where(query.answered, 0.0, np.nan)
     scores = Scores(
         chain=chain,
         nodes=rows,
         bits=query.spread(bits),
-        bits_low=query.spread(np.where(taken.alone, bits, 0.0)),
-        bits_high=query.spread(np.where(taken.alone, bits, most)),
+        bits_low=query.spread(low),
+        bits_high=query.spread(high),
+        miss=query.spread(np.where(taken.alone, 0.0, each)),
+        joint_miss=miss if simultaneous else None,
+        bits_mean_low=mean_low,
+        bits_mean_high=mean_high,
+        mean_miss=None if mean_low is None else miss,
         bits_unmodified=_unmodified(query, columns, bits) if chain.history else None,
         bits_error=query.spread(error),
         mean_error=taken.mean_error,
@@ -136,13 +168,41 @@ class _Taken:
 
     @classmethod
     def none(cls, query: Query, columns: Columns) -> _Taken:
-        alone: Bools = (np.diff(query.reduced.indptr) == 0)[query.scored]
+        alone = alone_states(query)
         known = columns.priors.total[columns.of_state[query.scored]] * math.log(2)
         held = query.chain.graph.kinds[query.rows[query.answered]] != Kind.burn
         n = len(query.scored)
         rows_of: Floats = np.zeros(n)
         np.add.at(rows_of, query.row_of, held)
         return cls(query, columns, np.zeros(n), alone, known, rows_of)
+
+    @property
+    def distinct(self) -> int:
+        """How many scored states are not known exactly."""
+        return int((~self.alone).sum())
+
+    def drawn(self, work: Draws) -> Drawn:
+        """Say what the draws tell of every scored state."""
+        nats = -np.log(self.total / self.draws)
+        slack = rounding_slack(nats, work.error) + ABSOLUTE_ERROR
+        # Inner entropies of columns err by the moves behind their gates, and by their own sums.
+        inner = 4 * (self.columns.inner_error + 64 + ENTRY_ERROR) * ROUNDING
+        shifts = inner * (work.nats + 2.0) * (work.nats > 0.0)
+        return Drawn(
+            nats=nats,
+            slack=slack + float(shifts.max(initial=0.0)),
+            missing=1.0 - work.mass,
+            alone=self.alone,
+            known=self.known,
+            known_slack=inner * (self.known + 2.0) * (self.known > 0.0),
+            most=log_sources(self.columns),
+        )
+
+    def mean_interval(self, drawn: Drawn, miss: float) -> tuple[float | None, float | None]:
+        """Give the interval of the mean over rows; none where no row is in any mean."""
+        if not np.any(self.rows_of):
+            return None, None
+        return drawn.mean(self.rows_of, mean_ends(self.draws, miss))
 
     @property
     def mean_error(self) -> float | None:
@@ -177,20 +237,58 @@ def _more(taken: _Taken, mean_error: float) -> int:
     return (math.ceil(grown / WIDTH) + 1) * WIDTH
 
 
+def _stops(first: int, mean_error: float) -> int:
+    """Count the numbers of draws at which `_more` may stop.
+
+    When it stops depends on the draws, so an interval has to hold for all of these.
+    """
+    last = max(first, 16 * (SPREAD / mean_error) ** 2 + 2 * WIDTH)
+    return int(last - first) // WIDTH + 2
+
+
+def alone_states(query: Query) -> Bools:
+    """Tell which scored states have one column only: their bits are known."""
+    alone: Bools = (np.diff(query.reduced.indptr) == 0)[query.scored]
+    return alone
+
+
+def log_sources(columns: Columns) -> float:
+    """Give ln of how many sources there are, rounded up: no entropy is larger, in nats."""
+    return math.log(max(1.0, float(columns.priors.count.sum()))) * (1 + 4 * ROUNDING)
+
+
 def _nats(total: Floats, draws: int) -> Floats:
     """Turn sums of exp(y) over draws into estimates of entropy, their bias taken off."""
     nats: Floats = -np.log(total / draws) - 1.5 / draws
     return nats
 
 
-def _take(taken: _Taken, draws: int, seed: int, budget: Budget, progress: Progress) -> None:
+def _take(taken: _Taken, work: Draws, draws: int, budget: Budget, progress: Progress) -> None:
     """Take more draws, until there are so many."""
-    work = Draws.of(taken.query, taken.columns, seed)
     firsts = range(taken.draws, draws, WIDTH)
     with open_workers(work, len(firsts), budget) as workers:
         for part in workers.map(firsts):
             taken.add(part)
             progress(taken.draws / draws)
+
+
+def precision(
+    query: Query, columns: Columns, budget: Budget = UNLIMITED
+) -> tuple[type[np.floating], Floats]:
+    """Choose the precision of tiles; also bound the relative error of probabilities with it.
+
+    Single where that widens no interval by much; else double, or single in the end where the
+    memory does not allow a tile of doubles.
+    """
+    rounding = TileRounding.of(query)
+    most = np.full(len(query.scored), log_sources(columns))
+    wide = 2 * float(rounding_slack(most, rounding.single).max(initial=0.0)) / math.log(2)
+    if rounding.fits_single and wide <= thresholds.MAX_SINGLE_WIDTH:
+        return np.float32, rounding.single
+    small = budget.memory is not None and budget.room() < tile_bytes(query.factor.inner)
+    if small and rounding.fits_single:
+        return np.float32, rounding.single
+    return np.float64, rounding.double
 
 
 @dataclass(frozen=True, eq=False)
@@ -207,17 +305,17 @@ class Draws:
     needed: Bools
     mass: Floats  # of each scored row, but for what iterated cores leave out
     lower_v: Floats  # of the factors, in the precision of tiles
+    error: Floats  # of each scored row: bounds the relative error of the probabilities behind it
     waiting: int = 2
 
     @classmethod
-    def of(cls, query: Query, columns: Columns, seed: int) -> Draws:
+    def of(cls, query: Query, columns: Columns, seed: int, budget: Budget = UNLIMITED) -> Draws:
         """Prepare to take draws."""
         factor = query.factor
         scored = factor.place[query.scored]
         wanted = np.zeros(len(factor), dtype=np.bool_)
         wanted[scored] = True
-        # Rare absorption does not fit single precision.
-        single = float(factor.pivot.min(initial=1.0)) > thresholds.MIN_SINGLE_PIVOT
+        kind, error = precision(query, columns, budget)
         return cls(
             factor=factor,
             own=query.reduced.own[factor.back],
@@ -228,7 +326,8 @@ class Draws:
             scored=scored,
             needed=factor.needed(wanted),
             mass=1.0 - factor.missing()[query.scored],
-            lower_v=factor.lower_v.astype(np.float32 if single else np.float64),
+            lower_v=factor.lower_v.astype(kind),
+            error=error,
         )
 
     @property

@@ -121,7 +121,7 @@ def bits_title(value: Bits) -> str | None:
     """Say the range of bits, for those who want it."""
     if value.bits is None:
         return None
-    return range_words(*ends(value), certified=value.certified, lower_bound=value.lower_bound)
+    return range_words(*ends(value), miss=value.miss or 0.0, lower_bound=value.lower_bound)
 
 
 def ends(value: Bits) -> tuple[float, float]:

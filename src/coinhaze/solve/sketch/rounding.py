@@ -1,0 +1,109 @@
+"""How far rounding can change the draws that a tile propagates, in single or double precision.
+
+A tile holds signed numbers, but each of them is a sum over walks through the factors: a positive
+weight times a draw, off by a relative rounding for every operation on the way. The factors are
+triangles, so a walk goes through each state's rows once forward and once back, and the most
+roundings of any walk take one pass. What the factors themselves err by changes every probability
+by at most twice that, added up over all states (docs/accuracy.md).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from coinhaze.amounts import Floats
+from coinhaze.measures.intervals import ROUNDING
+from coinhaze.solve.exact.core import DenseCore, SparseCore
+from coinhaze.solve.exact.factor import Factor
+from coinhaze.solve.planner import thresholds
+from coinhaze.solve.query import Query
+from coinhaze.solve.sketch.kernels import most_back, most_in_sweep, most_through
+
+SINGLE = 2.0**-24
+# Draws are found to 1e-11 relative and absolute, exp to 1e-12, and sums of them to 64 roundings.
+DRAW_ERROR = 2e-11
+ABSOLUTE_ERROR = 2e-11
+# A term of a row: its value brought to the tile's precision, the product, the own draw's sum.
+_TERM = 3.0
+
+
+@dataclass(frozen=True, eq=False)
+class TileRounding:
+    """Bounds on the relative error of the probabilities behind each scored row's draws."""
+
+    single: Floats
+    double: Floats
+    fits_single: bool  # whether the range of single precision is enough
+
+    @classmethod
+    def of(cls, query: Query) -> TileRounding:
+        """Bound the errors of both precisions."""
+        factor = query.factor
+        scored = factor.place[query.scored]
+        made = ROUNDING * float(factor.roundings(by_fours=False).sum())
+        # Rows without the mass that sweeps leave out are divided by what is left.
+        times = 2.0 if factor.sweeps else 1.0
+
+        def error(unit: float) -> Floats:
+            along = unit * most_roundings(factor, unit)[scored]
+            found: Floats = np.expm1(times * (along + made) * (1 + 1e-6) + DRAW_ERROR)
+            return found
+
+        with np.errstate(over="ignore"):
+            return cls(error(SINGLE), error(ROUNDING), _fits_single(factor))
+
+
+def _fits_single(factor: Factor) -> bool:
+    """Tell whether nothing in the factors is near the ends of single precision's range."""
+    least = float(factor.pivot.min(initial=1.0))
+    for core in factor.cores.values():
+        if isinstance(core, DenseCore):
+            least = min(least, 1.0 / float(core.inverse.max(initial=1.0)))
+        else:
+            least = min(least, float(core.scale.min(initial=1.0)))
+    return least > thresholds.MIN_SINGLE_PIVOT
+
+
+def most_roundings(factor: Factor, unit: float) -> Floats:
+    """Give, for every place, the most roundings of size `unit` on any walk through the factors."""
+    forward = _row_cost(np.diff(factor.lower))
+    back = _row_cost(np.diff(factor.upper)) + 2.0  # the pivot, and the division by it
+    most = np.full(len(factor), _TERM)
+    triangles = (factor.lower, factor.lower_at, factor.upper, factor.upper_at, factor.pivot)
+    walk = (*triangles, factor.block_start, forward, back)
+    first = 0
+    for block in sorted(factor.cores):
+        core = factor.cores[block]
+        end = int(factor.block_start[block + 1])
+        part = most[end - len(core) : end]
+        most_through(*walk, first, block, most)
+        part[:] = _most_in_core(core, part, unit)
+        bounds = int(factor.block_start[block]), end
+        most_back(factor.upper, factor.upper_at, back, *bounds, most)
+        first = block + 1
+    most_through(*walk, first, len(factor.block_start) - 1, most)
+    return most
+
+
+def _row_cost(terms: np.ndarray) -> Floats:
+    """Count the roundings of adding a row up, four terms at a time, onto what is there."""
+    cost: Floats = np.minimum(terms, terms // 4 + 3) + _TERM
+    return cost
+
+
+def _most_in_core(core: DenseCore | SparseCore, most: Floats, unit: float) -> Floats:
+    """Give the most roundings of walks that have passed a core."""
+    highest = float(most.max(initial=0.0))
+    if isinstance(core, DenseCore):
+        return np.full(len(core), highest + len(core) + _TERM)
+    # Every visit meets the error of the core's own rows: sweeps do not keep their sums at 1.
+    own = ROUNDING / unit * core.row_error
+    size = sum(float(np.diff(c.start).max(initial=0)) + 2.0 for c in core.clusters)
+    right = np.full(len(core), highest + 2.0 + size + len(core.clusters) * float(own.max()))
+    cost = np.diff(core.indptr) + 2.0 + own
+    after = right.copy()
+    for sweep in range(core.sweeps):
+        most_in_sweep(core.indptr, core.indices, cost, right, after, sweep % 2 == 0)
+    return after
