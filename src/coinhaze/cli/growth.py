@@ -8,14 +8,14 @@ from typing import Any
 
 import click
 
-from coinhaze.cli.options import FIGURES, Command, named_files, settings_of, takes, tell_notes
+from coinhaze.cli.options import FIGURES, SEED, Command, named_files, settings_of, takes, tell_notes
 from coinhaze.cli.waiting import wait_for
 from coinhaze.options import GraphOptions, ReadOptions, known
 
 
 @click.command("growth", cls=Command)
 @click.argument("sources", nargs=-1, required=True, metavar="SOURCE...")
-@takes(ReadOptions, GraphOptions, "length", "walks", "seed")
+@takes(ReadOptions, GraphOptions, "length", "walks", SEED)
 @takes(known("accuracy", choices=("auto", "exact", "preview"), default="auto"), "threads", "memory")
 @takes("figure", known("output", metavar="FILE.csv|.json|.parquet"), "as_json")
 def command(

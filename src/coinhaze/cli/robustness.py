@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from coinhaze.cli.options import Command, nodes_of, settings_of, takes
+from coinhaze.cli.options import SEED, Command, nodes_of, settings_of, takes
 from coinhaze.cli.waiting import wait_for
 from coinhaze.options import GraphOptions, ObserverOptions, ReadOptions, RobustnessOptions, known
 
@@ -15,7 +15,7 @@ from coinhaze.options import GraphOptions, ObserverOptions, ReadOptions, Robustn
 @click.command("robustness", cls=Command)
 @click.argument("sources", nargs=-1, required=True, metavar="SOURCE...")
 @takes(ReadOptions, GraphOptions, ObserverOptions, "nodes", RobustnessOptions)
-@takes(known("seeds", default=5), "seed", "figure", "as_json")
+@takes(known("seeds", default=5), SEED, "figure", "as_json")
 def command(
     sources: tuple[str, ...],
     learn: int,

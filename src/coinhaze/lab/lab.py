@@ -146,7 +146,7 @@ def lab(
     values: Sequence[float] | None = None,
     observer: str | None = None,
     seeds: int = SimulateOptions.seeds,
-    seed: int = SimulateOptions.seed,
+    seed: int = 1,
     people: int = LabOptions.people,
     payments: int = LabOptions.payments,
     level: float = LabOptions.level,
@@ -189,7 +189,7 @@ def lab(
 def lab_all(
     *,
     seeds: int = SimulateOptions.seeds,
-    seed: int = SimulateOptions.seed,
+    seed: int = 1,
     people: int = LabOptions.people,
     payments: int = LabOptions.payments,
     level: float = LabOptions.level,
