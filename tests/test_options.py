@@ -84,6 +84,7 @@ FUNCTIONS: dict[Callable[..., Any], tuple[type, ...]] = {
 }
 # Where a function's parameter is more, or less, than the option of that name.
 OTHERWISE = {
+    ("growth", "seed"): "its walks are the same every time",
     ("growth", "accuracy"): "auto is a further word, and the default",
     ("lab", "values"): "the command writes numbers as text",
     ("find", "services"): "the command names a file",

@@ -267,7 +267,7 @@ class SolveOptions:
         False, "Of drawn bits: let the probability be that any row's interval misses."
     )
     seed: int | None = option(
-        None, "Seed of the draws, to repeat them.", minimum=0, default_words="random"
+        None, "Seed of the random numbers.", minimum=0, default_words="random"
     )
     threads: int | None = option(
         None, "How many threads to use.", minimum=1, default_words="all cores"
@@ -330,7 +330,6 @@ class OriginsOptions:
 class SimulateOptions:
     """Simulated ledgers and random numbers."""
 
-    seed: int = option(1, "Seed of the random numbers.", minimum=0)
     seeds: int = option(20, "How many seeds to repeat it with.", minimum=1)
     size: float = option(1.0, "Size of a simulated week, as a part of the whole.")
 
@@ -653,8 +652,7 @@ def known(name: str, **changes: Unpack[About]) -> Option:
     >>> known("seconds", default=120.0).help_text()
     'How many seconds one solve may take. [default: 120]'
     """
-    # Of two with one name the later: the seed of a simulation, not that of a solve's draws.
-    found = next(o for subject in SUBJECTS[::-1] for o in options_of(subject) if o.name == name)
+    found = next(o for subject in SUBJECTS for o in options_of(subject) if o.name == name)
     if "default" in changes:  # the command has its own, whatever the library's
         found = replace(found, passed_on=False)
     return replace(found, **changes)

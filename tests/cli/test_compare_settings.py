@@ -65,8 +65,8 @@ def test_options_are_for_all_and_a_ledgers_own_settings_count_first(
     code, out, _ = run("compare", *given, "-o", "r", *QUICK)
     assert code == 0
     stationary, _, temporal = out.partition("Temporal graphs")
-    assert (" a " in stationary, " b " in stationary) == (True, False)
-    assert (" a " in temporal, " b " in temporal) == (False, True)
+    assert ("\n a " in stationary, "\n b " in stationary) == (True, False)
+    assert ("\n a " in temporal, "\n b " in temporal) == (False, True)
 
 
 WRONG = """

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from coinhaze.cli.options import Command, ledger_settings, say_replaced, takes, warn
+from coinhaze.cli.options import SEED, Command, ledger_settings, say_replaced, takes, warn
 from coinhaze.cli.waiting import wait_for
 from coinhaze.options import CompareOptions, GraphOptions, Option, ReadOptions, known
 
@@ -23,7 +23,7 @@ _FORMER = {"history": "pool-history"}
 
 @click.command("compare", cls=Command)
 @click.argument("ledgers", nargs=-1, metavar="[LEDGER...]")
-@takes(known("output", required=True, metavar="FOLDER"), CompareOptions, "size", "seed", "figures")
+@takes(known("output", required=True, metavar="FOLDER"), CompareOptions, "size", SEED, "figures")
 @takes("preset", ReadOptions, GraphOptions, known("time", default_words="both"))
 @takes("policy", "links", "listed")
 @takes(known("history", several=True, metavar="NAME=FILE"), "strict")

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import click
 
-from coinhaze.cli.options import Command, takes, tell_written
+from coinhaze.cli.options import SEED, Command, takes, tell_written
 from coinhaze.options import known
 
 
 @click.command("demo", cls=Command)
-@takes(known("output", default=Path("coinhaze-demo"), metavar="FOLDER"), "seed")
+@takes(known("output", default=Path("coinhaze-demo"), metavar="FOLDER"), SEED)
 def command(output: Path, seed: int) -> None:
     """Make a small ledger of coins on the spot, score it and draw it.
 

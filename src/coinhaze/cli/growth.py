@@ -10,6 +10,7 @@ import click
 
 from coinhaze.cli.options import (
     FIGURES,
+    SEED,
     Command,
     command_line,
     named_files,
@@ -25,7 +26,7 @@ from coinhaze.options import GraphOptions, ReadOptions, known
 
 @click.command("growth", cls=Command)
 @click.argument("sources", nargs=-1, required=True, metavar="SOURCE...")
-@takes(ReadOptions, GraphOptions, "length", "walks", "seed")
+@takes(ReadOptions, GraphOptions, "length", "walks", SEED)
 @takes(known("accuracy", choices=("auto", "exact", "preview"), default="auto"), "threads", "memory")
 @takes("figure", known("output", metavar="FILE.csv|.json|.parquet"), "as_json")
 def command(

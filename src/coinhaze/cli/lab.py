@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from coinhaze.cli.options import Command, command_line, takes, tell_written
+from coinhaze.cli.options import SEED, Command, command_line, takes, tell_written
 from coinhaze.cli.waiting import wait_for
 from coinhaze.options import LabOptions, known
 
@@ -16,7 +16,7 @@ ALL = "all"
 
 @click.command("lab", cls=Command)
 @click.argument("scenario", required=False)
-@takes(LabOptions, "seeds", "seed", "threads", known("output", metavar="FOLDER"), "as_json")
+@takes(LabOptions, "seeds", SEED, "threads", known("output", metavar="FOLDER"), "as_json")
 def command(
     scenario: str | None,
     list_: bool,

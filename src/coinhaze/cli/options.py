@@ -20,6 +20,8 @@ else:
     ParamType = click.ParamType
 
 F = TypeVar("F", bound=Callable[..., Any])
+# Simulations and samples are the same every time, unless another seed is given.
+SEED = known("seed", default=1, default_words="")
 FIGURES = (".png", ".svg", ".pdf")  # what --figure may end in
 
 

@@ -9,6 +9,7 @@ import click
 
 from coinhaze.cli.options import (
     FIGURES,
+    SEED,
     Command,
     named_files,
     nodes_of,
@@ -23,7 +24,7 @@ from coinhaze.options import GraphOptions, ObserverOptions, ReadOptions, Robustn
 @click.command("robustness", cls=Command)
 @click.argument("sources", nargs=-1, required=True, metavar="SOURCE...")
 @takes(ReadOptions, GraphOptions, ObserverOptions, "nodes", RobustnessOptions)
-@takes(known("seeds", default=5), "seed", "figure", "as_json")
+@takes(known("seeds", default=5), SEED, "figure", "as_json")
 def command(
     sources: tuple[str, ...],
     learn: int,

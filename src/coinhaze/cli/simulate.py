@@ -6,14 +6,14 @@ from pathlib import Path
 
 import click
 
-from coinhaze.cli.options import Command, takes
+from coinhaze.cli.options import SEED, Command, takes
 from coinhaze.cli.waiting import wait_for
 from coinhaze.options import known
 
 
 @click.command("simulate", cls=Command)
 @click.argument("name")
-@takes(known("output", required=True, metavar="FOLDER"), "size", "seed")
+@takes(known("output", required=True, metavar="FOLDER"), "size", SEED)
 def command(name: str, output: Path, size: float, seed: int) -> None:
     """Make up a week of a ledger: bitcoin-, dai-, ethereum-, usdc- or zcash-week.
 

@@ -162,7 +162,7 @@ def lab(
     values: Sequence[float] | None = None,
     observer: str | None = None,
     seeds: int = SimulateOptions.seeds,
-    seed: int = SimulateOptions.seed,
+    seed: int = 1,
     people: int = LabOptions.people,
     payments: int = LabOptions.payments,
     level: float = LabOptions.level,
@@ -205,7 +205,7 @@ def lab(
 def lab_all(
     *,
     seeds: int = SimulateOptions.seeds,
-    seed: int = SimulateOptions.seed,
+    seed: int = 1,
     people: int = LabOptions.people,
     payments: int = LabOptions.payments,
     level: float = LabOptions.level,
