@@ -50,6 +50,7 @@ Accuracy: TypeAlias = Literal["exact", "preview"] | float
 Method: TypeAlias = Literal["auto", "sweep", "eliminate", "series", "published"]
 Over: TypeAlias = Literal["worst", "mean"]
 Preset: TypeAlias = Literal["paper"]
+Device: TypeAlias = Literal["cpu", "gpu", "auto"]
 
 
 @dataclass(frozen=True)
@@ -271,6 +272,9 @@ class SolveOptions:
     )
     threads: int | None = option(
         None, "How many threads to use.", minimum=1, default_words="all cores"
+    )
+    device: Device = option(
+        "cpu", "What solves tiles of columns and draws; auto takes a GPU where there is one."
     )
     memory: int | str | None = option(
         None, "How much memory the process may use, such as 4GB.", metavar="SIZE"
@@ -582,6 +586,7 @@ class SolveKeywords(TypedDict, total=False):
     simultaneous: bool
     seed: int | None
     threads: int | None
+    device: Device
     memory: int | str | None
     seconds: float | None
 

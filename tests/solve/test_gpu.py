@@ -290,3 +290,35 @@ def test_the_gpu_gives_the_sums_of_its_twin(chain: coinhaze.AbsorbingChain) -> N
     for name in TILES:
         assert np.abs(getattr(gpu, name) - getattr(twin, name)).max() < 1e-12, name
     assert np.allclose(weights, weighed, rtol=1e-12, atol=0)
+
+
+@pytest.mark.parametrize("given", ["gpu", "auto"])
+def test_a_device_that_is_not_there(given: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "cupy", None)
+    device.cupy.cache_clear()
+    ledger = coinhaze.AccountLedger.from_transfers([("a", "c", 1), ("b", "c", 3)])
+    expected = coinhaze.score(ledger)
+    if given == "gpu":
+        with pytest.raises(UsageError, match=r"coinhaze\[gpu\]"):
+            coinhaze.score(ledger, device=given)
+    else:
+        found = coinhaze.score(ledger, device=given)
+        assert (found.bits.tobytes(), found.method) == (expected.bits.tobytes(), expected.method)
+    device.cupy.cache_clear()
+
+
+def test_an_unknown_device_is_refused() -> None:
+    ledger = coinhaze.AccountLedger.from_transfers([("a", "c", 1), ("b", "c", 3)])
+    unknown: Any = "tpu"
+    with pytest.raises(UsageError, match="device is cpu, gpu or auto, not 'tpu'"):
+        coinhaze.score(ledger, device=unknown)
+
+
+@pytest.mark.gpu
+def test_scores_of_the_gpu_name_it_and_lie_in_the_intervals_of_the_cpu() -> None:
+    ledger = random_transfers(300, 3000, 7)
+    cpu, gpu = coinhaze.score(ledger), coinhaze.score(ledger, device="gpu")
+    assert np.all((cpu.bits_low <= gpu.bits_high) & (gpu.bits_low <= cpu.bits_high))
+    assert "CuPy" in gpu.method
+    drawn = coinhaze.score(ledger, accuracy="preview", seed=3, device="gpu")
+    assert np.abs(drawn.bits - coinhaze.score(ledger, accuracy="preview", seed=3).bits).max() < 1e-4

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Unpack, cast
 import numpy as np
 
 from coinhaze.amounts import Ints
-from coinhaze.errors import LedgerError, UsageError
+from coinhaze.errors import AccuracyError, LedgerError, UsageError
 from coinhaze.graph import TransactionGraph
 from coinhaze.ledger import Ledger
 from coinhaze.measures import Scores
@@ -17,6 +17,7 @@ from coinhaze.measures.scores import reached
 from coinhaze.observer import AbsorbingChain
 from coinhaze.options import (
     Accuracy,
+    Device,
     Method,
     ModelKeywords,
     Nodes,
@@ -29,7 +30,8 @@ from coinhaze.options import (
 from coinhaze.solve.exact.engines import width_of
 from coinhaze.solve.lots.scores import is_ordered, parcels_of, score_in_order
 from coinhaze.solve.planner.plan import Choice, Plan, choose, plan_of, refuse_longer
-from coinhaze.solve.pool.limits import Budget, bytes_of
+from coinhaze.solve.pool import backend_for
+from coinhaze.solve.pool.limits import GPU, THREADS, Budget, bytes_of
 from coinhaze.solve.progress import Progress, silent
 from coinhaze.solve.sketch.sketch import DRAWS
 from coinhaze.solve.source import Prepared, Source, only, structure_of
@@ -57,6 +59,7 @@ def score(
     simultaneous: bool = False,
     seed: int | None = None,
     threads: int | None = None,
+    device: Device = "cpu",
     memory: int | str | None = None,
     seconds: float | None = None,
     progress: Progress = silent,
@@ -73,7 +76,8 @@ def score(
     in bits is proven or drawn, whichever is less work. The `seed` of draws is random unless given:
     who knows it beforehand can choose names that mislead. `policy` may also be fifo or lifo, which
     are no walks: see `parcels`; their bits are exact. `method` is chosen by the chain's shape
-    unless given. `renyi` asks for entropies of further orders. `memory` (bytes, or "4GB") and
+    unless given. `renyi` asks for entropies of further orders. `device` is what solves tiles: the
+    cpu, a gpu, or auto for a GPU where there is one. `memory` (bytes, or "4GB") and
     `seconds` are limits: what would pass them is refused. `strict` refuses a ledger of which a
     completeness check failed. Where the accuracy is not reached AccuracyError is raised, and its
     `scores` are what was reached.
@@ -86,7 +90,7 @@ def score(
     options = SolveOptions(
         nodes=nodes, accuracy=accuracy, over=over, method=method, preset=preset, renyi=renyi,
         draws=draws, miss=miss, simultaneous=simultaneous, seed=seed, threads=threads,
-        memory=memory, seconds=seconds, strict=strict,
+        device=device, memory=memory, seconds=seconds, strict=strict,
     )  # fmt: skip
     if is_ordered(source, settings):
         _refuse_for_walks(options)
@@ -100,7 +104,21 @@ def score(
     if asking.budget.seconds is not None:
         refuse_longer(plan_of(asking.chain, asking.rows, asking.choice), asking.budget)
     progress(0.0)  # whoever has changed their mind by now may raise
-    return asking.choice.run(progress)
+    try:
+        return _on_device(asking.choice.run(progress), asking.budget)
+    except AccuracyError as error:
+        if error.scores is not None:
+            error.scores = _on_device(error.scores, asking.budget)
+        raise
+
+
+def _on_device(scores: Scores, budget: Budget) -> Scores:
+    """Name the GPU beside the method: last digits are those of its own kind."""
+    if budget.backend != GPU:
+        return scores
+    from coinhaze.solve.gpu.device import describe
+
+    return replace(scores, method=f"{scores.method}, {describe()}")
 
 
 def score_or_reached(
@@ -161,8 +179,13 @@ def _ask(source: Source, options: SolveOptions, settings: ModelKeywords) -> _Ask
         published = usual.pop("method")
         method = published if method == "auto" else method
         settings = cast(ModelKeywords, usual | settings)
-    budget = Budget(options.threads, None if memory is None else bytes_of(memory), options.seconds)
-    if isinstance(source, Prepared):
+    budget = Budget(
+        options.threads,
+        None if memory is None else bytes_of(memory),
+        options.seconds,
+        backend_for(options.device),
+    )
+    if isinstance(source, Prepared) and budget.backend == THREADS:
         budget = replace(budget, backend=source.backend)
     structure = structure_of(source, **settings)
     chain = structure.chain

@@ -47,6 +47,15 @@ class TileWorkers:
         most = tiles if at_once is None else min(tiles, at_once)
         self._device = DeviceTiles(schedule_of(work), law, most=most, weigh=len(work.excess) > 0)
 
+    @property
+    def at_once(self) -> int:
+        """How many tiles run side by side."""
+        return self._device.at_once
+
+    def compile(self) -> None:
+        """Compile the kernels now and not with the first tile."""
+        self._device.compile()
+
     def map(self, pieces: Iterable[range]) -> Iterator[BlockSums]:
         """Give the sums of neighbouring blocks, a sixteenth of all columns at a time."""
         for columns in _neighbours(list(pieces)):

@@ -40,16 +40,11 @@ def cupy() -> Any:
     return cupy
 
 
-def describe() -> dict[str, str]:
-    """Name the GPU, its driver and the CuPy that were used."""
+def describe() -> str:
+    """Name the GPU, its driver and CuPy, as provenance has them."""
     cp = cupy()
-    properties = cp.cuda.runtime.getDeviceProperties(cp.cuda.Device().id)
-    name = properties["name"]
-    return {
-        "device": name.decode() if isinstance(name, bytes) else str(name),
-        "driver": str(cp.cuda.runtime.driverGetVersion()),
-        "cupy": str(cp.__version__),
-    }
+    name = cp.cuda.runtime.getDeviceProperties(cp.cuda.Device().id)["name"].decode()
+    return f"{name}, CUDA {cp.cuda.runtime.driverGetVersion()}, CuPy {cp.__version__}"
 
 
 @cache
@@ -92,7 +87,7 @@ class DeviceTiles:
         free = int(cp.cuda.Device().mem_info[0] * (1 - KEPT_FREE))
         # More tiles than run side by side would only wait for each other.
         together = BLOCKS * cp.cuda.Device().attributes["MultiProcessorCount"]
-        self.at_once = min(most, (free - fixed) // each, together)
+        self.at_once = int(min(most, (free - fixed) // each, together))
         if self.at_once < 1:
             raise ResourceError(
                 f"one tile needs {in_words(fixed + each)} of the GPU's memory, of which "
@@ -209,8 +204,10 @@ class DeviceTiles:
         self._apart.fill(0)
         return entropy, mass, prior, top, column, elsewhere
 
-    def wait(self) -> None:
-        """Wait until the GPU has done what it was given."""
+    def compile(self) -> None:
+        """Compile the kernels and wait until everything is on the GPU."""
+        for name in ("run_levels", "add_tiles", "begin_core", "multiply_core", "end_core"):
+            self._module.get_function(name)
         cupy().cuda.Device().synchronize()
 
 

@@ -1,6 +1,13 @@
 """What runs a solve: limits, the seam between engines and backends, and the threads behind it."""
 
-from coinhaze.solve.pool.backend import Backend, Work, Workers, open_workers, register_backend
+from coinhaze.solve.pool.backend import (
+    Backend,
+    Work,
+    Workers,
+    backend_for,
+    open_workers,
+    register_backend,
+)
 from coinhaze.solve.pool.limits import UNLIMITED, Budget
 from coinhaze.solve.pool.threads import open_threads
 
@@ -10,6 +17,7 @@ __all__ = [
     "Budget",
     "Work",
     "Workers",
+    "backend_for",
     "open_threads",
     "open_workers",
     "register_backend",

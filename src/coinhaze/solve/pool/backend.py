@@ -18,8 +18,8 @@ from contextlib import AbstractContextManager
 from importlib import import_module
 from typing import Any, Protocol, TypeVar
 
-from coinhaze.errors import UsageError
-from coinhaze.solve.pool.limits import GPU, Budget
+from coinhaze.errors import ResourceError, UsageError
+from coinhaze.solve.pool.limits import GPU, THREADS, Budget
 
 Piece = TypeVar("Piece", contravariant=True)
 Part = TypeVar("Part", covariant=True)
@@ -68,6 +68,21 @@ _BACKENDS: dict[str, Backend] = {}
 def register_backend(name: str, backend: Backend) -> None:
     """Let budgets and sessions choose a backend by its name."""
     _BACKENDS[name] = backend
+
+
+def backend_for(device: str) -> str:
+    """Name the backend of a device; auto is a GPU where one can be used, else threads."""
+    if device == "cpu":
+        return THREADS
+    if device not in ("gpu", "auto"):
+        raise UsageError(f"device is cpu, gpu or auto, not {device!r}")
+    try:
+        import_module("coinhaze.solve.gpu.device").cupy()
+    except (UsageError, ResourceError):
+        if device == "gpu":
+            raise
+        return THREADS
+    return GPU
 
 
 def open_workers(
