@@ -18,6 +18,7 @@ PURE = {
     "simulate/technologies/wabisabi.py",
     "options.py",
     "web/pages/render.py",
+    "solve/gpu/device.py",  # CuPy, and kernels compiled once
 }
 # Empty at first and filled by registering, once for a name.
 REGISTRIES = {

@@ -55,6 +55,11 @@ def test_paths_are_taken_from_the_settings_files_own_folder(run: Run, transfers:
     assert code == 0, err
 
 
+def has_row(shown: str, name: str) -> bool:
+    """Tell whether a table has a row of that name; words around it may have the letter too."""
+    return any(line.split()[:1] == [name] for line in shown.splitlines())
+
+
 def test_options_are_for_all_and_a_ledgers_own_settings_count_first(
     run: Run, transfers: Path
 ) -> None:
