@@ -11,7 +11,7 @@ from numba import njit
 
 from coinhaze.solve.exact.factor_kernels import FAINT, PRODUCT, SUM
 from coinhaze.solve.exact.pairs_kernels import exact_sum
-from coinhaze.solve.exact.stream_kernels import WIDTH
+from coinhaze.solve.exact.stream_kernels import WIDTH, fma
 
 # So many rows of a tile stay in the second-level cache while all rows of the result pass.
 DEPTH = 256
@@ -196,11 +196,11 @@ def sweep_tile(indptr, indices, data, right, x, forward):
                 row[c] += v * other[c]
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract", "nnan"})
+@njit(cache=True, nogil=True, error_model="numpy", fastmath={"nnan"})
 def _add_row(ratio, ratio_error, above, row, row_errors):
     """Add a multiple of the row above; every entry's error grows by a rounding."""
     for j in range(len(row)):
-        row[j] += ratio * above[j]
+        row[j] = fma(ratio, above[j], row[j])
         worse = row_errors[j] if row_errors[j] > ratio_error else ratio_error
         row_errors[j] = worse + np.float32(SUM)
 
@@ -256,10 +256,10 @@ def eliminate_core(moves, errors, out, out_error):
     return pivot, row_error
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
+@njit(cache=True, nogil=True, error_model="numpy")
 def _mix(row, weight, other):
     for j in range(len(row)):
-        row[j] += weight * other[j]
+        row[j] = fma(weight, other[j], row[j])
 
 
 @njit(cache=True, nogil=True)
@@ -281,7 +281,7 @@ def invert_core(moves, pivot):
     return inverse
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract", "reassoc"})
+@njit(cache=True, nogil=True, error_model="numpy")
 def multiply_tile(inverse, right, x):
     """Put inverse times right into x, both tiles of columns."""
     n = len(x)
@@ -296,11 +296,11 @@ def multiply_tile(inverse, right, x):
                 a, b, c, d = right[k], right[k + 1], right[k + 2], right[k + 3]
                 v0, v1, v2, v3 = weights[k], weights[k + 1], weights[k + 2], weights[k + 3]
                 for t in range(WIDTH):
-                    row[t] += (v0 * a[t] + v1 * b[t]) + (v2 * c[t] + v3 * d[t])
+                    row[t] += fma(v0, a[t], v1 * b[t]) + fma(v2, c[t], v3 * d[t])
                 k += 4
             while k < last:
                 a = right[k]
                 v0 = weights[k]
                 for t in range(WIDTH):
-                    row[t] += v0 * a[t]
+                    row[t] = fma(v0, a[t], row[t])
                 k += 1

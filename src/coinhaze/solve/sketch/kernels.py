@@ -10,7 +10,7 @@ import math
 import numpy as np
 from numba import njit
 
-from coinhaze.solve.exact.stream_kernels import WIDTH, exp, gather, log2
+from coinhaze.solve.exact.stream_kernels import WIDTH, add_up, exp, fma, gather, log2
 
 
 @njit(cache=True, nogil=True)
@@ -29,7 +29,7 @@ _C0, _C1, _C2, _C3, _C4, _C5, _C6, _C7, _C8 = _COS
 _LN2 = math.log(2.0)
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
+@njit(cache=True, nogil=True, error_model="numpy")
 def fill_draws(source, seed, first, factor, shift, row, fresh):
     """Add `factor` times (X - shift) to a row, X the draws first, first + 1, ... of a source.
 
@@ -51,32 +51,32 @@ def fill_draws(source, seed, first, factor, shift, row, fresh):
         x = math.pi * near
         u = x * x
         sine = _N7
-        sine = sine * u + _N6
-        sine = sine * u + _N5
-        sine = sine * u + _N4
-        sine = sine * u + _N3
-        sine = sine * u + _N2
-        sine = sine * u + _N1
-        sine = (sine * u + _N0) * x
+        sine = fma(sine, u, _N6)
+        sine = fma(sine, u, _N5)
+        sine = fma(sine, u, _N4)
+        sine = fma(sine, u, _N3)
+        sine = fma(sine, u, _N2)
+        sine = fma(sine, u, _N1)
+        sine = fma(sine, u, _N0) * x
         cosine = _C8
-        cosine = cosine * u + _C7
-        cosine = cosine * u + _C6
-        cosine = cosine * u + _C5
-        cosine = cosine * u + _C4
-        cosine = cosine * u + _C3
-        cosine = cosine * u + _C2
-        cosine = cosine * u + _C1
-        cosine = cosine * u + _C0
+        cosine = fma(cosine, u, _C7)
+        cosine = fma(cosine, u, _C6)
+        cosine = fma(cosine, u, _C5)
+        cosine = fma(cosine, u, _C4)
+        cosine = fma(cosine, u, _C3)
+        cosine = fma(cosine, u, _C2)
+        cosine = fma(cosine, u, _C1)
+        cosine = fma(cosine, u, _C0)
         cosine = cosine if v < 0.5 else -cosine
         z = math.pi * v
         exponential = -_LN2 * log2(two[c])
-        one[c] = z * cosine / sine + _LN2 * log2(exponential * sine / z) - shift
+        one[c] = fma(_LN2, log2(exponential * sine / z), z * cosine / sine) - shift
     if fresh:
         for c in range(WIDTH):
             row[c] = factor * one[c]
     else:
         for c in range(WIDTH):
-            row[c] += factor * one[c]
+            row[c] = fma(factor, one[c], np.float64(row[c]))
 
 
 @njit(cache=True, nogil=True)
@@ -89,13 +89,12 @@ def start_draws(own, column, source, shift, seed, first, x, live):
             fill_draws(source[s], seed, first, own[i], shift[s], x[i], True)
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "contract"})
-def _sum_exp(row, scale):
-    """Add up exp(scale y) over a row; reordered, so that it runs on vector units."""
-    total = 0.0
+@njit(cache=True, nogil=True, error_model="numpy")
+def _sum_exp(row, scale, terms):
+    """Add up exp(scale y) over a row."""
     for c in range(WIDTH):
-        total += exp(scale * row[c])
-    return total
+        terms[c] = exp(scale * row[c])
+    return add_up(terms)
 
 
 @njit(cache=True, nogil=True)
@@ -106,7 +105,7 @@ def sum_draws(
 
     Rows that miss some of their mass are taken for what they are without it.
     """
-    buffer = np.zeros((1, WIDTH), x.dtype)
+    buffer, terms = np.zeros((1, WIDTH), x.dtype), np.zeros(WIDTH)
     for r in range(len(scored)):
         i = scored[r]
         row = buffer[0]
@@ -117,7 +116,7 @@ def sum_draws(
             if column[i] >= 0:
                 s = column[i]
                 fill_draws(source[s], seed, first, own[i], shift[s], row, fresh)
-        total[r] += _sum_exp(row, 1.0 / mass[r])
+        total[r] += _sum_exp(row, 1.0 / mass[r], terms)
 
 
 @njit(cache=True, nogil=True)
