@@ -183,7 +183,9 @@ class GraphOptions:
         None, "What a node stands for.", default_words="coin, or account for transfers"
     )
     time: Time | None = option(
-        None, "Whether the order of payments counts.", default_words="stationary"
+        None,
+        "Whether the order of payments counts.",
+        default_words="stationary; temporal with --listed",
     )
     opening: Opening = option(
         "surplus",
@@ -222,7 +224,10 @@ class ObserverOptions:
         default_words="proportional, or uniform where amounts are hidden",
     )
     listed: Iterable[str] | None = option(
-        None, "Names to measure exposure to: a FILE with one a line.", metavar="FILE"
+        None,
+        "Names to measure exposure to: a FILE with one a line. Bits of scores and origins are then "
+        "over these and all else.",
+        metavar="FILE",
     )
     links: Links | None = option(
         None,

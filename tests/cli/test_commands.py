@@ -445,3 +445,35 @@ def test_a_figure_that_is_no_picture_or_an_input_is_refused(
     assert (code, out) == (2, "")
     assert "is one of the inputs" in err
     assert Path("ledger.png").read_bytes() == transfers.read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("words", "missing"),
+    [
+        (("ingest", "transfers.csv"), "--output"),
+        (("screen", "transfers.csv"), "--listed"),
+        (("simulate", "bitcoin-week"), "--output"),
+        (("compare", "transfers.csv"), "--output"),
+        (("wallet", "transfers.csv"), "--nodes"),
+    ],
+)
+def test_a_required_option_that_is_missing_is_named(
+    run: Run, transfers: Path, words: tuple[str, ...], missing: str
+) -> None:
+    code, out, err = run(*words)
+    assert (code, out) == (2, "")
+    assert "Missing option" in err
+    assert missing in err
+
+
+def test_a_plan_in_json(run: Run, transfers: Path) -> None:
+    code, out, _ = run("score", transfers.name, "--dry-run", "--json")
+    assert code == 0
+    plan = json.loads(out)
+    assert (plan["nodes"], plan["method"]) == (4, "sweep")
+
+
+def test_rows_of_a_preview_show_their_interval(run: Run, transfers: Path) -> None:
+    _, out, _ = run("score", transfers.name, "--accuracy", "preview", "--seed", "1")
+    assert "interval" in out
+    assert "exact" in out

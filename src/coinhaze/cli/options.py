@@ -131,16 +131,19 @@ class CommandOption(click.Option):
         if option.kind is bool and option.default is True:
             spelling += f"/--no-{spelling.removeprefix('--')}"
         flag = option.kind is bool
+        # A default that is given counts as a value, None too: a required option has none.
+        usual = None if option.passed_on or option.several else option.default
+        given: dict[str, Any] = {} if option.required else {"default": usual}
         super().__init__(
             [*([option.short] if option.short else []), spelling, option.name],
             type=None if flag else _type_of(option),
             is_flag=flag,
-            default=None if option.passed_on or option.several else option.default,
             multiple=option.several,
             required=option.required,
             hidden=option.hidden,
             metavar=None if flag else option.shown_metavar() or None,
             help=option.help,
+            **given,
         )
 
     def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:

@@ -70,8 +70,8 @@ def command(
         check_measures(measures, owners=owners is not None)
     settings = settings_of(options) | {"nodes": nodes_of(nodes)}
     if dry_run:
-        for line in wait_for("planning", lambda _: plan(list(sources), **settings)).lines():
-            click.echo(line)
+        planned = wait_for("planning", lambda _: plan(list(sources), **settings))
+        click.echo(planned.to_json() if as_json else "\n".join(planned.lines()))
         return
     not_kept = None
     if keep:

@@ -87,13 +87,14 @@ class Summary:
         mean = f", {self.mean_interval:.1e} on average" if self.widest_interval > 1e-6 else ""
         if self.standard_error is None:
             return f"proven intervals within {self.widest_interval:.1e}{mean}"
-        of_mean = "" if self.mean_error is None else f", their mean of {self.mean_error:.2f}"
-        told = f"estimates, each with a standard error of {self.standard_error:.2f} bits{of_mean}"
+        of_mean = "" if self.mean_error is None else f", their mean of {self.mean_error:.2g}"
+        told = f"estimates with a standard error of {self.standard_error:.2g} bits{of_mean}"
         if self.miss == 0:
             return told
-        told += f"; intervals within {self.widest_interval:.2f}, {self.missing_words()}"
+        told += f"; intervals up to {self.widest_interval:.2f} bits wide, {self.missing_words()}"
         if not math.isnan(self.bits_mean_low):
-            told += f"; mean between {self.bits_mean_low:.2f} and {self.bits_mean_high:.2f}"
+            ends = f"{self.bits_mean_low:.2f} and {self.bits_mean_high:.2f}"
+            told += f"; the mean lies between {ends}, missed as seldom"
         return told
 
     def missing_words(self) -> str:

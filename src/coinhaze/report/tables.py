@@ -49,7 +49,8 @@ def rows_table(scores: Scores, rows: Ints, identical: list[int], title: str) -> 
     table = Table(title=title, title_justify="left", caption_justify="left")
     table.caption = reading_words(scores.chain.settings)
     table.add_column("node", overflow="fold")
-    for column in ("alike", "bits", "steps", "sources"):
+    estimated = scores.bits_error is not None
+    for column in ("alike", "bits", *(["interval"] if estimated else []), "steps", "sources"):
         table.add_column(column, justify="right")
     table.add_column("likeliest source", overflow="fold")
     table.add_column("share", justify="right")
@@ -61,7 +62,10 @@ def rows_table(scores: Scores, rows: Ints, identical: list[int], title: str) -> 
         cells: list[RenderableType] = [
             Text(name),
             f"+{more:,}" if more else "",
-            _number(scores.bits[row], "" if bounds is None or not bounds[row] else AT_LEAST),
+            _number(scores.bits[row], "" if bounds is None or not bounds[row] else AT_LEAST)
+            if not estimated or scores.bits_high[row] - scores.bits_low[row] < 1e-6
+            else f"{scores.bits[row]:.2f}",
+            *([_ends(scores, row)] if estimated else []),
             "-" if np.isnan(scores.steps[row]) else f"{scores.steps[row]:.2f}",
             *_likeliest(scores, row),
         ]
@@ -69,6 +73,12 @@ def rows_table(scores: Scores, rows: Ints, identical: list[int], title: str) -> 
             cells.append(f"{scores.exposure[row]:.2%}")
         table.add_row(*cells)
     return table
+
+
+def _ends(scores: Scores, row: int) -> str:
+    """Say where the bits of a drawn row lie; some are exact."""
+    low, high = scores.bits_low[row], scores.bits_high[row]
+    return "exact" if high - low < 1e-6 else f"{low:.2f}-{high:.2f}"
 
 
 def _likeliest(scores: Scores, row: int) -> list[RenderableType]:

@@ -19,7 +19,7 @@ from coinhaze.solve.pool.limits import in_words
 THREADS = 512  # of one tile: sixteen rows at a time
 BLOCKS = 2  # tiles on one multiprocessor at a time
 KEPT_FREE = 0.06  # of the memory, for the driver and other programs
-INSTALL = "install CuPy for your driver: pip install 'coinhaze[gpu]', or leave --device at cpu"
+INSTALL = "without an NVIDIA GPU leave --device at cpu, else pip install 'coinhaze[gpu]'"
 
 
 @cache

@@ -8,11 +8,12 @@ work itself, run and timed: a few tiles of columns, a coarser sweep.
 
 from __future__ import annotations
 
+import json
 import math
 import secrets
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -94,6 +95,14 @@ class Plan:
     memory: float
     width: float  # no interval will be wider, in bits; NaN if unknown
     costs: Costs | None = None  # of proving and of drawing, where either would do
+
+    def to_json(self) -> str:
+        """Give all figures as JSON, null where one is not known."""
+        figures = {
+            name: None if isinstance(value, float) and math.isnan(value) else value
+            for name, value in asdict(self).items()
+        }
+        return json.dumps(figures, indent=1, allow_nan=False)
 
     def lines(self) -> list[str]:
         """Say it in a few lines."""
