@@ -12,10 +12,13 @@ import coinhaze
 from coinhaze import AbsorbingChain, absorbing_chain, transaction_graph
 from coinhaze.amounts import Floats
 from coinhaze.errors import AccuracyError
+from coinhaze.measures.intervals import slack_from_total
 from coinhaze.solve.exact import core
 from coinhaze.solve.exact.core import multiplied_back
 from coinhaze.solve.exact.core_kernels import heavy_components, invert
+from coinhaze.solve.exact.engines import score_exactly
 from coinhaze.solve.exact.factor import factorise
+from coinhaze.solve.exact.rounding import Rounding
 from coinhaze.solve.planner import thresholds
 from coinhaze.solve.query import Query
 from coinhaze.solve.sketch.sketch import sketch
@@ -61,6 +64,30 @@ def test_sweeps_give_the_scores_that_elimination_gives(
     np.testing.assert_allclose(swept.steps, whole.steps, rtol=1e-9)
     assert np.all((swept.bits_low <= whole.bits) & (whole.bits <= swept.bits_high))
     assert swept.width <= 1e-9
+
+
+def test_intervals_over_sweeps_rest_on_walks_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sweeps round anew each time they pass a state: no bound holds for each probability."""
+    chain = absorbing_chain(transaction_graph(random_transfers(300, 3000, 7)))
+    rows = np.flatnonzero(chain.graph.sinks)
+    eliminated = score_exactly(chain, rows)
+    assert np.all(np.isfinite(Rounding.of_factor(Query.of(chain, rows), by_fours=True).each))
+    monkeypatch.setattr(thresholds, "MAX_DENSE_CORE", 10)
+    query = Query.of(chain, rows)
+    assert query.factor.sweeps
+    rounding = Rounding.of_factor(query, by_fours=True)
+    assert np.all(np.isinf(rounding.each))
+    shares = np.linspace(0.0, 1.0, len(rounding.total))
+    assert np.array_equal(rounding.of_share(shares), 1.01 * rounding.total)
+    sources = np.full(len(rounding.total), 50.0)
+    assert np.array_equal(
+        rounding.of_bits(shares, sources), slack_from_total(rounding.total, sources)
+    )
+    swept = score_exactly(chain, rows)
+    assert swept.width <= 1e-9
+    assert np.all(
+        (swept.bits_low <= eliminated.bits_high) & (eliminated.bits_low <= swept.bits_high)
+    )
 
 
 @pytest.mark.usefixtures("sparse_cores")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -23,7 +24,7 @@ class Rounding(NamedTuple):
     """How far rounding can change rows of B."""
 
     total: Floats  # each scored row, in total ...
-    each: Floats  # ... and each of its probabilities, relative to itself
+    each: Floats  # ... and each of its probabilities, relative to itself; infinite if not bounded
     along_walks: bool  # whether they bound the error of a walk, on average and at worst
 
     @classmethod
@@ -32,11 +33,14 @@ class Rounding(NamedTuple):
 
         An error of relative size c in one state's moves changes each probability by at most 2c
         (every spanning forest of the chain uses one move of each state), and changes the row of a
-        walk by at most 2c in total for each time it visits that state.
+        walk by at most 2c in total for each time it visits that state. The first holds where one
+        matrix near the given one is solved, as elimination does; sweeps over a core round anew each
+        time they pass a state, and only the second holds for them.
         """
         factor = query.factor
         walks = factor.roundings(by_fours=by_fours, walks=True) * ROUNDING
         each = 1.01 * float((factor.roundings(by_fours=by_fours) * ROUNDING).sum())
+        each = math.inf if factor.sweeps else each
         total = 1.01 * factor.solve(walks)[query.scored]
         return cls(total, np.full(len(total), each), along_walks=False)
 
@@ -51,11 +55,15 @@ class Rounding(NamedTuple):
             by_total = slack_from_walks(self.total, self.each, sources)
         else:
             by_total = slack_from_total(self.total, sources)
+        if np.any(np.isinf(self.each)):
+            return by_total
         by_each = slack_from_each(self.each, bits)
         return np.minimum(by_total, by_each)
 
     def of_share(self, share: Floats) -> Floats:
         """Bound the change of a sum of some probabilities of a row."""
+        if np.any(np.isinf(self.each)):
+            return 1.01 * self.total
         by_each = self.each / np.maximum(1.0 - self.each, 0.5) * share
         return np.minimum(1.01 * self.total, by_each)
 
