@@ -296,7 +296,7 @@ def multiply_tile(inverse, right, x):
                 a, b, c, d = right[k], right[k + 1], right[k + 2], right[k + 3]
                 v0, v1, v2, v3 = weights[k], weights[k + 1], weights[k + 2], weights[k + 3]
                 for t in range(WIDTH):
-                    row[t] += fma(v0, a[t], v1 * b[t]) + fma(v2, c[t], v3 * d[t])
+                    row[t] += fma(v0, a[t], fma(v1, b[t], fma(v2, c[t], v3 * d[t])))
                 k += 4
             while k < last:
                 a = right[k]

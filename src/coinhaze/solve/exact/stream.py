@@ -74,7 +74,7 @@ class BlockSums(NamedTuple):
 
 
 # At least so many blocks, where there are as many tiles.
-BLOCKS = 512
+BLOCKS = 128
 TileRoom = tuple[Floats, Bools]  # a tile of every inner state, and which of them are live
 
 

@@ -10,7 +10,7 @@ import math
 import numpy as np
 from numba import njit
 
-from coinhaze.solve.exact.stream_kernels import WIDTH, add_up, exp, fma, gather, log2
+from coinhaze.solve.exact.stream_kernels import QUARTER, WIDTH, add_up, exp, fma, gather, log2
 
 
 @njit(cache=True, nogil=True)
@@ -92,8 +92,10 @@ def start_draws(own, column, source, shift, seed, first, x, live):
 @njit(cache=True, nogil=True, error_model="numpy")
 def _sum_exp(row, scale, terms):
     """Add up exp(scale y) over a row."""
-    for c in range(WIDTH):
-        terms[c] = exp(scale * row[c])
+    for c in range(QUARTER):
+        terms[c] = (exp(scale * row[c]) + exp(scale * row[c + 32])) + (
+            exp(scale * row[c + 16]) + exp(scale * row[c + 48])
+        )
     return add_up(terms)
 
 
@@ -105,7 +107,7 @@ def sum_draws(
 
     Rows that miss some of their mass are taken for what they are without it.
     """
-    buffer, terms = np.zeros((1, WIDTH), x.dtype), np.zeros(WIDTH)
+    buffer, terms = np.zeros((1, WIDTH), x.dtype), np.zeros(QUARTER)
     for r in range(len(scored)):
         i = scored[r]
         row = buffer[0]
