@@ -234,8 +234,7 @@ def test_chains_that_carry_what_sums_lose(monkeypatch: pytest.MonkeyPatch) -> No
     schedule = schedule_of(tiles)
     assert schedule.chains > 0
     assert np.any(schedule.operations["counted"] & CARRY)
-    x, live = tiles.room()
-    part = tiles.solve(range(WIDTH), (x, live))
+    part = tiles.solve(range(WIDTH), tiles.room())
     found, any_of, _ = schedule.run_tile(0)
     mass = (found * any_of[:, None]).sum(axis=1)
     assert np.abs(mass - part.sums.mass).max() < 1e-15

@@ -74,7 +74,7 @@ class BlockSums(NamedTuple):
 
 
 # At least so many blocks, where there are as many tiles.
-BLOCKS = 128
+BLOCKS = 64
 TileRoom = tuple[Floats, Bools]  # a tile of every inner state, and which of them are live
 
 
@@ -140,21 +140,21 @@ class Tiles:
         """The bytes of one worker's tile."""
         return tile_bytes(self.factor.inner)
 
-    def room(self) -> TileRoom:
-        """Make one worker's tile."""
-        return tile_room(self.factor.inner)
+    def room(self) -> tuple[TileRoom, Sums]:
+        """Make one worker's tile, and the sums of one tile."""
+        return tile_room(self.factor.inner), Sums.zeros(len(self.scored), len(self.orders))
 
-    def solve(self, columns: range, room: TileRoom) -> BlockSums:
+    def solve(self, columns: range, room: tuple[TileRoom, Sums]) -> BlockSums:
         """Solve the tiles of a block one by one and add them up in their order."""
+        tile, part = room
         total = Sums.zeros(len(self.scored), len(self.orders))
         weights = np.zeros(len(columns))
-        weights[:WIDTH] = self._solve_tile(columns.start, room, total.top, total)[: len(columns)]
+        weights[:WIDTH] = self._solve_tile(columns.start, tile, total.top, total)[: len(columns)]
         if len(columns) <= WIDTH:
             return BlockSums(columns, total, weights)
-        part = Sums.zeros(len(self.scored), len(self.orders))
         lost = np.zeros((3, len(self.scored)))
         for first in range(columns.start + WIDTH, columns.stop, WIDTH):
-            weighed = self._solve_tile(first, room, total.top, part)
+            weighed = self._solve_tile(first, tile, total.top, part)
             weights[first - columns.start :][:WIDTH] = weighed[: columns.stop - first]
             add_tile(*total.arrays()[:7], *part.arrays()[:7], lost)
         _add_lost(total, lost)
