@@ -63,7 +63,7 @@ def show(*words: object) -> None:
 def solved(work: Tiles, columns: int, at_once: int | None) -> tuple[Sums, float, float, int]:
     """Solve all tiles; give their sums, seconds before and during the solve, and tiles at once."""
     begin = time.perf_counter()
-    workers = TileWorkers(work, 1, at_once=at_once)
+    workers = TileWorkers(work, at_once=at_once)
     workers.compile()
     ready = time.perf_counter()
     parts = list(workers.map(blocks_of(columns)))

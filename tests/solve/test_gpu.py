@@ -85,7 +85,7 @@ def open_twin(work: Any, pieces: int, budget: Budget) -> Iterator[Any]:
     """A backend as the GPU's, on the twin."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(backend, "DeviceTiles", TwinDevice)
-        yield TileWorkers(work, pieces)
+        yield TileWorkers(work)
 
 
 register_backend("twin", open_twin)

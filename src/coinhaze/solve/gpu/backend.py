@@ -39,7 +39,7 @@ class TileWorkers:
 
     count = 1
 
-    def __init__(self, work: Tiles, blocks: int, *, at_once: int | None = None) -> None:
+    def __init__(self, work: Tiles, *, at_once: int | None = None) -> None:
         priors = work.priors
         self._work = work
         law = Law(priors.inner, priors.bits, priors.top, elsewhere=work.elsewhere)
@@ -104,8 +104,7 @@ class DrawWorkers:
 
     def map(self, pieces: Iterable[int]) -> Iterator[Any]:
         """Give the sums of each tile of draws."""
-        firsts = list(pieces)
-        for run in _neighbours([range(first, first + WIDTH) for first in firsts]):
+        for run in _neighbours([range(first, first + WIDTH) for first in pieces]):
             for first in range(run.start, run.stop, self._device.at_once * WIDTH):
                 last = min(first + self._device.at_once * WIDTH, run.stop)
                 self._device.run(first, (last - first) // WIDTH)
@@ -134,7 +133,7 @@ def open_gpu(work: Any, pieces: int, budget: Budget) -> Iterator[Any]:
         if isinstance(work, Tiles | Draws) and not can_schedule(work.factor):
             LOG.warning("a core too large to be inverted is solved by sweeps, on the CPU")
         elif isinstance(work, Tiles) and not len(work.orders):
-            yield TileWorkers(work, pieces)
+            yield TileWorkers(work)
             return
         elif isinstance(work, Draws):
             yield DrawWorkers(work, pieces)

@@ -160,8 +160,8 @@ class _Plan:
         weight = np.zeros(n)
         weight[: len(self.excess)] = self.excess
         weight[inner:] = 0.0  # leaves have passed theirs on
-        read = in_core[(score[in_core] >= 0) | (weight[in_core] > 0)]
-        read_level = core_level[(score[in_core] >= 0) | (weight[in_core] > 0)]
+        is_read = (score[in_core] >= 0) | (weight[in_core] > 0)
+        read, read_level = in_core[is_read], core_level[is_read]
         state = np.concatenate([first, again, read])
         level = np.concatenate([forward[first], back[again], read_level])
         kind = np.repeat([0, BACK, READ], [len(first), len(again), len(read)])
