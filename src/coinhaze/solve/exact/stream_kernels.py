@@ -153,17 +153,17 @@ def _term(p, inner):
     return fma(p, inner, _quick_surprise(p))
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(cache=True, nogil=True, inline="always", error_model="numpy")
 def row_sums(rows, i, inner, prior_bits, has_priors, terms):
     """Add up entropy, mass and prior entropy of row i of a tile."""
     for c in range(QUARTER):
-        terms[c] = (_term(rows[i, c], inner[c]) + _term(rows[i, c + 32], inner[c + 32])) + (
-            _term(rows[i, c + 16], inner[c + 16]) + _term(rows[i, c + 48], inner[c + 48])
+        p0, p1, p2, p3 = rows[i, c], rows[i, c + 16], rows[i, c + 32], rows[i, c + 48]
+        terms[c] = (_term(p0, inner[c]) + _term(p2, inner[c + 32])) + (
+            _term(p1, inner[c + 16]) + _term(p3, inner[c + 48])
         )
+        terms[c + QUARTER] = (p0 + p2) + (p1 + p3)
     entropy = add_up(terms)
-    for c in range(QUARTER):
-        terms[c] = (rows[i, c] + rows[i, c + 32]) + (rows[i, c + 16] + rows[i, c + 48])
-    mass = add_up(terms)
+    mass = add_up(terms[QUARTER:])
     prior = 0.0
     if has_priors:
         for c in range(QUARTER):
@@ -174,14 +174,22 @@ def row_sums(rows, i, inner, prior_bits, has_priors, terms):
     return entropy, mass, prior
 
 
-# The largest of some numbers is the same in any order.
-@njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "nnan", "nsz"})
-def _largest(rows, i, prior_top):
+@njit(cache=True, nogil=True, inline="always", error_model="numpy")
+def _larger(a, b):
+    return a if a > b else b
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _largest(rows, i, prior_top, terms):
     """Give the largest entry of row i of a tile."""
+    for c in range(QUARTER):
+        terms[c] = _larger(
+            _larger(rows[i, c] * prior_top[c], rows[i, c + 16] * prior_top[c + 16]),
+            _larger(rows[i, c + 32] * prior_top[c + 32], rows[i, c + 48] * prior_top[c + 48]),
+        )
     best = 0.0
-    for c in range(WIDTH):
-        t = rows[i, c] * prior_top[c]
-        best = t if t > best else best
+    for c in range(QUARTER):
+        best = _larger(best, terms[c])
     return best
 
 
@@ -341,18 +349,17 @@ def leaf_row(place, own, column, first, lower, lower_at, lower_v, x, live, rows)
     return not fresh
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
-def _score(rows, i, skip, inner, prior_bits, prior_top, has_priors, terms):
-    """Add row i up; what lies in column `skip` is given apart and enters only the largest entry."""
-    best = _largest(rows, i, prior_top)
+@njit(cache=True, nogil=True, inline="always", error_model="numpy")
+def _score(rows, i, skip, inner, prior_bits, has_priors, terms):
+    """Add row i up; what lies in column `skip` is given apart."""
     if skip < 0:
         h, m, q = row_sums(rows, i, inner, prior_bits, has_priors, terms)
-        return h, m, q, best, 0.0
+        return h, m, q, 0.0
     apart = rows[i, skip]
     rows[i, skip] = 0.0
     h, m, q = row_sums(rows, i, inner, prior_bits, has_priors, terms)
     rows[i, skip] = apart
-    return h, m, q, best, apart
+    return h, m, q, apart
 
 
 @njit(cache=True, nogil=True)
@@ -382,7 +389,7 @@ def sum_tile(
     folded[:width] = inner[first : first + width]
     bits[:width] = prior_bits[first : first + width]
     tops[:width] = prior_top[first : first + width]
-    buffer, terms = np.zeros((1, WIDTH)), np.zeros(QUARTER)
+    buffer, terms = np.zeros((1, WIDTH)), np.zeros(2 * QUARTER)
     has_priors = np.any(bits > 0.0)
     # Most rows of a tile are empty, and a call costs more than finding that out.
     for r in range(len(scored)):
@@ -400,15 +407,18 @@ def sum_tile(
         if not found:
             continue
         if place < len(x):
-            h, m, q, best, apart = _score(x, place, skip, folded, bits, tops, has_priors, terms)
+            h, m, q, apart = _score(x, place, skip, folded, bits, has_priors, terms)
         else:
             leaf_row(place, own, column, first, lower, lower_at, lower_v, x, live, buffer)
-            h, m, q, best, apart = _score(buffer, 0, skip, folded, bits, tops, has_priors, terms)
+            h, m, q, apart = _score(buffer, 0, skip, folded, bits, has_priors, terms)
         entropy[r], mass[r], prior[r], at_elsewhere[r] = h, m, q, apart
-        if best > 0.0 and best >= highest[r]:
-            top[r] = best
+        # No entry is above the row's mass, and most rows have their largest in another tile.
+        if m + apart >= highest[r]:
             rows, i = (x, place) if place < len(x) else (buffer, 0)
-            top_column[r] = first + _where(rows, i, tops, best)
+            best = _largest(rows, i, tops, terms)
+            if best > 0.0 and best >= highest[r]:
+                top[r] = best
+                top_column[r] = first + _where(rows, i, tops, best)
         if len(orders):
             rows, i = (x, place) if place < len(x) else (buffer, 0)
             for o in range(len(orders)):
