@@ -104,6 +104,25 @@ class Sums:
         )
 
     @classmethod
+    def of_tiles(cls, rows: int, orders: int) -> Sums:
+        """Make sums that tiles fill in; they drop nothing, and so have none of what is dropped."""
+        none = np.zeros(0)
+        return cls(
+            entropy=np.empty(rows),
+            mass=np.empty(rows),
+            prior=np.empty(rows),
+            top=np.empty(rows),
+            top_column=np.empty(rows, dtype=np.int64),
+            powers=np.empty((rows, orders)),
+            elsewhere=np.empty(rows),
+            missing=none,
+            above=none,
+            below=none,
+            slack=none,
+            tail=none,
+        )
+
+    @classmethod
     def size(cls, rows: int, orders: int = 0) -> int:
         """Give the bytes that sums of so many rows take."""
         return 8 * rows * (len(fields(cls)) - 1 + orders)

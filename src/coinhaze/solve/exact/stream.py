@@ -142,12 +142,12 @@ class Tiles:
 
     def room(self) -> tuple[TileRoom, Sums]:
         """Make one worker's tile, and the sums of one tile."""
-        return tile_room(self.factor.inner), Sums.zeros(len(self.scored), len(self.orders))
+        return tile_room(self.factor.inner), Sums.of_tiles(len(self.scored), len(self.orders))
 
     def solve(self, columns: range, room: tuple[TileRoom, Sums]) -> BlockSums:
         """Solve the tiles of a block one by one and add them up in their order."""
         tile, part = room
-        total = Sums.zeros(len(self.scored), len(self.orders))
+        total = Sums.of_tiles(len(self.scored), len(self.orders))
         weights = np.zeros(len(columns))
         weights[:WIDTH] = self._solve_tile(columns.start, tile, total.top, total)[: len(columns)]
         if len(columns) <= WIDTH:

@@ -468,13 +468,14 @@ def add_tile(
     `lost` takes what the sums of entropy, mass and prior lose.
     """
     for r in range(len(entropy)):
-        if m[r] > 0.0:
-            entropy[r], less = two_sum(entropy[r], e[r])
-            lost[0, r] += less
-            mass[r], less = two_sum(mass[r], m[r])
-            lost[1, r] += less
-            prior[r], less = two_sum(prior[r], q[r])
-            lost[2, r] += less
+        if m[r] == 0.0 and a[r] == 0.0:
+            continue
+        entropy[r], less = two_sum(entropy[r], e[r])
+        lost[0, r] += less
+        mass[r], less = two_sum(mass[r], m[r])
+        lost[1, r] += less
+        prior[r], less = two_sum(prior[r], q[r])
+        lost[2, r] += less
         at_elsewhere[r] += a[r]
         if t[r] > top[r]:
             top[r] = t[r]
