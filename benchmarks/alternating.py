@@ -2,9 +2,9 @@
 
 PATH is another checkout, such as a `git worktree` of an earlier commit. Each solve runs in a
 process of its own that imports one of them, old and new by turns, so that a busy machine is busy
-for both. Times are CPU seconds of the solve alone (all threads), kernels compiled and loaded before;
-a solve of less than a second is repeated, and its least time counts. What is printed is the median
-of each and their ratio.
+for both. Times are CPU seconds of the solve alone (all threads), kernels compiled and loaded
+before; a solve of less than a second is repeated, and its least time counts. What is printed is the
+median of each and their ratio.
 """
 
 from __future__ import annotations
