@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from coinhaze.amounts import Bools, Floats, Ints
-from coinhaze.errors import AccuracyError, UnknownName, shorten
+from coinhaze.errors import UnknownName, shorten
 from coinhaze.explore.coin.exposure import Met, is_untouched, met, met_together, tell_exposure
 from coinhaze.explore.distribution import ZERO, histogram_of_bits
 from coinhaze.explore.models import (
@@ -207,10 +207,7 @@ class Grouping:
             node = int(nodes[k])
             if is_untouched(belief, node) or solver.lost(node):
                 continue
-            try:
-                row = solver.row(node, width=WIDTH)
-            except AccuracyError:
-                continue
+            row = solver.row(node, width=WIDTH)
             found.set(k, (row.bits, row.bits_low, row.bits_high, row.steps))
         if len(unscored) <= MOST_ASKED:
             return found, ()

@@ -29,6 +29,7 @@ from coinhaze.formats.lists.coins import parse_coin_list, parse_entry
 from coinhaze.observer import AbsorbingChain
 from coinhaze.observer.policies import score_policies, weighing_policies
 from coinhaze.solve.local.mixing import NearlyMixed, mix_nearly
+from coinhaze.solve.local.past import past_of
 from coinhaze.wallet.holdings import WalletCoin, exposed_chain, find_coin, find_coins
 from coinhaze.wallet.report import IS_NOT, how_sure, would_change
 from coinhaze.wallet.suggestion import Suggestion, suggest_coins
@@ -167,10 +168,13 @@ class CoinSets:
         found: NearlyMixed,
         settings: Settings,
     ) -> WhatIfAnswer:
-        solver, listed = self.views.solver(self.options), self.views.listed(self.options)
+        structure, listed = self.views.structure(self.options), self.views.listed(self.options)
+        solver = structure.local
         parts: list[Met | None] = [
-            None if listed is None else met(self.views, self.options, listed, node, past)
-            for node, past in zip(nodes, found.pasts, strict=True)
+            None
+            if listed is None
+            else met(self.views, self.options, listed, node, past_of(structure, node))
+            for node in nodes
         ]
         before = (
             self.before(

@@ -12,7 +12,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from coinhaze.errors import AccuracyError, UsageError
+from coinhaze.errors import UsageError
 from coinhaze.graph.find import find_node
 from coinhaze.measures import Origins
 from coinhaze.observer import AbsorbingChain
@@ -21,8 +21,8 @@ from coinhaze.options import ModelKeywords
 from coinhaze.report.flow import FlowBox, Labelled, Layers, dot, fold_hops, sankey
 from coinhaze.report.page import Html, page, section, table
 from coinhaze.report.tables import origins_report, origins_sentence, way_words
-from coinhaze.solve import origins
 from coinhaze.solve.local.hops import hops_of
+from coinhaze.solve.local.origins import origins_or_reached
 from coinhaze.solve.lots.scores import is_ordered, parcels_of
 from coinhaze.solve.source import Source, chain_of
 
@@ -238,12 +238,7 @@ def explain(
     else:
         belief = chain_of(source, **settings)
     start = find_node(belief.graph, node)
-    try:
-        found = origins(belief, start, accuracy=accuracy)
-    except AccuracyError as error:
-        if error.origins is None:
-            raise
-        found = error.origins
+    found = origins_or_reached(belief, start, accuracy=accuracy)
     labelled = Labelled(belief.graph, labels or {})
     layers = None
     if isinstance(belief, AbsorbingChain):

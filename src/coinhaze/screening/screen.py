@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from coinhaze.amounts import Bools, Floats, Ints
-from coinhaze.errors import AccuracyError, InputError, UsageError, first_few
+from coinhaze.errors import InputError, UsageError, first_few
 from coinhaze.graph import TransactionGraph
 from coinhaze.graph.find import find_holdings, name_in, other_network
 from coinhaze.graph.opening import assumed_openings
@@ -21,7 +21,8 @@ from coinhaze.observer import AbsorbingChain, absorbing_chain
 from coinhaze.observer.knowledge import source_set
 from coinhaze.observer.policies import POLICIES, PROPORTIONAL
 from coinhaze.options import LedgerKeywords, ScreenOptions
-from coinhaze.solve import origins, score_or_reached, taint
+from coinhaze.solve import score_or_reached, taint
+from coinhaze.solve.local.origins import origins_or_reached
 from coinhaze.solve.local.paths import largest_paths
 from coinhaze.solve.lots.payments import check_order
 from coinhaze.solve.lots.taint import choose_taint_policies
@@ -61,9 +62,10 @@ def find_routes(chain: AbsorbingChain, nodes: Ints, *, most: int) -> Iterator[Ro
     for node in nodes.tolist():
         try:
             large = len(chain) > thresholds.MAX_EXACT_NODES
-            found = origins(structure, int(node), accuracy=thresholds.NEARLY if large else "exact")
-        except (AccuracyError, InputError):
-            continue  # its past never ends or is too long to examine: there is no path to show
+            accuracy = thresholds.NEARLY if large else "exact"
+            found = origins_or_reached(structure, int(node), accuracy=accuracy)
+        except InputError:
+            continue  # its past never ends: there is no path to show
         listed = float(found.probability[found.outcomes != chain.elsewhere].sum())
         shares: dict[tuple[int, tuple[int, ...]], float] = {}
         for path in largest_paths(found, most=most * LOOKED_AT):

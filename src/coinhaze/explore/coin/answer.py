@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from coinhaze.amounts import Bools, Ints
-from coinhaze.errors import AccuracyError
 from coinhaze.explore.coin.exposure import SLACK, Met, is_untouched, met, tell_exposure, threads
 from coinhaze.explore.coin.flow import Opened, coin_node, draw_flow, origin_nodes, straight_flow
 from coinhaze.explore.coin.origins import OutcomeNames, Row
@@ -206,10 +205,9 @@ class Question:
         steps = float(solver.bounded.steps[self.node])
         if math.isnan(steps) and past.whole and past.missing <= SLACK:
             steps = past.steps
-        try:
-            exactly = past.whole and past.ordered
-            row = solver.row(self.node, width=EXACTLY if exactly else WIDTH)
-        except AccuracyError:
+        exactly = past.whole and past.ordered
+        row = solver.row(self.node, width=EXACTLY if exactly else WIDTH)
+        if row.shortfall is not None:
             return self._by_all(chain, steps, sources)
         return Figures(row.bits, row.bits_low, row.bits_high, steps, sources, "local")
 

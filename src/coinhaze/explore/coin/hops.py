@@ -16,12 +16,12 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from coinhaze.amounts import Bools, Floats, Ints
 from coinhaze.graph.graph import NO_SNAPSHOT, Kind
 from coinhaze.observer.chain import NO_COLUMN
 from coinhaze.solve.local.past import Past
-from coinhaze.solve.local.past_kernels import stay
 
 FOLDED = 0.01  # boxes below this share are folded
 COIN_VIEW_PASSED, OTHERS_PASSED = (Kind.coin, Kind.ring), (Kind.transaction,)
@@ -32,8 +32,9 @@ class Spread:
     """A past made ready to be spread: whose node is shown, and what meets the list."""
 
     past: Past
+    fresh: Past  # as far as no listed node is met
     shown: Bools  # of each node of the past: is it a party of a hop, or passed over
-    party: Ints
+    party: npt.NDArray[np.int32]
     meets: Floats  # chance to meet a listed node from here on; 0 where nothing is listed
     listed: Bools
 
@@ -46,8 +47,9 @@ class Spread:
         nothing = np.zeros(len(past))
         return cls(
             past=past,
+            fresh=past if listed is None else past.cut_at(listed),
             shown=~np.isin(graph.kinds[past.nodes], over),
-            party=graph.names.party[past.nodes].astype(np.int64),
+            party=graph.names.party[past.nodes].astype(np.int32),
             meets=nothing if listed is None else past.passing(listed)[:, 0],
             listed=np.zeros(len(past), dtype=np.bool_) if listed is None else listed[past.nodes],
         )
@@ -146,15 +148,17 @@ def _stayed(spread: Spread, here: _Mass) -> _Mass:
     snapshot = past.chain.graph.names.snapshot[past.nodes[here.node]]
     if not past.ordered or np.all(snapshot == NO_SNAPSHOT):
         return here
-    n = len(past)
-    box = np.full(n, -1)
-    both = np.zeros((n, 2))
-    box[here.node] = here.box
-    # A party has one box, so that what comes to one node of it is of one box.
-    both[here.node, 0], both[here.node, 1] = here.all, here.fresh
-    stay(past.first, past.to, past.chance, spread.party, spread.listed, box, both)
-    nodes = np.flatnonzero(both[:, 0] > 0)
-    return _Mass(box[nodes], nodes, both[nodes, 0], both[nodes, 1], np.zeros(len(nodes)))
+    # A party has one box, so that what stays in it stays in that box.
+    parties, first = np.unique(spread.party[here.node], return_index=True)
+    both = []
+    for walk, mass in ((past.walk, here.all), (spread.fresh.walk, here.fresh)):
+        with walk.begun(here.node, mass):
+            walk.push(0.0, party=spread.party)
+            both.append(walk.found())
+    came = both[0].visits > 0
+    nodes = both[0].nodes[came]
+    box = here.box[first[np.searchsorted(parties, spread.party[nodes])]]
+    return _Mass(box, nodes, both[0].visits[came], both[1].visits[came], np.zeros(len(nodes)))
 
 
 def _back(spread: Spread, hop: Hop, here: _Mass) -> _Mass:
