@@ -45,7 +45,8 @@ from coinhaze.explore.what_if import CoinSets
 from coinhaze.ledger.completeness import Completeness
 from coinhaze.measures import Scores
 from coinhaze.measures.summary import AT_LEAST
-from coinhaze.solve.source import Source, structure_of
+from coinhaze.session import Session
+from coinhaze.solve.source import Source
 
 ENDS = 10  # coins with most and with fewest bits that a ledger's page shows
 CACHED_QUESTIONS = 16
@@ -86,12 +87,11 @@ class Explorer:
         they are first needed. `card` tells the state of a ledger that is served, `names_of` gives
         the names of a list.
         """
-        structure = structure_of(source)
-        chain = structure.chain
+        session = source if isinstance(source, Session) else Session(source)
         self.id = id
         self.digest = digest
-        self.views = Views(structure, scores, names_of=names_of)
-        self.index = LedgerIndex(chain.graph.ledger)
+        self.views = Views(session, scores, names_of=names_of)
+        self.index = LedgerIndex(session.graph.ledger)
         self.labels: Mapping[str, str] = labels or {}
         self.provenance = {"software": f"coinhaze {__version__}"} | dict(provenance or {})
         self._card = card

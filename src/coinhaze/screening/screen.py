@@ -62,8 +62,9 @@ def find_routes(chain: AbsorbingChain, nodes: Ints, *, most: int) -> Iterator[Ro
     for node in nodes.tolist():
         try:
             large = len(chain) > thresholds.MAX_EXACT_NODES
-            accuracy = thresholds.NEARLY if large else "exact"
-            found = origins_or_reached(structure, int(node), accuracy=accuracy)
+            found = origins_or_reached(
+                structure, int(node), accuracy=thresholds.NEARLY if large else "exact"
+            )
         except InputError:
             continue  # its past never ends: there is no path to show
         listed = float(found.probability[found.outcomes != chain.elsewhere].sum())
