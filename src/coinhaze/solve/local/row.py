@@ -258,7 +258,9 @@ class LocalSolver:
 
     def __init__(self, bounded: BoundedChain) -> None:
         self.bounded = bounded
-        moves = Moves(bounded.start, bounded.to, bounded.share, bounded.size, bounded.gap)
+        # A share may be a sum of all moves its row is made of.
+        rounding = bounded.size + 16.0
+        moves = Moves(bounded.start, bounded.to, bounded.share, rounding, bounded.gap)
         self._walk = Walk(moves, ordered=bounded.ordered, ends=len(bounded.ends))
 
     def lost(self, node: int) -> bool:

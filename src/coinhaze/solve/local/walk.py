@@ -22,6 +22,7 @@ from coinhaze.solve.local.walk_kernels import SEEN, clear, push, reach
 Int32s = npt.NDArray[np.int32]
 NO_PARTIES = np.zeros(0, dtype=np.int32)
 EVERY_MOVE = 1 << 62
+ROUNDINGS = 8.0  # of a row of a chain: five of its shares, and those of products and sums
 
 
 class Moves(NamedTuple):
@@ -30,15 +31,15 @@ class Moves(NamedTuple):
     first: Ints
     to: Int32s
     share: Floats
-    size: Floats  # how many moves of a chain each row is made of, if it is made of several
+    rounding: Floats  # of each row's shares and products, in units of 2^-53
     gap: npt.NDArray[np.float32]  # what mass at each state is worth beyond its weight
 
     @classmethod
     def of(cls, first: Ints, to: Ints | Int32s, share: Floats) -> Moves:
         """Take rows as they are; mass is worth what it weighs."""
         states = len(first) - 1
-        nothing = np.zeros(states), np.zeros(states, dtype=np.float32)
-        return cls(first, to.astype(np.int32, copy=False), share, *nothing)
+        rounding, gap = np.full(states, ROUNDINGS), np.zeros(states, dtype=np.float32)
+        return cls(first, to.astype(np.int32, copy=False), share, rounding, gap)
 
 
 class Room(NamedTuple):

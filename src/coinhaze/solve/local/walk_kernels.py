@@ -58,7 +58,7 @@ def _take(field, bits, groups, fields):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def push(
-    first, to, share, size, gap, party, ordered, extra, least, max_moves,
+    first, to, share, rounding, gap, party, ordered, extra, least, max_moves,
     mass, visits, state, touched, count, waiting, bits, groups, fields,
 ):  # fmt: skip
     """Push every state whose mass is worth `least`, all of it at once, until none is.
@@ -66,7 +66,8 @@ def push(
     Where moves lead to lower numbers only (`ordered`), the highest goes first, so that each is
     pushed once; else first come first served. Mass is worth what it weighs times `gap + extra`.
     With parties only moves inside a party are made. Gives the moves made and a bound on their
-    roundings in units of 2^-53: one for each partial sum, and for what is pushed those of its row.
+    roundings in units of 2^-53: one for each partial sum, and for what is pushed those of its row,
+    `rounding`.
     """
     states = len(first) - 1
     inside = len(party) > 0
@@ -105,7 +106,9 @@ def push(
         mass[j] = 0.0
         visits[j] += m
         moves += first[j + 1] - first[j] + 1
-        error += m * (size[j] + 16.0) + visits[j]
+        error += m * rounding[j]
+        if visits[j] > m:
+            error += visits[j]
         for e in range(first[j], first[j + 1]):
             k = np.int64(to[e])
             if inside and (k == j or party[k] != party[j]):
