@@ -42,8 +42,8 @@ _OWN_VIEW = ("coin", "account")  # what a ledger of coins, and one of transfers,
 
 def digest_of_sources(paths: Sequence[Path]) -> str:
     """Tell a ledger's files from any others and from what they were before they changed."""
-    told = [_told(file) for path in paths for file in files_of(path)]
-    return hashlib.sha256(json.dumps(told).encode()).hexdigest()
+    described = [_described(file) for path in paths for file in files_of(path)]
+    return hashlib.sha256(json.dumps(described).encode()).hexdigest()
 
 
 def files_of(path: Path) -> list[Path]:
@@ -54,7 +54,7 @@ def files_of(path: Path) -> list[Path]:
     return [path, log] if log.exists() else [path]
 
 
-def _told(path: Path) -> list[str | int]:
+def _described(path: Path) -> list[str | int]:
     try:
         seen = path.stat()
         if 0 <= time.time_ns() - seen.st_mtime_ns < _TICK_NS:

@@ -211,8 +211,8 @@ def _opened(
     with closing(node.rpc), TransactionCache(file, node.network) as cache:
         past = NodeTransactions(node, cache)
         walked = walk_back(past, listed, **asked, **settings)
-    told = f"{past.asked:,} transactions asked of the node, {past.found:,} found in the cache"
-    tell_notes((told,))
+    note = f"{past.asked:,} transactions asked of the node, {past.found:,} found in the cache"
+    tell_notes((note,))
     if not walked.reached:
         tell_notes((f"not all intervals are within {walked.width} bits: they are as told",))
     return walked.ledger, walked.blocks

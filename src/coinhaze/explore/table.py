@@ -125,7 +125,7 @@ class Table:
         """Tell some rows of the scores."""
         scores, nodes = self.scores, self.nodes
         at = scores.nodes[rows].astype(np.int64)
-        told = OutcomeNames(nodes, scores.chain, None, None)  # type: ignore[arg-type]
+        outcome_names = OutcomeNames(nodes, scores.chain, None, None)  # type: ignore[arg-type]
         names, exposure, bounds = nodes.names(at), self._exposure, scores.lower_bound
         found = []
         for name, node, row in zip(names, at.tolist(), rows.tolist(), strict=True):
@@ -144,7 +144,7 @@ class Table:
                     lower_bound=bounds is not None and bool(bounds[row]),
                     steps=float(scores.steps[row]),
                     sources=None if np.isnan(sources) else int(sources),
-                    top=self._top(told, int(scores.top[row])),
+                    top=self._top(outcome_names, int(scores.top[row])),
                     top_share=_share(float(scores.top_probability[row])),
                     exposure=None if exposure is None else _share(float(exposure[row])),
                     label=nodes.label(node),
@@ -157,10 +157,10 @@ class Table:
     def _exposure(self) -> Floats | None:
         return self.scores.exposure if self.exposure is None else self.exposure.exposure
 
-    def _top(self, told: OutcomeNames, outcome: int) -> str | None:
+    def _top(self, outcome_names: OutcomeNames, outcome: int) -> str | None:
         if outcome < 0:
             return None
-        node = told.node(outcome)
+        node = outcome_names.node(outcome)
         if node < 0:
             return str(self.scores.chain.outcomes[outcome].as_py())
         return self.nodes.words(node)

@@ -276,13 +276,15 @@ class CoinSets:
             for holding in wallet.holdings
         )
 
-    def _suggested(self, told: Suggestion, coins: Sequence[WalletCoin], limit: float) -> Suggested:
-        chosen = told.chosen
+    def _suggested(
+        self, suggestion: Suggestion, coins: Sequence[WalletCoin], limit: float
+    ) -> Suggested:
+        chosen = suggestion.chosen
         return Suggested(
-            amount=self.nodes.index.amount(told.amount),
+            amount=self.nodes.index.amount(suggestion.amount),
             spend=None if chosen is None else self.together(chosen, coins, limit=limit),
-            instead=tuple(self.together(other, coins, limit=limit) for other in told.others),
-            why=told.why,
+            instead=tuple(self.together(other, coins, limit=limit) for other in suggestion.others),
+            why=suggestion.why,
         )
 
 

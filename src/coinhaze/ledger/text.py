@@ -143,12 +143,12 @@ class Names:
         from coinhaze.ledger.text_kernels import number_texts
 
         numbers: Numbers = np.full(len(column), -1, dtype=np.int32)
-        told = slice(None) if not column.null_count else np.asarray(column.is_valid())
+        present = slice(None) if not column.null_count else np.asarray(column.is_valid())
         texts = column.drop_null() if column.null_count else column
         offsets, data = text_buffers(texts)
         if adds:
             self._make_room(len(texts), int(offsets[-1] - offsets[0]))
-        numbers[told], self._count = number_texts(
+        numbers[present], self._count = number_texts(
             offsets, data, self._slots, self._ends, self._letters, self._count, adds
         )
         return numbers

@@ -129,8 +129,8 @@ def draw_flow(
     deep = _deeper(drawing, hops, ids, opened)
     if deep is not None and len(further):
         words = _parties(nodes, past, further) + ("" if past.whole else " or more")
-        told = {"count": len(further), "words": words, "time": _mean_time(nodes, past, further)}
-        deep = deep.model_copy(update=told)
+        facts = {"count": len(further), "words": words, "time": _mean_time(nodes, past, further)}
+        deep = deep.model_copy(update=facts)
     place = {int(row.outcomes[rank]): k for k, rank in enumerate(ranks.tolist())}
     direct = _ended(drawing, hops, ids, place, origins)
     if deep is not None:

@@ -298,7 +298,7 @@ def _sketch(
             question.query.factor.inner, precision(question.query, question.columns, budget)[0]
         )
         seconds = (time.perf_counter() - begin) * math.ceil(tiles / workers)
-        told = widest(
+        width = widest(
             question,
             draws,
             asked.miss,
@@ -306,7 +306,7 @@ def _sketch(
             of_mean=of_mean,
             budget=budget,
         )
-        return Estimate(seconds, memory, width=told)
+        return Estimate(seconds, memory, width=width)
 
     return Choice(
         f"sketch of {draws} draws",

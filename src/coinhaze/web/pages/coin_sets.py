@@ -115,7 +115,7 @@ class WalletForm:
 def wallet_page(card: LedgerCard, form: WalletForm, answer: WalletAnswer | Problem | None) -> str:
     """Return the form as it was filled, and the answer; accounts have no wallets."""
     problem = answer if isinstance(answer, Problem) else None
-    told = answer if isinstance(answer, WalletAnswer) else None
+    weighed = answer if isinstance(answer, WalletAnswer) else None
     return render(
         "wallet.html",
         "Wallet",
@@ -123,9 +123,9 @@ def wallet_page(card: LedgerCard, form: WalletForm, answer: WalletAnswer | Probl
         here=f"{ledger_link(card.id)}/wallet" if answer is None else "",
         form=form,
         problem=problem,
-        answer=told,
+        answer=weighed,
         effect_words=effect_words,
-        **(_groups(told) if told is not None else {}),
+        **(_groups(weighed) if weighed is not None else {}),
     )
 
 
