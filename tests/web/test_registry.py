@@ -37,10 +37,10 @@ class Explorer:
 
     def __init__(self, registry: LedgerRegistry, ledger: str, kept: CachedLedger) -> None:
         self.kept = kept
-        self.asked: list[Settings] = []
+        self.requested: list[Settings] = []
 
-    def ledger(self, asked: Settings) -> None:
-        self.asked.append(asked)
+    def ledger(self, requested: Settings) -> None:
+        self.requested.append(requested)
 
 
 @pytest.fixture(autouse=True)
@@ -342,9 +342,9 @@ def test_preparing_scores_apart_keeps_and_opens(tmp_path: Path) -> None:
     assert registry.card("town").state == "ready"
     expected = coinhaze.score(path)
     assert explorer(registry, "town").kept.scores.bits.tobytes() == expected.bits.tobytes()
-    assert explorer(registry, "town").asked == []
+    assert explorer(registry, "town").requested == []
     registry.prepare("town", Settings(policy="uniform"), shares.append)
-    assert explorer(registry, "town").asked == [Settings(policy="uniform")]
+    assert explorer(registry, "town").requested == [Settings(policy="uniform")]
 
 
 @pytest.mark.usefixtures("heavy")

@@ -66,7 +66,7 @@ def command(
     names = read_listed(listed)
     if not names:
         raise InputError(f"{listed}: the list names nothing")
-    asked = [name for names in policy for name in names.split(",")] or None
+    requested = [name for names in policy for name in names.split(",")] or None
     named = nodes_of(nodes)
     if named == "all":
         raise UsageError("--nodes all: sinks are screened, or nodes that are named")
@@ -74,7 +74,7 @@ def command(
     found = wait_for(
         "screening",
         lambda _: screen(
-            list(sources), names, policies=asked, nodes=chosen, paths=paths,
+            list(sources), names, policies=requested, nodes=chosen, paths=paths,
             **settings_of(options),
         ),
     )  # fmt: skip

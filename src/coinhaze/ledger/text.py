@@ -69,11 +69,11 @@ class TextIndex:
     def rows(self, text: str) -> Ints:
         """Find all rows that hold a text, in their order."""
         try:
-            asked = text_hashes(pa.array([text], pa.string()))[0]
+            wanted = text_hashes(pa.array([text], pa.string()))[0]
         except UnicodeEncodeError:  # half a surrogate pair is in no Arrow column
             return np.zeros(0, dtype=np.int64)
         hashes, order = self._sorted
-        first, last = np.searchsorted(hashes, asked), np.searchsorted(hashes, asked, side="right")
+        first, last = np.searchsorted(hashes, wanted), np.searchsorted(hashes, wanted, side="right")
         found = order[first:last].astype(np.int64)
         same = pc.equal(self.column.take(pa.array(found)), text).to_numpy(zero_copy_only=False)
         rows: Ints = found[same.astype(np.bool_)]

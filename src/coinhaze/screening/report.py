@@ -169,7 +169,7 @@ def _found(found: Screening, most: int) -> Section:
     if found.assumed.take(rows[:most]).positive().any():
         columns.append(("of it assumed", RIGHT))
         lines.append(ASSUMED)
-    columns += [(p, RIGHT) for p in found.asked]
+    columns += [(p, RIGHT) for p in found.requested]
     lines.append(f"Shares and amounts: {reading_words(found.graph.settings)}.")
     cells = _rows(found, rows[:most])
     return Section("What was found", tuple(lines), columns=tuple(columns), rows=tuple(cells))
@@ -196,7 +196,7 @@ def _rows(found: Screening, rows: Ints) -> list[tuple[str, ...]]:
     for k, row in enumerate(rows.tolist()):
         shares = [
             "-" if p in found.undefined else _cell(found.shares[p][row], amounts[p][k])
-            for p in found.asked
+            for p in found.requested
         ]
         name = f"{names[k]} *" if found.listed[row] else names[k]
         held = [_amount(balance[k])] + ([_amount(assumed[k])] if any(assumed) else [])

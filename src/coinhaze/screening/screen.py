@@ -90,7 +90,7 @@ class Screening:
     """Listed money held by nodes: shares and amounts by policy, and the routes it took."""
 
     taint: Taint
-    asked: tuple[str, ...]  # the policies requested, including undefined ones
+    requested: tuple[str, ...]  # the policies requested, including undefined ones
     undefined: Mapping[str, str]  # ... and why they are undefined here
     shares: Mapping[str, Floats]  # by policy; NaN where there is no answer
     found: tuple[str, ...]  # names of the list that the ledger knows ...
@@ -169,7 +169,7 @@ class Screening:
             "balance": taint.balance.text(),
             "assumed": self.assumed.text(),
         }
-        for policy in self.asked:
+        for policy in self.requested:
             if policy in self.undefined:
                 columns[f"{policy}_share"] = pa.nulls(len(self), pa.float64())
                 columns[f"{policy}_amount"] = pa.nulls(len(self), pa.string())
@@ -251,7 +251,7 @@ def screen(
     chosen = source_set(graph, known)
     screening = Screening(
         taint=found,
-        asked=requested,
+        requested=requested,
         undefined=undefined,
         shares={policy: _shares(found, policy, known) for policy in found.policies},
         found=tuple(known),

@@ -37,7 +37,7 @@ def certified(
     renyi: Sequence[float],
     weights: Floats | None,
 ) -> Scores:
-    """Turn sums into scores; raise if a law is broken or an interval wider than asked.
+    """Turn sums into scores; raise if a law is broken or an interval wider than requested.
 
     A broken law leaves nothing to trust; the error of a wide interval carries the scores.
 
@@ -90,7 +90,7 @@ def certified(
     if not reached <= width:
         raise not_reached(
             scores,
-            f"the proven interval is {reached:.2e} bits wide at its widest, above the asked "
+            f"the proven interval is {reached:.2e} bits wide at its widest, above the requested "
             f"{width:.0e}: ask for accuracy={at_least(reached)} or wider",
         )
     return scores

@@ -173,8 +173,8 @@ def address(book, slots, first, last, reuse):
 def fee_of(book, total, inputs, outputs, rate):
     """Charge a fee for a transaction's size, at most a quarter of what it spends."""
     # Virtual bytes of a segwit payment: 68 per input, 31 per output, 11 in addition (BIP 141).
-    asked = int(rate * np.exp(0.5 * normal(book)) * (11 + 68 * inputs + 31 * outputs))
-    fee = min(total, max(1, min(asked, total // 4)))
+    requested = int(rate * np.exp(0.5 * normal(book)) * (11 + 68 * inputs + 31 * outputs))
+    fee = min(total, max(1, min(requested, total // 4)))
     book.count[FEES] += fee
     return fee
 
