@@ -133,13 +133,13 @@ class Amounts:
         """Replace negative amounts by zero."""
         return self.where(self.digits[:, -1] >= 0)
 
-    def where(self, kept: Bools) -> Amounts:
+    def where(self, retained: Bools) -> Amounts:
         """Replace amounts that are not kept by zero."""
-        if kept.all():
+        if retained.all():
             return self
         digits = np.empty(self.digits.shape, dtype=np.int64, order="F")
         for k, column in enumerate(self.digits.T):
-            np.multiply(column, kept, out=digits[:, k])
+            np.multiply(column, retained, out=digits[:, k])
         return Amounts(digits)
 
     def maximum(self, other: Amounts) -> Amounts:

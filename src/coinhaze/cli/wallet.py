@@ -211,7 +211,8 @@ def _opened(
     with closing(node.rpc), TransactionCache(file, node.network) as cache:
         past = NodeTransactions(node, cache)
         walked = walk_back(past, listed, **requested, **settings)
-    note = f"{past.requested:,} transactions requested from the node, {past.found:,} found in the cache"
+    counts = past.requested, past.found
+    note = "{:,} transactions requested from the node, {:,} found in the cache".format(*counts)
     tell_notes((note,))
     if not walked.reached:
         tell_notes((f"not all intervals are within {walked.width} bits: they are as told",))

@@ -89,15 +89,15 @@ def place_of(scores: Scores, bits: float) -> Place:
 
 def density_of(scores: Scores, *, ledger: str, settings: Settings) -> Density:
     """Count coins by bits and steps, and name those that stand alone."""
-    kept = np.flatnonzero(counted(scores) & np.isfinite(scores.steps))
-    bits, steps = np.maximum(scores.bits[kept], 0.0), scores.steps[kept]
+    retained = np.flatnonzero(counted(scores) & np.isfinite(scores.steps))
+    bits, steps = np.maximum(scores.bits[retained], 0.0), scores.steps[retained]
     bits_high, steps_high = _end(bits, 1.0), _end(steps, 1.0)
     low = float(np.floor(steps.min(initial=1.0)))
     column = np.minimum((bits / bits_high * COLUMNS).astype(np.int64), COLUMNS - 1)
     row = ((steps - low) / max(steps_high - low, 1e-9) * ROWS).astype(np.int64)
     cell = np.minimum(row, ROWS - 1) * COLUMNS + column
     counts = np.bincount(cell, minlength=COLUMNS * ROWS)
-    alone = kept[_lone(counts, cell)]
+    alone = retained[_lone(counts, cell)]
     names = scores.chain.graph.names.of(scores.nodes[alone]).to_pylist()
     rows = zip(names, np.maximum(scores.bits[alone], 0).tolist(), scores.steps[alone].tolist(),
                strict=True)  # fmt: skip

@@ -104,18 +104,18 @@ class Table:
     def page(self, ask: TableQuery) -> TablePage:
         """Give a page; the cursor is its last row's place in the order of all rows."""
         order = self.order(ask.sort)
-        kept = self._kept(ask)
-        left = order if kept is None else order[kept[order]]
+        retained = self._retained(ask)
+        left = order if retained is None else order[retained[order]]
         first = 0
         if ask.after is not None:
             place = place_of_cursor(ask.after, ask.sort, *self.bound, most=len(order))
-            first = place + 1 if kept is None else int(np.sum(kept[order[: place + 1]]))
+            first = place + 1 if retained is None else int(np.sum(retained[order[: place + 1]]))
         rows = left[first : first + ask.limit]
         after = None
         if first + len(rows) < len(left) and len(rows):
             at = first + len(rows) - 1
-            if kept is not None:
-                at = int(np.flatnonzero(kept[order])[at])
+            if retained is not None:
+                at = int(np.flatnonzero(retained[order])[at])
             after = cursor_at(at, ask.sort, *self.bound)
         return TablePage(
             ledger=self.nodes.ledger, asked=ask, total=len(left), rows=self.rows(rows), after=after
@@ -167,8 +167,8 @@ class Table:
 
     def batches(self, ask: TableQuery) -> Iterator[pa.RecordBatch]:
         """Give all rows the filter leaves as columns; the first batch is empty and tells names."""
-        order, kept = self.order(ask.sort), self._kept(ask)
-        left = order if kept is None else order[kept[order]]
+        order, retained = self.order(ask.sort), self._retained(ask)
+        left = order if retained is None else order[retained[order]]
         for first in range(0, max(len(left), 1), AT_ONCE):
             rows = left[first : first + AT_ONCE]
             if first == 0:
@@ -239,9 +239,9 @@ class Table:
         rank[pc.sort_indices(names).to_numpy()] = np.arange(len(scores))
         return [rank]
 
-    def _kept(self, ask: TableQuery) -> Bools | None:
+    def _retained(self, ask: TableQuery) -> Bools | None:
         """Tell which rows lie in the ranges asked for; None where none is asked for."""
-        kept: Bools | None = None
+        retained: Bools | None = None
         for name, least, most in (
             ("bits", ask.bits_low, ask.bits_high),
             ("steps", ask.steps_low, ask.steps_high),
@@ -250,8 +250,8 @@ class Table:
             for bound, inside in ((least, np.greater_equal), (most, np.less_equal)):
                 if bound is not None:
                     found = inside(values, bound)
-                    kept = found if kept is None else kept & found
-        return kept
+                    retained = found if retained is None else retained & found
+        return retained
 
 
 def _share(value: float) -> float | None:

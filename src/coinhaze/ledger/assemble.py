@@ -55,7 +55,7 @@ def place_of(transaction: Transaction) -> str:
 
 def _merge_identical(records: Iterable[Transaction]) -> list[Transaction]:
     """Keep one of several identical transactions; refuse one id with two contents."""
-    kept: list[Transaction] = []
+    retained: list[Transaction] = []
     first: dict[str, Transaction] = {}
     for transaction in records:
         check_name(transaction.txid, place_of(transaction), field="txid")
@@ -64,7 +64,7 @@ def _merge_identical(records: Iterable[Transaction]) -> list[Transaction]:
         if earlier is transaction and transaction.height not in (lost, later):
             earlier = first.get(f"{transaction.txid}@{lost}", transaction)
         if earlier is transaction:
-            kept.append(transaction)
+            retained.append(transaction)
         elif earlier != transaction:
             raise LedgerError(
                 place_of(transaction),
@@ -72,7 +72,7 @@ def _merge_identical(records: Iterable[Transaction]) -> list[Transaction]:
                 value=_difference(earlier, transaction),
                 fix=f"first seen at {earlier.where or 'an earlier row'}; keep the right one",
             )
-    return kept
+    return retained
 
 
 def _numbered(t: Transaction) -> Iterator[tuple[int, Output]]:

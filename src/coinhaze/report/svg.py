@@ -104,8 +104,12 @@ def fit_text(text: str, width: float, size: float) -> str:
     # Blanks before the gap are dropped, so a long run of them is no wider than eight letters.
     low, high = 1, min(len(text) - 1, max(most_letters(width, size), 8))
     while low < high:
-        kept = (low + high + 1) // 2
-        low, high = (kept, high) if fits(_shortened(text, kept), width, size) else (low, kept - 1)
+        retained = (low + high + 1) // 2
+        low, high = (
+            (retained, high)
+            if fits(_shortened(text, retained), width, size)
+            else (low, retained - 1)
+        )
     return _shortened(text, low) if low > 1 else ""
 
 
@@ -128,9 +132,9 @@ def most_letters(width: float, size: float) -> int:
     return max(int(width * 1000 / (_NARROWEST * size)) + 1, 0) if width > 0 else 0
 
 
-def _shortened(text: str, kept: int) -> str:
-    tail = min(4, kept // 2)
-    return f"{text[: kept - tail].rstrip()}…{text[len(text) - tail :]}"
+def _shortened(text: str, retained: int) -> str:
+    tail = min(4, retained // 2)
+    return f"{text[: retained - tail].rstrip()}…{text[len(text) - tail :]}"
 
 
 def _letter(c: str) -> int:

@@ -143,7 +143,7 @@ def check_conservation(query: Query, columns: Columns, weights: Floats) -> float
     """Give the largest relative error of x^T B = b over the columns; refuse a large one."""
     chain, reduced = query.chain, query.reduced
     assert chain.graph.opening is not None
-    source = reduced.kept & (chain.column != NO_COLUMN)
+    source = reduced.retained & (chain.column != NO_COLUMN)
     column = columns.of_state[reduced.state[source]]
     opening = np.bincount(column, chain.graph.opening.take(source).floats(), minlength=len(columns))
     error = float(np.abs(weights / opening - 1).max(initial=0.0))

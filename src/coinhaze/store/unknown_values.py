@@ -55,10 +55,10 @@ def ledger_without_unknown(
         return coin_ledger(store, window, complete=complete)
     counts = _sort_out(store)
     _refuse_pools(store)
-    with Store(None) as kept:
-        with kept.transaction():
-            kept.append(Batch(_kept_tables(store)))
-        ledger = coin_ledger(kept, LedgerWindow(), complete=complete)
+    with Store(None) as retained:
+        with retained.transaction():
+            retained.append(Batch(_retained_tables(store)))
+        ledger = coin_ledger(retained, LedgerWindow(), complete=complete)
     # Of the store, not of what is left of it.
     completeness = coin_completeness(store, window)
     return replace(ledger, notes=(counts.note(),), completeness=completeness)
@@ -122,7 +122,7 @@ def _refuse_pools(store: Store) -> None:
         )
 
 
-def _kept_tables(store: Store) -> dict[str, pa.Table]:
+def _retained_tables(store: Store) -> dict[str, pa.Table]:
     keep = "ANTI JOIN left_out USING (height, txid)"
     queries = {
         "transactions": f"SELECT * FROM in_window {keep}",

@@ -173,9 +173,9 @@ class Question:
         return is_untouched(self.belief, self.node)
 
     def _figures(self) -> Figures:
-        kept = self.views.row_of(self.options, self.node)
-        if kept is not None:
-            scores, at = kept
+        scored = self.views.row_of(self.options, self.node)
+        if scored is not None:
+            scores, at = scored
             low, high = float(scores.bits_low[at]), float(scores.bits_high[at])
             found = Figures(
                 float(scores.bits[at]), low, high, float(scores.steps[at]),

@@ -182,9 +182,9 @@ def _back(spread: Spread, hop: Hop, here: _Mass) -> _Mass:
         if stays:
             # Moves inside an account were made already.
             inside = np.maximum(to, 0)
-            kept = (to < 0) | (spread.party[inside] != spread.party[here.node[at]])
-            kept |= inside == here.node[at]
-            moved = _some(moved, kept)
+            retained = (to < 0) | (spread.party[inside] != spread.party[here.node[at]])
+            retained |= inside == here.node[at]
+            moved = _some(moved, retained)
             stays = False
         lost = _some(moved, moved.node < 0)
         nowhere = np.zeros(len(lost.box), np.int64)
@@ -221,27 +221,27 @@ def _folded(spread: Spread, arrived: _Mass, most: int, always: int) -> tuple[lis
     order = np.argsort(-share, kind="stable")
     large = order[: abs(most)] if most < 0 else order[:most][share[order[:most]] >= FOLDED]
     forced = order[(is_listed | paid)[order]][:always]
-    kept = order[np.isin(order, np.concatenate([large, forced]))]
-    rest = order[~np.isin(order, kept)]
+    retained = order[np.isin(order, np.concatenate([large, forced]))]
+    rest = order[~np.isin(order, retained)]
     if len(rest) == 1:
-        kept, rest = order[np.isin(order, np.append(kept, rest))], rest[:0]
-    box = np.full(len(party), len(kept))
-    box[kept] = np.arange(len(kept))
+        retained, rest = order[np.isin(order, np.append(retained, rest))], rest[:0]
+    box = np.full(len(party), len(retained))
+    box[retained] = np.arange(len(retained))
     at = box[group]
     boxes = []
-    for number in range(len(kept) + (len(rest) > 0)):
+    for number in range(len(retained) + (len(rest) > 0)):
         some = np.flatnonzero(at == number)
         some = some[np.argsort(-arrived.all[some], kind="stable")]
-        parties = kept[number : number + 1] if number < len(kept) else rest
+        parties = retained[number : number + 1] if number < len(retained) else rest
         boxes.append(
             Box(
                 share=float(share[parties].sum()),
                 listed=float(thread[parties].sum()),
                 nodes=np.array(list(dict.fromkeys(arrived.node[some[:100]].tolist()))),
                 parties=len(parties),
-                folded=number == len(kept),
-                is_listed=bool(is_listed[parties].all()) and number < len(kept),
-                paid=bool(paid[parties].all()) and number < len(kept),
+                folded=number == len(retained),
+                is_listed=bool(is_listed[parties].all()) and number < len(retained),
+                paid=bool(paid[parties].all()) and number < len(retained),
             )
         )
     return boxes, at
@@ -270,6 +270,6 @@ def _gathered(mass: _Mass, n: int) -> _Mass:
     )
 
 
-def _some(mass: _Mass, kept: Bools) -> _Mass:
+def _some(mass: _Mass, retained: Bools) -> _Mass:
     box, node, *masses = mass
-    return _Mass(box[kept], node[kept], *(m[kept] for m in masses))
+    return _Mass(box[retained], node[retained], *(m[retained] for m in masses))

@@ -371,8 +371,8 @@ def sweep(book, cast, p, height):
             coin = earlier_coin(book, heavy(book, p.deposit_median, p.spread), owner)
         total += spend(book, coin)
     rest = total - fee_of(book, total, inputs, 2, p.fee_rate)
-    kept = min(int(rest * (1.0 - cast.cold_share[x])), p.hot_most)
-    if rest > kept:
-        make(book, rest - kept, new_owner(book))
-    if kept > 0:
-        push(cast.hot, x, book.after, make(book, kept, cast.hot_owner[x]))
+    stays = min(int(rest * (1.0 - cast.cold_share[x])), p.hot_most)
+    if rest > stays:
+        make(book, rest - stays, new_owner(book))
+    if stays > 0:
+        push(cast.hot, x, book.after, make(book, stays, cast.hot_owner[x]))

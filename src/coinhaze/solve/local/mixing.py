@@ -4,7 +4,7 @@ A transaction takes its money from its coins by value, so what it pays has the r
 Mass w_i starts at coin i and is pushed back to the ends, all of it, touching only the coins' past.
 
 On large chains, where that takes seconds, `mix_nearly` pushes the largest shares only. What rests
-is then bounded by the bounds of the nodes it rests at, as in a row (`row.Sums`).
+is then bounded by the bounds of the nodes it rests at, as in a row (`row.PartialSums`).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from coinhaze.observer.chain import NO_COLUMN
 from coinhaze.observer.policies import POLICIES
 from coinhaze.solve.certify import CERTIFICATE
 from coinhaze.solve.local.past import follow_largest
-from coinhaze.solve.local.row import Sums, no_answer
+from coinhaze.solve.local.row import PartialSums, no_answer
 from coinhaze.solve.local.walk import Trace
 from coinhaze.solve.planner import thresholds
 from coinhaze.solve.structure.structure import Structure
@@ -210,7 +210,7 @@ def mix_nearly(
     rest, node = found.mass[at], found.nodes[at]
     pieces = float(surprise(ended).sum())
     bounded = structure.bounded
-    sums = Sums(
+    sums = PartialSums(
         sure=float(ended.sum()),
         sure_low=pieces,
         sure_high=pieces,

@@ -131,13 +131,13 @@ def _exactly(structure: Structure, start: int, width: float) -> Origins:
     # Every node of the past is asked about by itself, so none is merged with its predecessor.
     lumped = structure.lump(rows, np.zeros(0), merge=False)
     query = lumped.query
-    kept, state = query.reduced.kept, query.reduced.state
+    retained, state = query.reduced.retained, query.reduced.state
     if state[start] == NO_STATE:
         raise no_answer(chain, start)
     score = reached(
         lambda: score_exactly(chain, rows, method="origins", width=width, lumped=lumped)
     )
-    nodes = np.flatnonzero(kept)
+    nodes = np.flatnonzero(retained)
     return _origins(
         Past.along(chain, start, nodes, whole=True),
         tuple(float(v[0]) for v in (score.bits, score.bits_low, score.bits_high, score.steps)),

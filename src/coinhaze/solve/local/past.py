@@ -15,7 +15,7 @@ from coinhaze.amounts import Bools, Floats, Ints
 from coinhaze.observer import AbsorbingChain
 from coinhaze.observer.chain import NO_COLUMN
 from coinhaze.solve.local.past_kernels import arrive, nearest
-from coinhaze.solve.local.walk import Moves, Trace, Walk
+from coinhaze.solve.local.walk import BackwardWalk, Trace, WalkMoves
 from coinhaze.solve.planner import thresholds
 from coinhaze.solve.structure.structure import Structure
 
@@ -106,10 +106,10 @@ class Past:
         return visits, float(found.mass.sum())
 
     @cached_property
-    def walk(self) -> Walk:
+    def walk(self) -> BackwardWalk:
         """The walk over these moves; what is not followed is an end."""
         to = np.where(self.to < 0, len(self), self.to)
-        return Walk(Moves.of(self.first, to, self.chance), ordered=self.ordered, ends=1)
+        return BackwardWalk(WalkMoves.of(self.first, to, self.chance), ordered=self.ordered, ends=1)
 
     def cut_at(self, listed: Bools) -> Past:
         """Give a past in which no walk goes on from a listed node: each meets one at most.
@@ -225,7 +225,7 @@ def trace(
         return follow_largest(walk, finest=finest, moves=moves)
 
 
-def follow_largest(walk: Walk, *, finest: float, moves: int) -> Trace:
+def follow_largest(walk: BackwardWalk, *, finest: float, moves: int) -> Trace:
     """Follow shares above 10 %, then above 1 %, and so on, to `finest`.
 
     Ends where every share above `finest` was followed, where a thousandth is left after some

@@ -54,7 +54,7 @@ from coinhaze.solve.local.row_kernels import (
     number_states,
     tally,
 )
-from coinhaze.solve.local.walk import Moves, Walk
+from coinhaze.solve.local.walk import BackwardWalk, WalkMoves
 from coinhaze.solve.planner import thresholds
 from coinhaze.solve.structure.reduce import certain_nodes
 from coinhaze.solve.structure.reduce_kernels import is_in_order, strong_components
@@ -211,7 +211,7 @@ def no_answer(chain: AbsorbingChain, node: int) -> InputError:
     return InputError(f"{name} has no answer: {why}")
 
 
-class Sums(NamedTuple):
+class PartialSums(NamedTuple):
     """Sums over pieces that are sure and masses that rest, as at the top of this module."""
 
     sure: float  # the mass of pieces ...
@@ -249,8 +249,8 @@ class _Reached(NamedTuple):
 
     def threshold(self, width: float) -> float:
         """Choose what to push next: all but the smallest, which may keep part of the width."""
-        kept = np.cumsum(self.narrows[::-1])[::-1] <= UNPUSHED_SHARE * width
-        return float(2.0 ** (-int(np.argmax(kept)) / 4)) if kept.any() else 0.0
+        retained = np.cumsum(self.narrows[::-1])[::-1] <= UNPUSHED_SHARE * width
+        return float(2.0 ** (-int(np.argmax(retained)) / 4)) if retained.any() else 0.0
 
 
 class LocalSolver:
@@ -260,8 +260,8 @@ class LocalSolver:
         self.bounded = bounded
         # A share may be a sum of all moves its row is made of.
         rounding = bounded.size + 16.0
-        moves = Moves(bounded.start, bounded.to, bounded.share, rounding, bounded.gap)
-        self._walk = Walk(moves, ordered=bounded.ordered, ends=len(bounded.ends))
+        moves = WalkMoves(bounded.start, bounded.to, bounded.share, rounding, bounded.gap)
+        self._walk = BackwardWalk(moves, ordered=bounded.ordered, ends=len(bounded.ends))
 
     def lost(self, node: int) -> bool:
         """Tell whether a walk back from a node may never end."""
@@ -311,7 +311,7 @@ class LocalSolver:
     def _interval(self, known: tuple[float, float]) -> _Reached:
         """Bound the entropy by what was pushed so far, and by what was known beforehand."""
         bounded, narrows = self.bounded, np.empty(BINS)
-        sums = Sums(
+        sums = PartialSums(
             *tally(
                 *self._walk.room, bounded.low, bounded.high, bounded.private,
                 bounded.private_low, bounded.private_high, narrows,

@@ -25,7 +25,7 @@ EVERY_MOVE = 1 << 62
 ROUNDINGS = 8.0  # of a row of a chain: five of its shares, and those of products and sums
 
 
-class Moves(NamedTuple):
+class WalkMoves(NamedTuple):
     """Moves of states, in rows; targets from the number of states on are ends."""
 
     first: Ints
@@ -35,14 +35,14 @@ class Moves(NamedTuple):
     gap: npt.NDArray[np.float32]  # what mass at each state is worth beyond its weight
 
     @classmethod
-    def of(cls, first: Ints, to: Ints | Int32s, share: Floats) -> Moves:
+    def of(cls, first: Ints, to: Ints | Int32s, share: Floats) -> WalkMoves:
         """Take rows as they are; mass is worth what it weighs."""
         states = len(first) - 1
         rounding, gap = np.full(states, ROUNDINGS), np.zeros(states, dtype=np.float32)
         return cls(first, to.astype(np.int32, copy=False), share, rounding, gap)
 
 
-class Room(NamedTuple):
+class WalkRoom(NamedTuple):
     """Room to work in, all zero between questions."""
 
     mass: Floats  # at states, then at ends
@@ -52,7 +52,7 @@ class Room(NamedTuple):
     used: Ints  # ... and how many of them
 
     @classmethod
-    def of(cls, states: int, ends: int) -> Room:
+    def of(cls, states: int, ends: int) -> WalkRoom:
         """Make room."""
         return cls(
             mass=np.zeros(states + ends),
@@ -82,21 +82,21 @@ class Trace(NamedTuple):
         return float(self.mass.sum())
 
 
-class Walk:
+class BackwardWalk:
     """Moves, and room for one question at a time.
 
-    >>> moves = Moves.of(np.array([0, 0, 0, 2]), np.array([0, 1]), np.array([0.25, 0.75]))
-    >>> walk = Walk(moves, ordered=True)
+    >>> moves = WalkMoves.of(np.array([0, 0, 0, 2]), np.array([0, 1]), np.array([0.25, 0.75]))
+    >>> walk = BackwardWalk(moves, ordered=True)
     >>> with walk.begun(np.array([2]), np.ones(1)):
     ...     walk.push(0.0), walk.found().visits.tolist()
     (5, [0.25, 0.75, 1.0])
     """
 
-    def __init__(self, moves: Moves, *, ordered: bool, ends: int = 0) -> None:
+    def __init__(self, moves: WalkMoves, *, ordered: bool, ends: int = 0) -> None:
         self.moves = moves
         self.ordered = ordered  # whether moves lead to lower numbers only
         states = len(moves.first) - 1
-        self.room = Room.of(states, ends)
+        self.room = WalkRoom.of(states, ends)
         # Who waits: a set of bits, a bit for each word of it that is not 0, and so once more; or
         # those that came first, first.
         words = (-(-states // 64**k) if ordered else 0 for k in (1, 2, 3))

@@ -11,7 +11,7 @@ from functools import cached_property
 from coinhaze.amounts import Bools, Floats, Ints
 from coinhaze.observer import AbsorbingChain
 from coinhaze.solve.local.row import BoundedChain, LocalSolver
-from coinhaze.solve.local.walk import Moves, Walk
+from coinhaze.solve.local.walk import BackwardWalk, WalkMoves
 from coinhaze.solve.planner import thresholds
 from coinhaze.solve.query import Query
 from coinhaze.solve.structure.lump import LumpedChain, lump
@@ -81,7 +81,7 @@ class Structure:
         return found
 
     @cached_property
-    def walk(self) -> Walk:
+    def walk(self) -> BackwardWalk:
         """The walk back over the chain's moves, with room for one question at a time."""
         q = self.chain.Q
-        return Walk(Moves.of(q.indptr, q.indices, q.data), ordered=self.is_ordered)
+        return BackwardWalk(WalkMoves.of(q.indptr, q.indices, q.data), ordered=self.is_ordered)

@@ -31,8 +31,8 @@ def fold_flow(flow: Flow, *, per_column: int) -> Flow:
             nodes += here
             continue
         ranked = sorted(here, key=lambda n: (n.folded, -n.share, n.id))
-        kept, rest = ranked[: per_column - 1], ranked[per_column - 1 :]
-        nodes += [*kept, _bucket(rest)]
+        retained, rest = ranked[: per_column - 1], ranked[per_column - 1 :]
+        nodes += [*retained, _bucket(rest)]
         into |= {node.id: rest[0].id for node in rest}
     return flow.model_copy(update={"nodes": tuple(nodes), "bands": _bands(flow, into)})
 

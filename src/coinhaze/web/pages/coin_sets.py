@@ -41,8 +41,8 @@ def group_page(
 
     def link(**changes: object) -> str:
         # A choice begins again at the first of its coins; boxes of a flow it has none.
-        kept = {key: value for key, value in changes.items() if key != "open"}
-        now = ask.model_copy(update={"after": None, **kept})
+        retained = {key: value for key, value in changes.items() if key != "open"}
+        now = ask.model_copy(update={"after": None, **retained})
         return link_with_list(thing_link(card.id, path, answer.name, now), now, lists)
 
     path = GROUP_PATHS[answer.kind]
