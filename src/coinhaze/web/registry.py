@@ -142,14 +142,6 @@ class LedgerRegistry:
         if explorer is not None and settings != Settings():
             explorer.ledger(settings)
 
-    def view(self, ledger: str, settings: Mapping[str, Any], progress: Progress) -> CachedLedger:
-        """Give a ledger as other settings of graph and chain see it, with scores, from disk.
-
-        What is not kept is built and scored by a process of its own first: long, and `progress`
-        may stop it by raising. Takes little memory of its own; ordered policies are refused.
-        """
-        return self._entry(ledger).view(settings, progress)
-
     def warm(self) -> None:
         """Open what is ready, one ledger after the other: their cards then tell all."""
         for entry in self._entries.values():

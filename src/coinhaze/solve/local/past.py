@@ -154,14 +154,6 @@ class Past:
         found: Floats = (self.visits * self.own)[ends]
         return found
 
-    def arriving(self, outcomes: Ints) -> Floats:
-        """Give for each node the chances that a walk from it ends in each of some outcomes."""
-        value = np.zeros((len(self), len(outcomes)))
-        for k, outcome in enumerate(outcomes.tolist()):
-            at = np.flatnonzero(self.column == outcome)
-            value[at, k] = self.own[at]
-        return self._arrive(value, np.zeros(len(self), dtype=np.bool_))
-
     def passing(self, listed: Bools) -> Floats:
         """Give for each node the chances to pass a listed one, and to end before any: two columns.
 
@@ -169,33 +161,19 @@ class Past:
         """
         here = listed[self.nodes]
         value = np.stack([here.astype(np.float64), np.where(here, 0.0, self.own)], axis=1)
-        return self._arrive(value, here)
+        sweeps = max(10, thresholds.MAX_LOOPING_MOVES // (len(self.chance) + len(self)))
+        least = thresholds.MIN_LOOPING_MASS
+        arrive(self.first, self.to, self.chance, value, here, self.ordered, least, sweeps)
+        return value
 
     def nearest_end(self, ends: Bools | None = None) -> int | None:
-        """Count the steps to the nearest end, or node that is told, the one into it among them.
+        """Count the steps to the nearest end, or node that is named, the one into it among them.
 
         None where there is no end, and where one outside of what was followed may be nearer.
         """
         there = self.own > 0 if ends is None else ends[self.nodes]
         moves = int(nearest(self.first, self.to, there, self.start))
         return None if moves < 0 else moves + 1
-
-    def _arrive(self, value: Floats, fixed: Bools) -> Floats:
-        arrive(
-            self.first,
-            self.to,
-            self.chance,
-            value,
-            fixed,
-            self.ordered,
-            thresholds.MIN_LOOPING_MASS,
-            self._sweeps,
-        )
-        return value
-
-    @property
-    def _sweeps(self) -> int:
-        return max(10, thresholds.MAX_LOOPING_MOVES // (len(self.chance) + len(self)))
 
 
 def past_of(
