@@ -140,7 +140,7 @@ class CachedLedger:
     structure: Structure  # the chain, bounded for questions about single nodes
     scores: Scores
     digest: str  # of the files it was made from, as they were
-    facts: Mapping[str, Any]  # what can be told of it before it is opened
+    facts: Mapping[str, Any]  # what is known of it before it is opened
     is_cached: bool  # whether all of it is on disk now
     notes: tuple[str, ...] = ()  # why something was built again, or not cached
     layers: tuple[Layer, ...] = field(default=(), repr=False)

@@ -29,7 +29,7 @@ from coinhaze.options import (
     options_of,
 )
 
-# Files up to this are told by what they hold; larger ones by size, time of change and number.
+# Files up to this are identified by what they hold; larger ones by size, time of change and number.
 DIGESTED = 16 << 20
 # A clock of a file system may stand still for so long: a change within it leaves no trace.
 _TICK_NS = 50_000_000

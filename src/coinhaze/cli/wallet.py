@@ -215,7 +215,7 @@ def _opened(
     note = "{:,} transactions requested from the node, {:,} found in the cache".format(*counts)
     tell_notes((note,))
     if not walked.reached:
-        tell_notes((f"not all intervals are within {walked.width} bits: they are as told",))
+        tell_notes((f"not all intervals are within {walked.width} bits: they are as stated",))
     return walked.ledger, walked.blocks
 
 

@@ -301,7 +301,7 @@ def _method(files: Sequence[ScoreFile]) -> list[object]:
     return [
         table(columns, rows),
         "Every reading is solved exactly where that is soon done; else in intervals that are "
-        "proven, or by draws. Intervals of drawn bits miss with the probability told; "
+        "proven, or by draws. Intervals of drawn bits miss with the stated probability; "
         "\u201cs.e.\u201d is the standard error of the mean of bits, measured over independent "
         "draws; single coins err more, by the same draws.",
     ]

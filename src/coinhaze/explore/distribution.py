@@ -20,7 +20,7 @@ from coinhaze.measures import Scores
 
 WIDTH = 0.25  # bits of a bar
 ZERO = 1e-9  # bits below which a coin has one origin, but for roundings
-EVERY = 2_000  # coins of which each is told
+EVERY = 2_000  # coins of which each is listed
 COLUMNS, ROWS, MOST_OUTLIERS, POINTS = 160, 100, 500, 200
 
 

@@ -259,7 +259,7 @@ class Explorer:
         if self.views.no_snapshots is not None:
             notes.append(f"{self.views.no_snapshots}.")
         if query.list is not None and not quick:
-            notes.append("Exposure is not told here: the table tells it, after a while.")
+            notes.append("Exposure is not shown here: the table shows it, after a while.")
         if scores.lower_bound is not None:
             notes.append(f"{AT_LEAST} marks lower bounds. {LUMPED}")
         answered = int(np.sum(~np.isnan(scores.bits)))

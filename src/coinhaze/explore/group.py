@@ -82,7 +82,7 @@ class Grouping:
     def __init__(
         self, views: Views, nodes: Nodes, options: ViewOptions, exposing: ViewOptions | None = None
     ) -> None:
-        """Take a look; `exposing` is the one that exposure is told by."""
+        """Take a look; `exposing` is the one that exposure is computed in."""
         self.views = views
         self.nodes = nodes
         self.options = options
@@ -161,7 +161,7 @@ class Grouping:
         held = group.nodes[sinks] if group.kind == "address" else group.nodes
         exposed = self._met(group)
         if exposed is None and self.options.list is not None:
-            notes = (*notes, f"Exposure is not told for more than {MOST_ASKED} coins at once.")
+            notes = (*notes, f"Exposure is not shown for more than {MOST_ASKED} coins at once.")
         return GroupAnswer(
             ledger=nodes.ledger,
             digest=digest,
@@ -211,13 +211,11 @@ class Grouping:
             found.set(k, (row.bits, row.bits_low, row.bits_high, row.steps))
         if len(unscored) <= MOST_ASKED:
             return found, ()
-        note = (
-            f"{len(unscored) - MOST_ASKED:,} spent coins are not scored: no bits are told for them."
-        )
-        return found, (note,)
+        left = len(unscored) - MOST_ASKED
+        return found, (f"{left:,} spent coins are not scored: no bits are given for them.",)
 
     def _row(self, found: _Figures, k: int, node: int, exposed: Sequence[Met] | None) -> TableRow:
-        """Tell of a coin; under poison no share is told."""
+        """Describe a coin; under poison it has no share."""
         row = self._plain_row(found, k, node)
         if exposed is None or not self.options.rule.shares or not exposed[k].known:
             return row

@@ -122,12 +122,12 @@ class LedgerIndex:
         return None if values is None else values[coin]
 
     def height(self, tx: int) -> int | None:
-        """Give the block of a transaction, None if not told."""
+        """Give the block of a transaction, None if not known."""
         found: int | None = self.coins.heights[tx].as_py()
         return found
 
     def time_of_step(self, step: int) -> int | None:
-        """Give when a graph's step happened, in seconds since 1970; None if not told."""
+        """Give when a graph's step happened, in seconds since 1970; None if not known."""
         if isinstance(self.ledger, CoinLedger):
             return self.time(step // 3) if step >= 0 else None
         return self.time(step) if step >= 0 else None
@@ -142,7 +142,7 @@ class LedgerIndex:
 
     @property
     def tells_time(self) -> bool:
-        """Whether any moment is told."""
+        """Whether any moment is known."""
         return self._seconds is not None
 
     @cached_property

@@ -44,7 +44,7 @@ _MADE = (_TRANSACTION, _MINT)  # sources that make money
 
 
 class Nodes:
-    """The nodes of one graph of a ledger, told to people."""
+    """The nodes of one graph of a ledger, described to people."""
 
     def __init__(
         self, graph: TransactionGraph, index: LedgerIndex, *, ledger: str, labels: Mapping[str, str]
@@ -139,7 +139,7 @@ class Nodes:
         return None if coin == NOBODY else self.index.owner(coin)
 
     def time(self, node: int) -> int | None:
-        """Give when a node came to be, in seconds since 1970; None if not told."""
+        """Give when a node came to be, in seconds since 1970; None if not known."""
         tx = self.tx(node)
         if tx != NOBODY:
             return self.index.time(tx)
@@ -158,7 +158,7 @@ class Nodes:
         return self.index.time(int(rows[int(names.party[node]) - int(names.parties.starts[block])]))
 
     def height(self, node: int) -> int | None:
-        """Give a node's block, None if not told."""
+        """Give a node's block, None if not known."""
         tx = self.tx(node)
         return None if tx == NOBODY else self.index.height(tx)
 

@@ -161,7 +161,7 @@ class Scores(ArrowTable):
         return found
 
     def take(self, rows: Ints | Bools) -> Scores:
-        """Give some of the rows, by number or where true; what is told of all of them is not."""
+        """Give some of the rows, by number or where true, without what holds for all."""
         some: dict[str, Any] = {
             name: values[rows] for name in _COLUMNS if (values := getattr(self, name)) is not None
         }

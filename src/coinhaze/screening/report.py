@@ -159,7 +159,7 @@ def _found(found: Screening, most: int) -> Section:
     lines = [f"Of {some} {what}, {count:,} hold or held money from the list by some rule."]
     for reason in dict.fromkeys(found.undefined.values()):
         names = ", ".join(p for p, why in found.undefined.items() if why == reason)
-        lines.append(f"{names} not told (-): {reason}.")
+        lines.append(f"{names} not defined (-): {reason}.")
     if len(rows) > most:
         lines.append(f"The {most} largest are shown; write a .csv to see all.")
     if found.listed[rows[:most]].any():
@@ -265,7 +265,7 @@ def _certainty(found: Screening) -> tuple[str, ...]:
         lines.append("Amounts of more than 15 digits are rounded here; a .csv has every digit.")
     nulls = int(np.isnan(found.shares[found.policies[0]]).sum())
     if nulls:
-        lines.append(f"{nulls:,} nodes have no answer: their past never ends, or is not told.")
+        lines.append(f"{nulls:,} nodes have no answer: their past never ends, or is not known.")
     lines.append(
         "Sure is what the rule gives for this ledger and this list. Whether the list is right, "
         "nothing here can say."
@@ -293,7 +293,7 @@ def _made(found: Screening, listing: ListFile, made_by: Mapping[str, object]) ->
 
 def _span(window: Mapping[str, object], name: str) -> str:
     first, last = window[f"first_{name}"], window[f"last_{name}"]
-    return f"{name}s not told" if first is None else f"{name}s {first} to {last}"
+    return f"{name}s not known" if first is None else f"{name}s {first} to {last}"
 
 
 def _cell(share: float, amount: float) -> str:

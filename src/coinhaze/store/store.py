@@ -247,7 +247,7 @@ class Store:
                 self.connection.execute("DROP TABLE IF EXISTS merged")
 
     def _merged(self, name: str, keys: Sequence[str], others: Sequence[str]) -> str:
-        """Make one row of all that are told of one key, filling nulls; refuse what differs."""
+        """Make one row of all that state one key, filling nulls; refuse what differs."""
         figures = "".join(f", max({c}) AS {c}" for c in others)
         unlike = " OR ".join(f"min({c}) <> max({c})" for c in others) or "false"
         using = ", ".join(keys)

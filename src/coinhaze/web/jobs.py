@@ -1,4 +1,4 @@
-"""Long work in threads: shared where it is asked twice, told of while it runs, and cancelled.
+"""Long work in threads: shared where it is requested twice, reported while it runs, and cancelled.
 
 An answer is waited for a few seconds; what takes longer goes on as a job, and whoever asked is
 told its id. Asking for the same answer again meets the same job, never a second one.

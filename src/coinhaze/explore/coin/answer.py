@@ -83,7 +83,7 @@ class Question:
         node: int,
         exposing: ViewOptions | None = None,
     ) -> None:
-        """Take a node under a look; `exposing` is the look that exposure is told by."""
+        """Take a node under a look; `exposing` is the look that exposure is computed in."""
         self.views = views
         self.nodes = nodes
         self.options = options
@@ -130,12 +130,12 @@ class Question:
 
     @property
     def exposed_node(self) -> int:
-        """The node in the graph that exposure is told by."""
+        """The node in the graph that exposure is computed in."""
         return int(self.views.nodes_in(self.exposing, self.options, np.array([self.node]))[0])
 
     @property
     def meets(self) -> float:
-        """The share that met the list, 0 where that is not told or the flow does not show it."""
+        """The share that met the list, 0 where that is not known or the flow does not show it."""
         known = self.met is not None and self.met.known and self.follows_list
         return self.met.share if known and self.met is not None else 0.0
 
@@ -182,7 +182,7 @@ class Question:
                 _count(float(scores.sources[at])), scores.method,
                 miss=float(np.nan_to_num(scores.miss[at])),
             )  # fmt: skip
-            # Estimates, and what was scored roughly, are told better by a look at the coin alone.
+            # Estimates, and what was scored roughly, are known better by a look at the coin alone.
             if math.isnan(found.bits) or (found.certified and high - low <= WIDTH):
                 return found
         if isinstance(self.belief, Parcels):

@@ -73,7 +73,7 @@ def _bands(flow: Flow, into: dict[str, str]) -> tuple[FlowBand, ...]:
 
 SPANS = 5  # of the axis, at most
 MOST_COLUMNS = 7  # that leave room for words
-CLOSE = 2 * 86_400  # seconds: of a shorter past hours are told, not days
+CLOSE = 2 * 86_400  # seconds: of a shorter past hours are shown, not days
 UNDATED = "No date"
 
 

@@ -142,7 +142,7 @@ def _fitted(node: FlowNode, room: float) -> str:
         return fit_text(f"{node.count:,} more", room, SIZE)
     flag = FLAG if words.startswith(FLAG) else ""
     room -= text_width(flag, SIZE)
-    # The flag stays; who it came through is told where the box is heard, and by the thread.
+    # The flag stays; who it came through is said where the box is read aloud, and by the thread.
     words = words.removeprefix(flag).rpartition(THROUGH)[0] or words.removeprefix(flag)
     if node.label is None:
         # Each word has its blank: of a long name no more of them can fit than letters do.

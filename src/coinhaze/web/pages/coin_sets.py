@@ -100,7 +100,9 @@ def _exposure(answer: GroupAnswer) -> tuple[str, str]:
 MOST_PAIRS = 60  # rows of pairs that a page shows
 MOST_NAMES = 12
 NO_LINK, APART, UNTOLD = "Groups that add no new link", "Keep apart", "Spent together"
-NOT_TOLD = "Exposure is not told, since no exposed address was named: no group can be set apart."
+NO_EXPOSURE = (
+    "Exposure is not shown, since no exposed address was named: no group can be set apart."
+)
 
 
 @dataclass(frozen=True)
@@ -134,11 +136,11 @@ def _groups(answer: WalletAnswer) -> dict[str, Any]:
     used = answer.settings
     read = reading_words(used.view, used.time, used.policy)
     panels = []
-    # Either some group is told to add no link, or nothing is told of any: ownership stands once.
+    # Either some group is said to add no link, or nothing is said of any: ownership stands once.
     for title, ties, notes in (
         (NO_LINK, False, (OWNERSHIP,)),
         (APART, True, ()),
-        (UNTOLD, None, (NOT_TOLD, OWNERSHIP)),
+        (UNTOLD, None, (NO_EXPOSURE, OWNERSHIP)),
     ):
         rows = [(each.kind.capitalize(), each) for each in answer.groups if each.ties is ties]
         if rows:
