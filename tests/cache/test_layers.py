@@ -276,7 +276,7 @@ def test_the_narrowest_scores_are_opened(tmp_path: Path) -> None:
 def test_few_settings_are_kept_the_last_used(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(kept_place, "MOST_LEFT", 3)
+    monkeypatch.setattr(kept_place, "MAX_LEFT", 3)
     path = town(tmp_path)
     names = simulate_town(transactions=60).owners.to_pylist()[:4]
     for name in names:

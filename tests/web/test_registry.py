@@ -303,7 +303,7 @@ def test_few_ledgers_stay_open(tmp_path: Path) -> None:
     for k in range(4):
         paths.append(tmp_path / f"t{k}.csv")
         paths[-1].write_text(TRANSFERS)
-    registry = registry_of(*paths, most_open=2)
+    registry = registry_of(*paths, max_open=2)
     for k in range(4):
         assert registry.explorer(f"t{k}") is not None
     assert [entry._cached is not None for entry in registry._entries.values()] == [

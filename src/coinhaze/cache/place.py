@@ -34,7 +34,7 @@ DIGESTED = 16 << 20
 # A clock of a file system may stand still for so long: a change within it leaves no trace.
 _TICK_NS = 50_000_000
 # Layers that others do not rest on, of one ledger: its newest settings.
-MOST_LEFT = 8
+MAX_LEFT = 8
 _SUBJECTS = (ReadOptions, GraphOptions, ObserverOptions, SolveOptions)
 _DEFAULTS = {option.name: option.default for s in _SUBJECTS for option in options_of(s)}
 _OWN_VIEW = ("coin", "account")  # what a ledger of coins, and one of transfers, has by itself
@@ -160,7 +160,7 @@ def clear_out(home: Path, ledger: str) -> None:
             else:
                 shutil.rmtree(found.path, ignore_errors=True)
     below = {key for keys in rests_on.values() for key in keys}
-    tops = sorted(rests_on.keys() - below, key=lambda key: -used[key])[:MOST_LEFT]
+    tops = sorted(rests_on.keys() - below, key=lambda key: -used[key])[:MAX_LEFT]
     recent = {key for top in tops for key in (top, *rests_on[top])}
     for key in rests_on.keys() - recent:
         shutil.rmtree(home / key, ignore_errors=True)

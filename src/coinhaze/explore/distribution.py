@@ -21,7 +21,7 @@ from coinhaze.measures import Scores
 WIDTH = 0.25  # bits of a bar
 ZERO = 1e-9  # bits below which a coin has one origin, but for roundings
 EVERY = 2_000  # coins of which each is listed
-COLUMNS, ROWS, MOST_OUTLIERS, POINTS = 160, 100, 500, 200
+COLUMNS, ROWS, MAX_OUTLIERS, POINTS = 160, 100, 500, 200
 
 
 class _Sorted:
@@ -120,7 +120,7 @@ def _lone(counts: np.typing.NDArray[np.int64], cell: np.typing.NDArray[np.int64]
     crowd = around[cell]
     few = np.flatnonzero(crowd <= 3)
     order = few[np.argsort(crowd[few], kind="stable")]
-    return np.sort(order[:MOST_OUTLIERS])
+    return np.sort(order[:MAX_OUTLIERS])
 
 
 def curve_of(scores: Scores) -> tuple[tuple[float, ...], tuple[float, ...]]:

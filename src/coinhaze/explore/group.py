@@ -33,9 +33,9 @@ from coinhaze.solve import Parcels
 from coinhaze.solve.local.past import past_of
 from coinhaze.solve.lots.scores import score_in_order
 
-MOST_SHOWN = 100  # coins spent, or transactions of a block
+MAX_SHOWN = 100  # coins spent, or transactions of a block
 # Coins whose exposure, or whose bits where they are not scored, are found one by one.
-MOST_ASKED = 200
+MAX_UNSCORED = 200
 WIDTH = 0.05
 
 
@@ -161,7 +161,7 @@ class Grouping:
         held = group.nodes[sinks] if group.kind == "address" else group.nodes
         exposed = self._met(group)
         if exposed is None and self.options.list is not None:
-            notes = (*notes, f"Exposure is not shown for more than {MOST_ASKED} coins at once.")
+            notes = (*notes, f"Exposure is not shown for more than {MAX_UNSCORED} coins at once.")
         return GroupAnswer(
             ledger=nodes.ledger,
             digest=digest,
@@ -203,15 +203,15 @@ class Grouping:
             found.take(np.flatnonzero(there), scores, at[there])
             unscored = np.flatnonzero(~there)
         solver = self.views.solver(self.options)
-        for k in unscored[:MOST_ASKED].tolist():
+        for k in unscored[:MAX_UNSCORED].tolist():
             node = int(nodes[k])
             if is_untouched(belief, node) or solver.lost(node):
                 continue
             row = solver.row(node, width=WIDTH)
             found.set(k, (row.bits, row.bits_low, row.bits_high, row.steps))
-        if len(unscored) <= MOST_ASKED:
+        if len(unscored) <= MAX_UNSCORED:
             return found, ()
-        left = len(unscored) - MOST_ASKED
+        left = len(unscored) - MAX_UNSCORED
         return found, (f"{left:,} spent coins are not scored: no bits are given for them.",)
 
     def _row(self, found: _Figures, k: int, node: int, exposed: Sequence[Met] | None) -> TableRow:
@@ -252,7 +252,7 @@ class Grouping:
         """Find the listed money of a group's coins; None where no list, or too much, is asked."""
         options = self.exposing
         listed = self.views.listed(options)
-        if listed is None or len(group.nodes) > MOST_ASKED:
+        if listed is None or len(group.nodes) > MAX_UNSCORED:
             return None
         belief = self.views.belief(options)
         found = []
@@ -280,7 +280,7 @@ class Grouping:
         if group.tx is None:
             return ()
         index, nodes = self.nodes.index, self.nodes
-        coins = index.spent(group.tx)[:MOST_SHOWN]
+        coins = index.spent(group.tx)[:MAX_SHOWN]
         names = index.coins.output_names(coins).to_pylist()
         found = []
         for coin, name in zip(coins.tolist(), names, strict=True):
@@ -297,5 +297,5 @@ class Grouping:
         if group.kind != "block" or group.height is None:
             return ()
         ledger = self.nodes.index.coins
-        rows = block_rows(ledger, group.height)[:MOST_SHOWN]
+        rows = block_rows(ledger, group.height)[:MAX_SHOWN]
         return tuple(str(ledger.txids[int(tx)].as_py()) for tx in rows)

@@ -293,7 +293,7 @@ def coins_of(nodes: Nodes, address: str) -> np.typing.NDArray[np.int64]:
     return np.sort(found[found >= 0]).astype(np.int64)
 
 
-MOST_COINS = 20_000  # that a transaction may have to be looked at
+MAX_COINS = 20_000  # that a transaction may have to be looked at
 
 
 def coinjoins(nodes: Nodes, some: Sequence[int]) -> set[int]:
@@ -313,7 +313,7 @@ def only(index: LedgerIndex, txs: Sequence[int]) -> CoinLedger:
     ledger = index.coins
     made, spent = [index.made(tx) for tx in txs], [index.spent(tx) for tx in txs]
     for k in range(len(txs)):
-        if len(made[k]) + len(spent[k]) > MOST_COINS:
+        if len(made[k]) + len(spent[k]) > MAX_COINS:
             made[k], spent[k] = made[k][:0], spent[k][:0]
     coins = np.concatenate([*spent, *made])
     n_spent = sum(map(len, spent))

@@ -39,7 +39,7 @@ from coinhaze.wallet.what_if import TO_COINS
 # Bits the intervals of a coin, and of coins together, may have. The exact way takes seconds in a
 # large ledger: while somebody tries coins out, a wider interval at once says more.
 WIDTH, TOGETHER = 0.1, 0.5
-MOST_COINS = 500  # of a wallet that is weighed while somebody waits
+MAX_COINS = 500  # of a wallet that is weighed while somebody waits
 
 
 class Bounded(Protocol):
@@ -225,9 +225,9 @@ class CoinSets:
             )
         graph = self.nodes.graph
         coins = find_coins(graph, parse_coin_list(ask.coins.encode(), where="coins"))
-        if len(coins) > MOST_COINS:
+        if len(coins) > MAX_COINS:
             raise UsageError(
-                f"{len(coins):,} coins are too many to weigh here, {MOST_COINS} at most: "
+                f"{len(coins):,} coins are too many to weigh here, {MAX_COINS} at most: "
                 "use coinhaze wallet"
             )
         chain = self.views.walk(self.options)

@@ -21,7 +21,7 @@ from coinhaze.ledger.checks import (
 from coinhaze.ledger.coin_rules import check_rules
 from coinhaze.ledger.coins import (
     DUPLICATE_COINBASES,
-    MOST_OUTPUTS,
+    MAX_OUTPUTS,
     POOLS,
     CoinLedger,
     Input,
@@ -151,7 +151,7 @@ class _Columns:
         total = 0
         lost = _is_lost(t)
         for vout, output in _numbered(t):
-            whole_number(vout, place, field="output number", most=MOST_OUTPUTS)
+            whole_number(vout, place, field="output number", most=MAX_OUTPUTS)
             value = 0
             if output.value is not None:
                 value = exact_amount(output.value, f"{place}, output {vout}", field="value")
@@ -215,7 +215,7 @@ class _Columns:
 
     def _add_earlier(self, spent: Input, name: str, place: str) -> None:
         check_name(spent.txid, place, field="spent txid")
-        whole_number(spent.vout, place, field="output number", most=MOST_OUTPUTS)
+        whole_number(spent.vout, place, field="output number", most=MAX_OUTPUTS)
         value = 0
         if spent.value is None and not (self.hidden or self.rings):
             raise LedgerError(

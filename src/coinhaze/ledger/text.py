@@ -18,7 +18,7 @@ Hashes = npt.NDArray[np.uint64]
 Octets = npt.NDArray[np.uint8]
 Numbers = npt.NDArray[np.int32]
 
-MOST_TEXT = 2**31 - 1  # bytes that Arrow's narrow offsets reach
+MAX_TEXT = 2**31 - 1  # bytes that Arrow's narrow offsets reach
 _ROOM = 1 << 10
 
 
@@ -126,7 +126,7 @@ class Names:
     def texts(self) -> pa.Array:
         """Give all texts in the order of their numbers, without copying their letters."""
         ends = self._ends[: self._count + 1]
-        wide = bool(ends[-1] > MOST_TEXT)
+        wide = bool(ends[-1] > MAX_TEXT)
         ends = ends if wide else ends.astype(np.int32)
         letters = self._letters[: int(ends[-1])]
         kind = pa.large_string() if wide else pa.string()

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from coinhaze.amounts import Bools, Ints
 from coinhaze.errors import InputError, first_few
 from coinhaze.ledger.coins import CoinLedger
-from coinhaze.ledger.text import MOST_TEXT, Names, Numbers
+from coinhaze.ledger.text import MAX_TEXT, Names, Numbers
 from coinhaze.ledger.window import LedgerWindow
 from coinhaze.store.checks import coin_completeness, compare_transactions
 from coinhaze.store.rows import (
@@ -329,7 +329,7 @@ def _rings(
 
 
 def _one_text(parts: list[pa.Array]) -> pa.Array:
-    wide = sum(part.nbytes for part in parts) > MOST_TEXT
+    wide = sum(part.nbytes for part in parts) > MAX_TEXT
     return pa.concat_arrays([part.cast(pa.large_string()) if wide else part for part in parts])
 
 

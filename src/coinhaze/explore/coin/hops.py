@@ -113,7 +113,7 @@ def spread_hops(spread: Spread, *, most: list[int], always: int = 3) -> tuple[li
     here = _Mass(np.zeros(1, dtype=np.int64), start, whole, whole, np.zeros(1))
     seen = np.zeros(len(past), dtype=np.bool_)
     deeper = np.zeros(0, dtype=np.int64)
-    for hop_most in [*most, 0]:
+    for max_hop in [*most, 0]:
         arrived = _back(spread, hops[-1], _stayed(spread, here))
         last = len(hops) > len(most)
         if last:
@@ -123,7 +123,7 @@ def spread_hops(spread: Spread, *, most: list[int], always: int = 3) -> tuple[li
         if not len(arrived.box):
             break
         seen[arrived.node] = True
-        boxes, at = _folded(spread, arrived, hop_most, always)
+        boxes, at = _folded(spread, arrived, max_hop, always)
         hops[-1].moves += _arrivals(spread, arrived, at, len(boxes))
         hops.append(Hop(boxes))
         left = np.zeros(len(at))

@@ -293,7 +293,7 @@ def spend_loose(book, cast, p):
 def pay_somebody(book, cast, p, height):
     """Pay part of some coins to somebody, the rest back to the payer."""
     begin(book, height, False)
-    inputs = many(book, 1, p.most_inputs, p.inputs_exponent)
+    inputs = many(book, 1, p.max_inputs, p.inputs_exponent)
     total = 0
     first = NONE
     for k in range(inputs):
@@ -360,7 +360,7 @@ def sweep(book, cast, p, height):
     """Gather deposits of an exchange; move a part to a cold wallet, the rest to the hot one."""
     x = cast.pick_exchange[below(book, len(cast.pick_exchange))]
     begin(book, height, False)
-    inputs = many(book, p.sweep_least, p.sweep_most, p.sweep_exponent)
+    inputs = many(book, p.min_sweep, p.max_sweep, p.sweep_exponent)
     total = 0
     for _ in range(inputs):
         coin = NONE
@@ -371,7 +371,7 @@ def sweep(book, cast, p, height):
             coin = earlier_coin(book, heavy(book, p.deposit_median, p.spread), owner)
         total += spend(book, coin)
     rest = total - fee_of(book, total, inputs, 2, p.fee_rate)
-    stays = min(int(rest * (1.0 - cast.cold_share[x])), p.hot_most)
+    stays = min(int(rest * (1.0 - cast.cold_share[x])), p.max_hot)
     if rest > stays:
         make(book, rest - stays, new_owner(book))
     if stays > 0:

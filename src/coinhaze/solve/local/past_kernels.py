@@ -10,7 +10,7 @@ from numba import njit
 
 
 @njit(cache=True, nogil=True)
-def arrive(first, to, chance, value, fixed, ordered, least, most_sweeps):
+def arrive(first, to, chance, value, fixed, ordered, least, max_sweeps):
     """Add to each node's values those of where it moves to, by chance; fixed nodes keep theirs.
 
     `value` (nodes x columns) is changed in place. With loops every sweep comes nearer from below.
@@ -18,7 +18,7 @@ def arrive(first, to, chance, value, fixed, ordered, least, most_sweeps):
     n, columns = value.shape
     own = value if ordered else value.copy()
     total = np.empty(columns)
-    for _ in range(1 if ordered else most_sweeps):
+    for _ in range(1 if ordered else max_sweeps):
         change = 0.0
         for i in range(n):
             if fixed[i]:

@@ -113,7 +113,7 @@ class BoundedChain:
         number = np.empty(n, dtype=np.int32)
         states = int(number_states(kind, number))
         plain = np.flatnonzero(number >= 0)
-        most_ends = int(
+        max_ends = int(
             np.count_nonzero((kind == TREE_STATE) & (in_degree > 1)) + np.count_nonzero(~single)
         )
         room = int((q.indptr[plain + 1] - q.indptr[plain] + 1).sum())
@@ -121,7 +121,7 @@ class BoundedChain:
         to, share = np.empty(room, dtype=np.int32), np.empty(room)
         size, private = np.zeros(states), np.zeros(states)
         private_low, private_high = np.zeros(states), np.zeros(states)
-        ends = np.zeros(most_ends, dtype=np.int64)
+        ends = np.zeros(max_ends, dtype=np.int64)
         found = condense(
             *moves, single, prior, kind, in_degree, low, high, number, states,
             start, to, share, size, private, private_low, private_high,

@@ -72,7 +72,7 @@ def _bands(flow: Flow, into: dict[str, str]) -> tuple[FlowBand, ...]:
 
 
 SPANS = 5  # of the axis, at most
-MOST_COLUMNS = 7  # that leave room for words
+MAX_COLUMNS = 7  # that leave room for words
 CLOSE = 2 * 86_400  # seconds: of a shorter past hours are shown, not days
 UNDATED = "No date"
 
@@ -81,7 +81,7 @@ def order_by_time(flow: Flow) -> Flow:
     """Put boxes in columns of time; as many spans as leave room for words."""
     for spans in range(SPANS, 0, -1):
         columns = _columns(flow, spans)
-        if max(columns.values(), default=0) < MOST_COLUMNS or spans == 1:
+        if max(columns.values(), default=0) < MAX_COLUMNS or spans == 1:
             break
     nodes = [node.model_copy(update={"column": columns[node.id]}) for node in flow.nodes]
     count = 1 + max(columns.values(), default=0)

@@ -97,8 +97,8 @@ def _exposure(answer: GroupAnswer) -> tuple[str, str]:
     return share_words(exposure.share), f"{amount}from {of}"
 
 
-MOST_PAIRS = 60  # rows of pairs that a page shows
-MOST_NAMES = 12
+MAX_PAIRS = 60  # rows of pairs that a page shows
+MAX_NAMES = 12
 NO_LINK, APART, UNTOLD = "Groups that add no new link", "Keep apart", "Spent together"
 NO_EXPOSURE = (
     "Exposure is not shown, since no exposed address was named: no group can be set apart."
@@ -154,8 +154,8 @@ def _groups(answer: WalletAnswer) -> dict[str, Any]:
         "pairs": {
             "too_many": answer.pairs is None and len(answer.coins) > 1,
             "count": len(pairs),
-            "rows": [("", pair) for pair in pairs[:MOST_PAIRS]],
-            "left": len(pairs) - MOST_PAIRS,
+            "rows": [("", pair) for pair in pairs[:MAX_PAIRS]],
+            "left": len(pairs) - MAX_PAIRS,
         },
     }
 
@@ -173,8 +173,8 @@ def effect_words(coins: Sequence[Before], spend: Together, limit: float) -> str:
     if spend.ties is None:
         return DASH
     if spend.ties:
-        names = ", ".join(short_id(name) for name in exposed_by(coins, spend, limit)[:MOST_NAMES])
-        left = len(exposed_by(coins, spend, limit)) - MOST_NAMES
+        names = ", ".join(short_id(name) for name in exposed_by(coins, spend, limit)[:MAX_NAMES])
+        left = len(exposed_by(coins, spend, limit)) - MAX_NAMES
         more = f" and {left:,} more" if left > 0 else ""
         sure = spend.exposure_high is None or (spend.exposure or 0.0) > limit
         return f"keep apart: {'would' if sure else 'may'} expose {names}{more}"
