@@ -325,13 +325,13 @@ def test_a_report_says_what_was_not_followed() -> None:
     node = int(np.argmax(Structure(chain).bounded.node_low))
     near = replace(coinhaze.origins(chain, node, accuracy=0.05), missing=0.0123)
     console = Console(record=True, width=120, file=io.StringIO())
-    console.print(origins_report(near, most=3))
+    console.print(origins_report(near, limit=3))
     shown = console.export_text()
     assert "not followed to its end" in shown
     assert "1.23%" in shown
     assert ("proven between" in shown) == (near.bits_high - near.bits_low > 2e-6)
     assert "not followed to its end: 1.2300%" in near._repr_html_()
-    assert near.as_dict(most=3)["missing"] == 0.0123
+    assert near.as_dict(limit=3)["missing"] == 0.0123
 
 
 def test_steps_are_left_out_where_loops_leave_them_open() -> None:

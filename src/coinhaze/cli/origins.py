@@ -66,7 +66,7 @@ def command(
     settings = settings_of(options)
     explained = wait_for(
         "tracing",
-        lambda _: explain(list(sources), node, labels=names, hops=hops, most=top, **settings),
+        lambda _: explain(list(sources), node, labels=names, hops=hops, limit=top, **settings),
     )
     chain = explained.origins.chain
     shortfall = explained.origins.shortfall

@@ -63,12 +63,12 @@ class ListFile:
 
 
 def screening_sections(
-    found: Screening, listing: ListFile, made_by: Mapping[str, object], *, most: int = 10
+    found: Screening, listing: ListFile, made_by: Mapping[str, object], *, limit: int = 10
 ) -> list[Section]:
     """Return the sections of the statement."""
     return [
         _short(found),
-        _found(found, most),
+        _found(found, limit),
         _rules(found),
         *([_ways(found)] if found.routes else []),
         Section("How sure it is", _certainty(found)),
@@ -151,7 +151,7 @@ def _short(found: Screening) -> Section:
     return Section("In short", (*lines, f"Names listed and in the ledger: {there}{not_found}."))
 
 
-def _found(found: Screening, most: int) -> Section:
+def _found(found: Screening, limit: int) -> Section:
     rows = found.order()
     what = "holding money at the end" if found.every else "asked about"
     count = int(found.reached().sum())
@@ -160,18 +160,18 @@ def _found(found: Screening, most: int) -> Section:
     for reason in dict.fromkeys(found.undefined.values()):
         names = ", ".join(p for p, why in found.undefined.items() if why == reason)
         lines.append(f"{names} not defined (-): {reason}.")
-    if len(rows) > most:
-        lines.append(f"The {most} largest are shown; write a .csv to see all.")
-    if found.listed[rows[:most]].any():
+    if len(rows) > limit:
+        lines.append(f"The {limit} largest are shown; write a .csv to see all.")
+    if found.listed[rows[:limit]].any():
         lines.append("* is on the list itself.")
     lines.append(_in_all(found))
     columns = [("node", LEFT), ("holds", RIGHT)]
-    if found.assumed.take(rows[:most]).positive().any():
+    if found.assumed.take(rows[:limit]).positive().any():
         columns.append(("of it assumed", RIGHT))
         lines.append(ASSUMED)
     columns += [(p, RIGHT) for p in found.requested]
     lines.append(f"Shares and amounts: {reading_words(found.graph.settings)}.")
-    cells = _rows(found, rows[:most])
+    cells = _rows(found, rows[:limit])
     return Section("What was found", tuple(lines), columns=tuple(columns), rows=tuple(cells))
 
 

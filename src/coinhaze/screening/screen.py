@@ -47,7 +47,7 @@ class Route:
     listed: float  # the share that came from the list over all paths
 
 
-def find_routes(chain: AbsorbingChain, nodes: Ints, *, most: int) -> Iterator[Route]:
+def find_routes(chain: AbsorbingChain, nodes: Ints, *, limit: int) -> Iterator[Route]:
     """Yield for each node the paths that carried most of its listed money, largest first.
 
     >>> import coinhaze
@@ -55,7 +55,8 @@ def find_routes(chain: AbsorbingChain, nodes: Ints, *, most: int) -> Iterator[Ro
     ...     [("thief", "shop", 1), ("bob", "shop", 3), ("shop", "carol", 2)])
     >>> graph = coinhaze.transaction_graph(ledger, time="temporal")
     >>> chain = coinhaze.absorbing_chain(graph, listed=["thief"])
-    >>> [route.names for route in find_routes(chain, np.array([graph.names.node("carol")]), most=1)]
+    >>> carol = np.array([graph.names.node("carol")])
+    >>> [route.names for route in find_routes(chain, carol, limit=1)]
     [('thief', 'shop', 'carol')]
     """
     graph, structure = chain.graph, Structure(chain)
@@ -69,13 +70,13 @@ def find_routes(chain: AbsorbingChain, nodes: Ints, *, most: int) -> Iterator[Ro
             continue  # its past never ends: there is no path to show
         listed = float(found.probability[found.outcomes != chain.elsewhere].sum())
         shares: dict[tuple[int, tuple[int, ...]], float] = {}
-        for path in largest_paths(found, most=most * LOOKED_AT):
+        for path in largest_paths(found, limit=limit * LOOKED_AT):
             party = graph.names.party[list(path.nodes)]
             # Money that stays in an account passes from snapshot to snapshot.
             moved = np.append(True, party[1:] != party[:-1])
             key = path.outcome, tuple(party[moved].tolist())
             shares[key] = shares.get(key, 0.0) + path.share
-        for (outcome, parties), share in sorted(shares.items(), key=lambda item: -item[1])[:most]:
+        for (outcome, parties), share in sorted(shares.items(), key=lambda item: -item[1])[:limit]:
             yield Route(
                 node=found.name,
                 source=str(chain.outcomes[outcome].as_py()),
@@ -269,7 +270,7 @@ def _with_routes(screening: Screening, known: Sequence[str], paths: int) -> Scre
     if not paths or not len(nodes):
         return screening
     chain = absorbing_chain(screening.graph, policy=PROPORTIONAL.name, listed=known)
-    routes = tuple(find_routes(chain, nodes, most=paths))
+    routes = tuple(find_routes(chain, nodes, limit=paths))
     return replace(screening, routes=routes)
 
 

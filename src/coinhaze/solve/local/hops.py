@@ -53,8 +53,8 @@ class Hops:
         return self.hops[hop]
 
 
-def hops_of(chain: AbsorbingChain | Structure, node: str | int, *, most: int = 6) -> Hops:
-    """Spread a node's money over its past, `most` hops back or until all of it has ended.
+def hops_of(chain: AbsorbingChain | Structure, node: str | int, *, limit: int = 6) -> Hops:
+    """Spread a node's money over its past, `limit` hops back or until all of it has ended.
 
     A hop leads from an account to one that paid it, from a coin to its transaction, or from a
     transaction to a coin it spent. Money that stays in an account makes no hop, though the walk
@@ -67,8 +67,8 @@ def hops_of(chain: AbsorbingChain | Structure, node: str | int, *, most: int = 6
     >>> [(hop.reached, hop.ends) for hop in hops_of(chain, "d").hops]
     [(1.0, 0.0), (1.0, 0.0), (1.0, 1.0)]
     """
-    if most < 1:
-        raise UsageError(f"hops are 1 or more, not {most}")
+    if limit < 1:
+        raise UsageError(f"hops are 1 or more, not {limit}")
     structure = Structure.of(chain)
     chain = structure.chain
     start = chain.graph.names.node(node) if isinstance(node, str) else int(node)
@@ -79,7 +79,7 @@ def hops_of(chain: AbsorbingChain | Structure, node: str | int, *, most: int = 6
         if found:
             found[-1] = _joined(found[-1], hop, chain)
         found.append(hop)
-        if len(found) > most or not len(nodes):
+        if len(found) > limit or not len(nodes):
             return Hops(chain, start, (*found[:-1], _last(found[-1])), float(share.sum()))
 
 
