@@ -91,7 +91,7 @@ class Grouping:
     @cached_property
     def _bounds(self) -> Bools:
         """Which nodes have bits that are lower bounds."""
-        bounds = self.views.belief(self.options).lower_bounds
+        bounds = self.views.session(self.options).belief.lower_bounds
         return np.zeros(len(self.nodes.graph), dtype=np.bool_) if bounds is None else bounds
 
     def find(self, kind: GroupKind, name: str) -> GroupedCoins:
@@ -191,7 +191,7 @@ class Grouping:
     def _figures(self, nodes: Ints) -> tuple[_Figures, tuple[str, ...]]:
         """Give the figures of some coins: by scores that are there already, else one by one."""
         found = _Figures.empty(len(nodes))
-        belief = self.views.belief(self.options)
+        belief = self.views.session(self.options).belief
         if isinstance(belief, Parcels):
             found.take(np.arange(len(nodes)), score_in_order(belief, nodes), np.arange(len(nodes)))
             return found, ()
@@ -202,7 +202,7 @@ class Grouping:
             there = scores.nodes[at] == nodes
             found.take(np.flatnonzero(there), scores, at[there])
             unscored = np.flatnonzero(~there)
-        solver = self.views.solver(self.options)
+        solver = self.views.session(self.options).structure.local
         for k in unscored[:MAX_UNSCORED].tolist():
             node = int(nodes[k])
             if is_untouched(belief, node) or solver.lost(node):
@@ -254,11 +254,11 @@ class Grouping:
         listed = self.views.listed(options)
         if listed is None or len(group.nodes) > MAX_UNSCORED:
             return None
-        belief = self.views.belief(options)
+        belief = self.views.session(options).belief
         found = []
         for node in self._exposed_nodes(group).tolist():
             walks = isinstance(belief, AbsorbingChain)
-            past = past_of(self.views.structure(options), node) if walks else None
+            past = past_of(self.views.session(options).structure, node) if walks else None
             found.append(met(self.views, options, listed, node, past))
         return found
 

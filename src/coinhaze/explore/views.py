@@ -26,9 +26,7 @@ from coinhaze.observer.knowledge import SourceSet, source_set
 from coinhaze.observer.policies import POLICIES, Policy, default_policy, score_policies
 from coinhaze.options import Accuracy
 from coinhaze.session import Session
-from coinhaze.solve import Parcels, score_or_reached
-from coinhaze.solve.local.row import LocalSolver
-from coinhaze.solve.structure.structure import Structure
+from coinhaze.solve import score_or_reached
 
 # Larger graphs than this are scored to so many bits, so that an answer comes.
 SMALL, NEARLY = 300_000, 0.05
@@ -258,26 +256,10 @@ class Views:
         assert session.belief is not None  # made here, while others that need it wait
         return session
 
-    def walk(self, options: ViewOptions) -> AbsorbingChain:
-        """Give the chain of a look."""
-        return self.session(options).chain
-
-    def belief(self, options: ViewOptions, *, listed: bool = False) -> AbsorbingChain | Parcels:
-        """Give what the observer believes."""
-        return self.session(options, listed=listed).belief
-
     def is_quick(self, options: ViewOptions) -> bool:
         """Tell whether an answer under a look needs no long work before."""
         key = self._key(options)
         return key[0] == self.default or len(self.chain) <= SMALL or key in self._sessions
-
-    def structure(self, options: ViewOptions) -> Structure:
-        """Give the chain of a look with what is worked out of it."""
-        return self.session(options).structure
-
-    def solver(self, options: ViewOptions) -> LocalSolver:
-        """Give what answers questions about single nodes under a look."""
-        return self.structure(options).local
 
     def has_scores(self, options: ViewOptions) -> bool:
         """Tell whether scores are there without any work."""
@@ -308,7 +290,7 @@ class Views:
         """Solve for the exposure of one node, and its bounds; not a number if it has no answer."""
         name = str(self.graph(options).names.of(np.array([node]))[0].as_py())
         found = _exposure_of(
-            score_or_reached(self.belief(options, listed=True), nodes=[name]), node
+            score_or_reached(self.session(options, listed=True).belief, nodes=[name]), node
         )
         return (math.nan,) * 3 if found is None else found
 
@@ -317,7 +299,7 @@ class Views:
         scored_row = self.row_of(options, node)
         if scored_row is not None:
             return bool(np.isnan(scored_row[0].bits[scored_row[1]]))
-        return self.solver(options).lost(node)
+        return self.session(options).structure.local.lost(node)
 
     def row_of(self, options: ViewOptions, node: int) -> tuple[Scores, int] | None:
         """Find the score of a node among those that are there already."""

@@ -77,9 +77,7 @@ class CoinSets:
         found = self.views.listed(self.options)
         if found is None or not found.names or self.options.rule.needs_list:
             return None
-        belief = self.views.belief(self.options, listed=True)
-        assert isinstance(belief, AbsorbingChain)
-        return belief
+        return self.views.session(self.options, listed=True).chain
 
     def before(
         self, coin: WalletCoin, row: Bounded, exposure: float | None, most: float | None
@@ -117,7 +115,7 @@ class CoinSets:
 
     def lower_bound(self, coins: Sequence[WalletCoin]) -> bool:
         """Tell whether bits of these coins, alone or together, are a lower bound."""
-        bounds = self.views.walk(self.options).lower_bounds
+        bounds = self.views.session(self.options).chain.lower_bounds
         return bounds is not None and any(
             coin.node is not None and bool(bounds[coin.node]) for coin in coins
         )
@@ -137,13 +135,13 @@ class CoinSets:
             raise InputError("a coin is named twice, and can be spent but once")
         if len(graph) > large and not self.options.rule.needs_list:
             nodes = [int(coin.node or 0) for coin in coins]
-            found = mix_nearly(self.views.structure(self.options), nodes)
+            found = mix_nearly(self.views.session(self.options).structure, nodes)
             if found.width <= TOGETHER:
                 return self._nearly(coins, nodes, found, settings)
         return self._exactly(coins, settings)
 
     def _exactly(self, coins: Sequence[WalletCoin], settings: Settings) -> WhatIfAnswer:
-        chain, listed = self.views.walk(self.options), self.listed_chain()
+        chain, listed = self.views.session(self.options).chain, self.listed_chain()
         coin_set = CoinSet(chain, coins, exposed=listed)
         alone = [coin_set.together([coin.name]) for coin in coins]
         after = coin_set.together([coin.name for coin in coins])
@@ -168,7 +166,10 @@ class CoinSets:
         found: NearlyMixed,
         settings: Settings,
     ) -> WhatIfAnswer:
-        structure, listed = self.views.structure(self.options), self.views.listed(self.options)
+        structure, listed = (
+            self.views.session(self.options).structure,
+            self.views.listed(self.options),
+        )
         solver = structure.local
         parts: list[Met | None] = [
             None
@@ -230,7 +231,7 @@ class CoinSets:
                 f"{len(coins):,} coins are too many to weigh here, {MAX_COINS} at most: "
                 "use coinhaze wallet"
             )
-        chain = self.views.walk(self.options)
+        chain = self.views.session(self.options).chain
         names = _exposed_names(ask.exposed)
         listed = self.listed_chain()
         if names:

@@ -89,11 +89,11 @@ class Question:
         self.options = options
         self.node = node
         self.exposing = exposing or options
-        self.belief = views.belief(options)
+        self.belief = views.session(options).belief
         self.listed = views.listed(options)
         self.past: Past | None = None
         if isinstance(self.belief, AbsorbingChain):
-            self.past = past_of(views.structure(options), node)
+            self.past = past_of(views.session(options).structure, node)
             self.row = Row.of_past(self.past)
         else:
             self.row = Row.of_parcels(origins_in_order(self.belief, node), self.belief)
@@ -120,7 +120,7 @@ class Question:
             return met(self.views, self.options, self.listed, self.node, self.past)
         listed, node = self.views.listed(self.exposing), self.exposed_node
         assert listed is not None
-        past = past_of(self.views.structure(self.exposing), node)
+        past = past_of(self.views.session(self.exposing).structure, node)
         return met(self.views, self.exposing, listed, node, past)
 
     @property
@@ -196,7 +196,7 @@ class Question:
     def _by_past(self, chain: AbsorbingChain) -> Figures:
         past = self.past
         assert past is not None
-        solver = self.views.solver(self.options)
+        solver = self.views.session(self.options).structure.local
         if solver.lost(self.node):
             return Figures(math.nan, math.nan, math.nan, math.nan, None, "local")
         sources = len(self.row) if past.whole else None
@@ -218,7 +218,7 @@ class Question:
             return Figures(
                 found.bits, found.bits_low, found.bits_high, found.steps, sources, "origins"
             )
-        low, high = self.views.solver(self.options).bounded.known(self.node)
+        low, high = self.views.session(self.options).structure.local.bounded.known(self.node)
         return Figures((low + high) / 2, low, high, steps, sources, "bounds of nodes")
 
 

@@ -112,7 +112,7 @@ def _parts(past: Past, listed: Listed) -> dict[int, float]:
 
 
 def _in_parcels(views: Views, options: ViewOptions, node: int) -> Met:
-    belief = views.belief(options, listed=True)
+    belief = views.session(options, listed=True).belief
     assert isinstance(belief, Parcels)
     found = origins_in_order(belief, node)
     there = found.outcomes != belief.labels.elsewhere
