@@ -15,7 +15,6 @@ from rich.text import Text
 from coinhaze.errors import UsageError
 from coinhaze.graph.find import find_node
 from coinhaze.measures import Origins
-from coinhaze.observer import AbsorbingChain
 from coinhaze.observer.chain import Belief
 from coinhaze.options import ModelKeywords
 from coinhaze.report.flow import FlowBox, Labelled, Layers, dot, fold_hops, sankey
@@ -24,7 +23,8 @@ from coinhaze.report.tables import origins_report, origins_sentence, way_words
 from coinhaze.solve.local.hops import hops_of
 from coinhaze.solve.local.origins import origins_or_reached
 from coinhaze.solve.lots.scores import is_ordered, parcels_of
-from coinhaze.solve.source import Source, chain_of
+from coinhaze.solve.source import Source, structure_of
+from coinhaze.solve.structure.structure import Structure
 
 NOT = (
     "It is not proof that anybody paid anybody, and no grade. It is what this ledger, this window "
@@ -232,15 +232,16 @@ def explain(
     >>> explain(ledger, "c", labels={"b": "the bank"}).by_label()
     [('the bank', 1, 0.75)]
     """
-    belief: Belief
+    belief: Belief | Structure
     if is_ordered(source, settings):
         belief = parcels_of(source, settings)
     else:
-        belief = chain_of(source, **settings)
-    start = find_node(belief.graph, node)
+        belief = structure_of(source, **settings)
+    graph = belief.chain.graph if isinstance(belief, Structure) else belief.graph
+    start = find_node(graph, node)
     found = origins_or_reached(belief, start, accuracy=accuracy)
-    labelled = Labelled(belief.graph, labels or {})
+    labelled = Labelled(graph, labels or {})
     layers = None
-    if isinstance(belief, AbsorbingChain):
+    if isinstance(belief, Structure):
         layers = fold_hops(hops_of(belief, start, limit=hops), labelled)
     return OriginsReport(found, labelled, layers, limit)
