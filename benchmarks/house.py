@@ -128,26 +128,29 @@ def _audit(event: str, values: tuple[Any, ...]) -> None:
 LIMITS = {
     "source files": (
         240,
-        "formats, solvers, pages and simulations have one module for each idea or file format, "
-        "commands one each: what is left are ideas, not pieces of them",
+        "some 70 are formats and nodes, 50 mark packages, 28 hold kernels beside their callers, "
+        "20 are commands; modules of the others have one published idea or one report each",
     ),
     "physical lines": (
         43_000,
-        "little is written twice: completeness, confidence intervals and the GPU came in; "
-        "bitcoin-etl keeps two readers, of which one takes amounts up to 2^256",
+        "7,500 more than when the target was set, by new features: completeness, confidence "
+        "intervals, order of transfers, the GPU; over a quarter are docstrings, comments and "
+        "blank. Few functions have no caller, so what could go are features",
     ),
     "classes": (
         350,
-        "about 90 frozen models of the page and its API, 150 records of formats and nodes, 30 of "
-        "options and their keywords: each is a shape that something outside fixes",
+        "over 300 are records without behaviour (dataclasses and named tuples: results, options, "
+        "columns), 120 are shapes fixed outside (JSON of nodes and files, models of the API), "
+        "36 errors and protocols: about 115 do something",
     ),
     "public class names used twice or more": (0, ""),
     "modules that spell 'poison'": (1, ""),
     "times coinhaze.read opens its file": (2, ""),
     "functions run for one coin page": (
         300,
-        "reading with every check, a certified solve and a page with a drawing; comprehensions "
-        "count as functions up to Python 3.11",
+        "a quarter are comprehensions, generators and lambdas; the rest are reading with every "
+        "check, a certified solve, a guarded server and a page with a drawing, each in functions "
+        "of a few lines. 300 would take longer functions, not fewer mechanisms",
     ),
 }
 
@@ -171,6 +174,8 @@ def rows(folder: Path) -> Iterator[tuple[str, int]]:
     )
     called = functions_run(lambda: coin_page(file))
     yield "functions run for one coin page", len(called)
+    inner = [place for place in called if place[1].endswith(">")]
+    yield "of them comprehensions, generators, lambdas", len(inner)
     yield "modules they are in", len({place[0] for place in called})
 
 
@@ -180,7 +185,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         for name, value in rows(Path(folder)):
             most, why = LIMITS.get(name, (value, ""))
-            print(f"{name:<40}{value:>8,} {'' if name not in LIMITS else f'{most:>8,}'}", end="")
+            print(f"{name:<44}{value:>8,} {'' if name not in LIMITS else f'{most:>8,}'}", end="")
             print(f"  {why}" if value > most else "")
 
 

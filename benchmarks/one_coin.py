@@ -18,7 +18,13 @@ from dataclasses import dataclass
 import numpy as np
 
 import coinhaze
-from coinhaze import AbsorbingChain, CoinhazeError, absorbing_chain, transaction_graph
+from coinhaze import (
+    AbsorbingChain,
+    AccuracyError,
+    CoinhazeError,
+    absorbing_chain,
+    transaction_graph,
+)
 from coinhaze.amounts import Floats, Ints
 from coinhaze.simulate import simulate_town, simulate_week
 from coinhaze.solve.local.origins import local_row
@@ -79,6 +85,8 @@ def questions(
 
     def bits(node: int) -> tuple[float, float]:
         row = local_row(chain, node, width=width)
+        if row.shortfall is not None:
+            raise AccuracyError(row.shortfall)
         return row.bits_low, row.bits_high
 
     def origins(node: int) -> tuple[float, float]:

@@ -24,7 +24,7 @@ DIGIT_BITS = 32
 _MASK = (1 << DIGIT_BITS) - 1
 _PACKED_DIGITS = 8  # 256 bits
 _AT_ONCE = 1 << 15  # rows
-_MOST_UNSPLIT = 2.0**61
+_MAX_UNSPLIT = 2.0**61
 
 Ints = npt.NDArray[np.signedinteger[Any]]  # int64, or int32 in values that are frozen
 Floats = npt.NDArray[np.float64]
@@ -133,13 +133,13 @@ class Amounts:
         """Replace negative amounts by zero."""
         return self.where(self.digits[:, -1] >= 0)
 
-    def where(self, kept: Bools) -> Amounts:
+    def where(self, retained: Bools) -> Amounts:
         """Replace amounts that are not kept by zero."""
-        if kept.all():
+        if retained.all():
             return self
         digits = np.empty(self.digits.shape, dtype=np.int64, order="F")
         for k, column in enumerate(self.digits.T):
-            np.multiply(column, kept, out=digits[:, k])
+            np.multiply(column, retained, out=digits[:, k])
         return Amounts(digits)
 
     def maximum(self, other: Amounts) -> Amounts:
@@ -261,7 +261,7 @@ def _settled(digits: Ints) -> Ints:
     top = digits[:, -1]
     if not len(top) or (top.max() <= _MASK and top.min() >= -_MASK):
         return digits
-    if digits.shape[1] == 1 and _sum_of_sizes(top) < _MOST_UNSPLIT:
+    if digits.shape[1] == 1 and _sum_of_sizes(top) < _MAX_UNSPLIT:
         return digits
     wide = np.zeros((len(digits), digits.shape[1] + 1), dtype=np.int64, order="F")
     wide[:, :-1] = digits

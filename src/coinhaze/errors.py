@@ -10,7 +10,7 @@ CoinhazeError
 │   └── PolicyError       a user's policy whose rows are no probabilities
 ├── SourceUnreachable     a node or file server that does not answer             exit 4
 │   └── NotAnswering      one that may answer later: not running, starting, too busy
-├── AccuracyError         the asked accuracy was not reached; has what was       exit 5
+├── AccuracyError         the requested accuracy was not reached; has what was   exit 5
 └── ResourceError         a limit of time or memory was met                      exit 6
 ```
 

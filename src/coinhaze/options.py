@@ -618,7 +618,7 @@ def options_of(subject: type) -> tuple[Option, ...]:
     made = []
     for each in fields(subject):
         about: Option = each.metadata["option"]
-        kind, words, several, other = _told(hints[each.name])
+        kind, words, several, other = _described(hints[each.name])
         made.append(
             replace(
                 about,
@@ -636,7 +636,7 @@ def options_of(subject: type) -> tuple[Option, ...]:
     return tuple(made)
 
 
-def _told(hint: Any) -> tuple[type, tuple[str, ...], bool, bool]:
+def _described(hint: Any) -> tuple[type, tuple[str, ...], bool, bool]:
     """Tell from a type what kind a value is, its words, if there are several, and other values."""
     parts = [p for p in _parts(hint) if p is not type(None)]
     words = tuple(w for p in parts if get_origin(p) is Literal for w in get_args(p))

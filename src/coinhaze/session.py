@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
+from threading import Lock
 from typing import Any, Literal, Unpack
 
-from coinhaze.errors import UsageError
+from coinhaze.errors import AccuracyError, UsageError
 from coinhaze.graph import TransactionGraph, transaction_graph
 from coinhaze.ledger import AccountLedger, CoinLedger, Ledger
 from coinhaze.measures import Origins, Scores, Taint
@@ -25,7 +26,8 @@ from coinhaze.solve.lots.scores import parcels_of
 from coinhaze.solve.lots.taint import taint
 from coinhaze.solve.planner.plan import Plan
 from coinhaze.solve.pool.limits import THREADS
-from coinhaze.solve.score import plan, score
+from coinhaze.solve.progress import Progress, silent
+from coinhaze.solve.score import plan, score_or_reached
 from coinhaze.solve.source import (
     CHAIN_SETTINGS,
     GRAPH_SETTINGS,
@@ -71,6 +73,7 @@ class Session(Prepared):
         self.backend = backend
         self.settings = settings
         self.scores: dict[object, Scores] = {}
+        self._solving = Lock()
         if isinstance(source, made[:3]):
             refuse(settings, "a chain is given")
         elif isinstance(source, TransactionGraph):
@@ -136,6 +139,11 @@ class Session(Prepared):
             return Structure.of(source)
         return Structure(absorbing_chain(self.graph, **only(self.settings, CHAIN_SETTINGS)))
 
+    @property
+    def belief(self) -> AbsorbingChain | Parcels:
+        """What the observer believes: the chain, or the lots of an ordered policy."""
+        return self.lots if self.is_ordered else self.chain
+
     @cached_property
     def lots(self) -> Parcels:
         """The lots of an ordered policy; a walk has none."""
@@ -145,12 +153,22 @@ class Session(Prepared):
 
     def score(self, **options: Unpack[ScoringKeywords]) -> Scores:
         """Score as `coinhaze.score` does, with its options; the same question is solved once."""
+        found = self.score_or_reached(**options)
+        if found.shortfall is not None:
+            raise AccuracyError(found.shortfall, scores=found)
+        return found
+
+    def score_or_reached(
+        self, *, progress: Progress = silent, **options: Unpack[ScoringKeywords]
+    ) -> Scores:
+        """Score; where the accuracy is not reached, give what was, with its note."""
         if not isinstance(options.get("nodes", "sinks"), str):
             options["nodes"] = list(options["nodes"])
         key = _frozen({k: v for k, v in options.items() if k not in _LIMITS})
-        if key not in self.scores:
-            self.scores[key] = score(self, **options)
-        return self.scores[key]
+        with self._solving:
+            if key not in self.scores:
+                self.scores[key] = score_or_reached(self, progress=progress, **options)
+            return self.scores[key]
 
     def plan(self, **options: Unpack[ScoringKeywords]) -> Plan:
         """Say what `score` with the same options would do."""

@@ -16,7 +16,7 @@ import coinhaze
 from cache.layers_twin import differences
 from coinhaze import AccountLedger, CoinLedger, absorbing_chain, transaction_graph
 from coinhaze.cache import place as kept_place
-from coinhaze.cache.layers import LedgerCache, OpenLayers, open_cached
+from coinhaze.cache.layers import LedgerCache, open_cached
 from coinhaze.cache.tree import Packer, Unpacker
 from coinhaze.errors import CoinhazeError, InputError, UsageError
 from coinhaze.graph.build import transaction_graph as build_graph
@@ -208,19 +208,12 @@ def test_a_week_of_accounts_with_wide_amounts_is_kept(tmp_path: Path) -> None:
     assert differences(built.scores, opened.scores) == []
 
 
-def test_policies_of_one_view_share_the_ledger_on_disk_and_in_memory(tmp_path: Path) -> None:
+def test_policies_of_one_view_share_the_ledger_on_disk(tmp_path: Path) -> None:
     path = town(tmp_path)
     plain = LedgerCache(path).build()
     layers = set(os.listdir(tmp_path / "town.kept"))
     even = LedgerCache(path, policy="uniform").build()
     assert len(set(os.listdir(tmp_path / "town.kept")) - layers) == 3  # chain, local, scores
-    shared = OpenLayers()
-    opened = LedgerCache(path, opened=shared).open()
-    other = LedgerCache(path, opened=shared, policy="uniform").open()
-    assert opened is not None
-    assert other is not None
-    assert opened.ledger is other.ledger
-    assert opened.graph is other.graph
     assert not np.array_equal(plain.scores.bits, even.scores.bits)
 
 
@@ -283,7 +276,7 @@ def test_the_narrowest_scores_are_opened(tmp_path: Path) -> None:
 def test_few_settings_are_kept_the_last_used(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(kept_place, "MOST_LEFT", 3)
+    monkeypatch.setattr(kept_place, "MAX_LEFT", 3)
     path = town(tmp_path)
     names = simulate_town(transactions=60).owners.to_pylist()[:4]
     for name in names:

@@ -50,7 +50,7 @@ def test_a_reader_finds_the_answers_in_the_output_alone(run: Run, payments: Path
     digest = hashlib.sha256(Path("list.txt").read_bytes()).hexdigest()
     assert f"list list.txt: SHA-256 {digest}" in words
     assert "1 in the ledger, 1 not in it (zoe)" in words
-    assert "heights not told; times not told" in words
+    assert "heights not known; times not known" in words
 
 
 def test_large_amounts_are_rounded_on_a_screen_and_whole_in_a_file(run: Run) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +17,7 @@ from coinhaze.errors import AccuracyError, LedgerError
 from coinhaze.ledger.completeness import Check, Completeness
 from coinhaze.options import Method
 from coinhaze.solve import certify, score_or_reached
+from coinhaze.solve.planner import thresholds
 
 from .conftest import Run
 
@@ -104,6 +106,26 @@ def test_origins_short_of_the_accuracy_are_told_and_exit_with_5(
         assert run(*given)[0] == 5
         assert "carol" in (tmp_path / f"told.{form}").read_text()
     assert "the proven interval is" in (tmp_path / "told.html").read_text()
+
+
+def test_origins_of_a_large_chain_to_a_width_that_is_not_reached(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = [("s", "a", 1), ("t", "b", 2), ("a", "b", 10**9), ("b", "a", 10**9), ("b", "o", 3)]
+    path = tmp_path / "ring.csv"
+    path.write_text("from,to,amount\n" + "".join(f"{a},{b},{n}\n" for a, b, n in rows))
+    monkeypatch.setattr(thresholds, "MAX_SOLVED_NODES", 0)
+    monkeypatch.setattr(thresholds, "MAX_LOCAL_MOVES", 1000)
+    given = ("origins", path, "o", "--accuracy", "0.05", "--time", "stationary")
+    code, out, err = run(*given, "--json")
+    assert (code, err.count("warning: after ")) == (5, 1)
+    told = json.loads(out)
+    truth = math.log2(3) - 2 / 3  # a third from s, two thirds from t
+    assert told["bits_low"] <= truth <= told["bits_high"]
+    assert told["missing"] > 0
+    code, out, err = run(*given, "--strict")
+    assert (code, out) == (5, "")
+    assert "coinhaze: after " in err
 
 
 def test_the_error_carries_the_origins() -> None:

@@ -144,7 +144,7 @@ def test_more_hits_than_are_shown_are_said_to_be_there() -> None:
 @profile(200)
 def test_beginnings_are_found_as_a_plain_look_finds_them(names: list[str], prefix: str) -> None:
     names = [n for n in names if n.isprintable()]
-    found = Prefixes(pa.array(names, pa.string())).rows(prefix, most=100)
+    found = Prefixes(pa.array(names, pa.string())).rows(prefix, limit=100)
     assert sorted(found.tolist()) == [k for k, n in enumerate(names) if n.startswith(prefix)]
 
 
@@ -163,10 +163,10 @@ def test_first_letters_sort_as_the_letters_do(texts: list[bytes]) -> None:
 def test_a_beginning_among_a_million_names_is_found_at_once() -> None:
     column = pa.array([f"{k * 2654435761 % 2**32:08x}{k:08x}" for k in range(1_000_000)])
     prefixes = Prefixes(column)
-    prefixes.rows("00", most=1)
+    prefixes.rows("00", limit=1)
     begin = time.process_time()
     some = column[123_456].as_py()[:6]
-    found = [prefixes.rows(begins, most=21) for begins in (some, "0000000000")]
+    found = [prefixes.rows(begins, limit=21) for begins in (some, "0000000000")]
     assert time.process_time() - begin < 0.05
     assert [len(rows) > 0 for rows in found] == [True, True]
     assert all(name.startswith(some) for name in column.take(found[0]).to_pylist())

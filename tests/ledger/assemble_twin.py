@@ -19,7 +19,7 @@ from coinhaze.ledger.checks import (
 )
 from coinhaze.ledger.coins import (
     DUPLICATE_COINBASES,
-    MOST_OUTPUTS,
+    MAX_OUTPUTS,
     POOLS,
     CoinLedger,
     Input,
@@ -147,7 +147,7 @@ class _Columns:
         lost = _is_lost(t)
         for position, output in enumerate(t.outputs):
             vout = position if output.vout is None else output.vout
-            whole_number(vout, place, field="output number", most=MOST_OUTPUTS)
+            whole_number(vout, place, field="output number", most=MAX_OUTPUTS)
             if (_txid(t), vout) in self.output_rows:
                 raise LedgerError(place, "two outputs with one number", value=vout)
             value = 0
@@ -233,7 +233,7 @@ class _Columns:
                 place, "an unknown coin in a complete ledger", value=name, fix="drop `complete`?"
             )
         check_name(spent.txid, place, field="spent txid")
-        whole_number(spent.vout, place, field="output number", most=MOST_OUTPUTS)
+        whole_number(spent.vout, place, field="output number", most=MAX_OUTPUTS)
         value = 0
         if spent.value is None and not (self.hidden or self.rings):
             raise LedgerError(

@@ -77,7 +77,7 @@ def test_released_names_come_in_the_order_asked_for_and_are_gone() -> None:
 
 
 def test_much_text_has_wide_offsets(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(text, "MOST_TEXT", 5)
+    monkeypatch.setattr(text, "MAX_TEXT", 5)
     names = Names()
     names.add(pa.array(["abc", "de"]))
     assert names.texts().type == pa.string()

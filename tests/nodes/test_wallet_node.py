@@ -115,7 +115,7 @@ def test_all_of_a_past_gives_what_the_whole_chain_gives(wallet: Wallet, tmp_path
     assert min(scores.bits) > 2
     assert all(c["not_followed"] == 0 for c in told["coins"])
     again, said = wallet.tell("--accuracy", "0")
-    assert "0 transactions asked of the node" in said
+    assert "0 transactions requested from the node" in said
     assert again["coins"] == told["coins"]
     assert (wallet.folder / "caches" / "coinhaze" / "transactions.sqlite").exists()
 
@@ -129,7 +129,7 @@ def test_a_part_gives_an_interval_that_holds_the_whole(wallet: Wallet) -> None:
         coin = told["coins"][0]
         assert coin["bits_low"] <= whole <= coin["bits_high"]
         assert coin["not_followed"] > 0
-        assert f"{most} transactions asked of the node" in said
+        assert f"{most} transactions requested from the node" in said
         assert "not all intervals are within 0.0 bits" in said
         assert "Not all of the past was fetched" in told["how_sure"][0]
     assert whole == pytest.approx(

@@ -59,7 +59,7 @@ def test_folded_hops_lose_nothing(make: object) -> None:
 
 def test_the_bucket_counts_what_is_not_shown() -> None:
     rows = [(f"a{k}", "shop", k + 1) for k in range(20)] + [("shop", "carol", 210)]
-    told = explain(coinhaze.AccountLedger.from_transfers(rows), "carol", most=5)
+    told = explain(coinhaze.AccountLedger.from_transfers(rows), "carol", limit=5)
     last = layers_of(told).boxes[2]
     assert [box.name for box in last[:6]] == ["a19", "a18", "a17", "a16", "a15", "a14"]
     assert last[6].folded

@@ -83,7 +83,7 @@ def test_accounts_have_no_tiho_and_say_why_once() -> None:
     ledger = coinhaze.AccountLedger.from_transfers([("a", "b", 2), ("b", "c", 1)])
     found = screen(ledger, ["a"])
     assert found.policies == ALL[:-1]
-    assert found.asked == ALL
+    assert found.requested == ALL
     assert list(found.undefined) == ["tiho"]
     assert "accounts have no outputs" in found.undefined["tiho"]
     assert found.to_arrow()["tiho_share"].null_count == 2
@@ -154,8 +154,8 @@ def test_no_unit_is_lost_whatever_is_screened(
     if not accounts:
         return
     listed = data.draw(st.lists(st.sampled_from(accounts), min_size=1, max_size=3, unique=True))
-    asked = data.draw(st.lists(st.sampled_from(accounts), min_size=1, max_size=3, unique=True))
-    for nodes in (None, asked):
+    requested = data.draw(st.lists(st.sampled_from(accounts), min_size=1, max_size=3, unique=True))
+    for nodes in (None, requested):
         found = screen(graph, listed, nodes=nodes)
         check_totals(found)
         for policy in found.policies:

@@ -48,7 +48,7 @@ def slow_hops(chain: AbsorbingChain, start: int, most: int) -> list[tuple[Layer,
 
 
 def check(chain: AbsorbingChain, start: int, most: int) -> None:
-    hops = hops_of(chain, start, most=most)
+    hops = hops_of(chain, start, limit=most)
     slow = slow_hops(chain, start, most)
     assert len(hops) == len(slow)
     for hop, (share, ended) in zip(hops.hops, slow, strict=True):
@@ -109,9 +109,9 @@ def test_money_that_stays_makes_no_hop() -> None:
 def test_a_long_past_is_cut_and_says_so() -> None:
     graph = coinhaze.transaction_graph(random_transfers(100, 2000, 3), time="temporal")
     chain = coinhaze.absorbing_chain(graph)
-    hops = hops_of(chain, int(np.flatnonzero(graph.sinks)[0]), most=2)
+    hops = hops_of(chain, int(np.flatnonzero(graph.sinks)[0]), limit=2)
     assert len(hops) == 3
     assert 0 < hops.earlier < 1
     assert len(hops[2].at) == 0
     with pytest.raises(UsageError, match="1 or more"):
-        hops_of(chain, 0, most=0)
+        hops_of(chain, 0, limit=0)

@@ -98,7 +98,7 @@ def test_the_series_keeps_what_was_asked_or_says_what_it_reached() -> None:
     there = [(a, b, 2) for a, b in itertools.pairwise(names)]
     back = [(b, a, 1) for a, b in itertools.pairwise(names)]
     ledger = coinhaze.AccountLedger.from_transfers([("s", "v0", 5), ("t", "v99", 5), *there, *back])
-    with pytest.raises(AccuracyError, match="above the asked"):
+    with pytest.raises(AccuracyError, match="above the requested"):
         coinhaze.score(ledger, method="series", accuracy=1e-13)
     scores = coinhaze.score(ledger, method="series", accuracy=1e-6)
     assert scores.width <= 1e-6

@@ -76,10 +76,10 @@ def test_rows_over_columns_are_those_of_a_dense_solve(name: str) -> None:
     lumped = folded_of(chain)
     reduced, columns = lumped.query.reduced, lumped.columns
     answered = lumped.query.rows[lumped.query.answered]
-    dense, _ = absorption(chain, reduced.kept)
-    dense = dense[(np.cumsum(reduced.kept) - 1)[answered]]
+    dense, _ = absorption(chain, reduced.retained)
+    dense = dense[(np.cumsum(reduced.retained) - 1)[answered]]
     # What the columns of outcomes add up to, against the chain that was cut down.
-    source = reduced.kept & (chain.column >= 0)
+    source = reduced.retained & (chain.column >= 0)
     expected = np.zeros((len(dense), len(columns)))
     for node in np.flatnonzero(source):
         expected[:, columns.of_state[reduced.state[node]]] += dense[:, chain.column[node]]

@@ -51,8 +51,6 @@ def check(chain: AbsorbingChain) -> None:
         assert past.missing == pytest.approx(0.0, abs=1e-11)
         assert past.steps == pytest.approx(steps[row[node]], rel=1e-9)
         assert past.nodes.tolist() == np.flatnonzero(reach(chain.Q.toarray())[node]).tolist()
-        arriving = past.arriving(outcomes)
-        assert arriving == pytest.approx(b[row[past.nodes]][:, outcomes], abs=1e-11)
         ends = (chain.column != NO_COLUMN) & (chain.walk.own > 0)
         assert past.nearest_end() == slow_nearest(chain, node, ends)
 

@@ -39,7 +39,7 @@ def test_the_largest_come_first_and_none_is_passed_over(
     start = data.draw(st.sampled_from(np.flatnonzero(graph.sinks).tolist()))
     most = data.draw(st.integers(1, 6))
     expected = all_paths(chain, start)
-    found = largest_paths(coinhaze.origins(chain, start), most=most)
+    found = largest_paths(coinhaze.origins(chain, start), limit=most)
     assert [p.share for p in found] == pytest.approx([s for s, _ in expected[:most]], rel=1e-9)
     assert len({p.nodes for p in found}) == len(found)
     shares = {nodes: share for share, nodes in expected}
@@ -52,7 +52,7 @@ def test_loops_are_paths_too_each_turn_one() -> None:
     ledger = coinhaze.AccountLedger.from_transfers([("a", "b", 1), ("b", "c", 2), ("c", "b", 1)])
     chain = coinhaze.absorbing_chain(coinhaze.transaction_graph(ledger), listed=["a"])
     found = coinhaze.origins(chain, "c")
-    paths = largest_paths(found, most=3)
+    paths = largest_paths(found, limit=3)
     names = [chain.graph.names.of(np.array(p.nodes)).to_pylist() for p in paths]
     assert names[0] == ["a", "b", "c"]
     assert names[1] == ["a", "b", "c", "b", "c"]

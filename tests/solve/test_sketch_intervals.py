@@ -20,7 +20,7 @@ from coinhaze.solve.planner import thresholds
 from coinhaze.solve.pool.limits import Budget
 from coinhaze.solve.query import Query
 from coinhaze.solve.sketch import sketch as sketches
-from coinhaze.solve.sketch.rounding import SINGLE, TileRounding, most_roundings
+from coinhaze.solve.sketch.rounding import SINGLE, TileRounding, max_roundings
 from coinhaze.solve.sketch.sketch import Draws, precision, sketch
 from coinhaze.solve.structure.lump import LumpedChain, lump
 from properties import strategies as random
@@ -238,7 +238,7 @@ def test_the_most_roundings_are_those_of_the_worst_walk() -> None:
     chain = chain_of(coinhaze.AccountLedger.from_transfers(rows_of), time="temporal")
     rows = np.flatnonzero(chain.graph.sinks)
     query = Query.of(chain, rows)
-    found = most_roundings(query.factor, SINGLE)[query.factor.place[query.scored]]
+    found = max_roundings(query.factor, SINGLE)[query.factor.place[query.scored]]
     assert found.tolist() == slow_most(chain, rows)
 
 

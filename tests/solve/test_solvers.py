@@ -136,7 +136,7 @@ def test_reduction_keeps_only_the_past_of_what_is_asked() -> None:
     chain = absorbing_chain(transaction_graph(ledger))
     reduced = reduce_chain(chain, np.array([chain.graph.names.node("e")]))
     assert len(reduced) == 1
-    assert reduced.kept.sum() == 3
+    assert reduced.retained.sum() == 3
 
 
 def test_no_columns_and_no_rows_are_fine() -> None:

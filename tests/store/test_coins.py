@@ -11,7 +11,7 @@ from benchmarks.ingesting import as_stored, main
 from coinhaze.errors import InputError, LedgerError
 from coinhaze.ledger import CoinLedger
 from coinhaze.ledger.batches import Batch, Rows, gather
-from coinhaze.ledger.coins import MOST_OUTPUTS
+from coinhaze.ledger.coins import MAX_OUTPUTS
 from coinhaze.ledger.window import ALL, LedgerWindow
 from coinhaze.simulate import simulate_town
 from coinhaze.store.read import read_store
@@ -240,7 +240,7 @@ def test_coins_left_out_of_their_transaction_are_named() -> None:
         read_store(store)
 
 
-@pytest.mark.parametrize("number", [-1, MOST_OUTPUTS + 1])
+@pytest.mark.parametrize("number", [-1, MAX_OUTPUTS + 1])
 @pytest.mark.parametrize("column", ["outputs.vout", "inputs.vin", "inputs.spent_vout"])
 def test_numbers_out_of_range_are_refused(column: str, number: int) -> None:
     records = made_up(2, positions=True)

@@ -188,7 +188,7 @@ def test_lower_bounds_are_marked_in_every_output_of_scores(tmp_path: Path) -> No
     assert made["lower_bounds"] == 6
     assert made["notes"] == list(scores.notes)
     text = io.StringIO()
-    Console(width=200, file=text).print(scores_report(scores, most=10))
+    Console(width=200, file=text).print(scores_report(scores, limit=10))
     rows = {line.split()[1]: line for line in text.getvalue().splitlines() if ":" in line}
     assert all(("≥" in rows[name]) == bound[name] for name in ("k:0", "tx:u", "a:0"))
     assert "At least 0.0000 bits" in origins_sentence(coinhaze.origins(scores.chain, "k:0"))

@@ -165,14 +165,14 @@ def crowded_flow(origins: int = 8, per_hop: int = 6, hops: int = 4) -> Flow:
     return flow_of(_columns(titles), nodes, bands)
 
 
-def drawn_coin(asked: CoinQuery, *, flow: Flow | None = None, bits: float = 6.981) -> CoinAnswer:
+def drawn_coin(query: CoinQuery, *, flow: Flow | None = None, bits: float = 6.981) -> CoinAnswer:
     """Give the example's coin as its rule sees it."""
-    if asked.policy == "poison":
+    if query.policy == "poison":
         flow, bits = straight_flow([("listed", "1HxF…9dQe", 1.0)]), 0.0
-    elif asked.policy == "fifo":
+    elif query.policy == "fifo":
         parts = [("mined", "Mined, block 668,977", 0.541), ("service", "Exchange North", 0.3)]
         flow, bits = straight_flow([*parts, ("earlier", "bc1q9x…k2fe", 0.159)]), 1.415
-    flow = flow or example_flow(by=asked.by)
+    flow = flow or example_flow(by=query.by)
     last = max(n.column for n in flow.nodes)
     shown = [n for n in flow.nodes if n.column == last and not n.folded]
     kinds: dict[str, OriginKind] = {k: k for k in get_args(OriginKind)}
@@ -187,16 +187,16 @@ def drawn_coin(asked: CoinQuery, *, flow: Flow | None = None, bits: float = 6.98
     rest = 1 - sum(o.share for o in origins)
     count = sum(n.count for n in flow.nodes if n.column == last and n.folded)
     top = max(o.share for o in origins)
-    certain = asked.policy != "haircut"
+    certain = query.policy != "haircut"
     low, high = (bits, bits) if certain else (bits - 0.018, bits + 0.022)
     return CoinAnswer(
-        bits=bits, bits_low=low, bits_high=high, ledger="town", digest=DIGEST, settings=asked,
+        bits=bits, bits_low=low, bits_high=high, ledger="town", digest=DIGEST, settings=query,
         name=COIN, kind="coin", amount=Amount(smallest="8421907", shown="0.084 219 07 BTC"),
         time=1_612_620_120, height=669_412, made_by=COIN[:-2], owner="bc1qowner" + "0" * 30,
         method="exact", steps=9.8, steps_nearest=3, sources=len(origins) + count,
         sentence=_sentence(bits, low, high, top), place=Place(bin=27, fewer=0.68, coins=3_200_000),
         top_share=top, origins=origins, other=Other(count=count, share=max(rest, 0.0)),
-        exposure=_exposure(asked), flow=flow,
+        exposure=_exposure(query), flow=flow,
     )  # fmt: skip
 
 
@@ -208,13 +208,13 @@ def _sentence(bits: float, low: float, high: float, top: float) -> Sentence:
     )  # fmt: skip
 
 
-def _exposure(asked: CoinQuery) -> Exposure | None:
-    if asked.list is None:
+def _exposure(query: CoinQuery) -> Exposure | None:
+    if query.list is None:
         return None
-    poison = asked.policy == "poison"
-    share = None if poison else 0.031 if asked.policy == "haircut" else 0.0
+    poison = query.policy == "poison"
+    share = None if poison else 0.031 if query.policy == "haircut" else 0.0
     return Exposure(
-        list=asked.list, policy=asked.policy, listed=148, entries=0 if share == 0 else 1,
+        list=query.list, policy=query.policy, listed=148, entries=0 if share == 0 else 1,
         share=share, share_low=share, share_high=share,
         amount=Amount(smallest="260000", shown="0.0026 BTC"), touched=True if poison else None,
         hops=3, text="Some of this coin's money touched a listed address 3 hops back.",
@@ -224,7 +224,7 @@ def _exposure(asked: CoinQuery) -> Exposure | None:
 class DrawnExplorer(MadeExplorer):
     """Made-up answers whose coin is the example's."""
 
-    def histogram(self, asked: Settings) -> Histogram:
+    def histogram(self, query: Settings) -> Histogram:
         bell = [(3, 9, 1.6), (24, 7, 4.0), (40, 5, 3.5)]
         counts = [
             int(sum(h * 20_000 * math.exp(-(((k - m) / (2 * s)) ** 2)) for m, h, s in bell))
@@ -232,8 +232,8 @@ class DrawnExplorer(MadeExplorer):
         ]
         return Histogram(zeros=260_000, counts=tuple(counts))
 
-    def coin(self, name: str, asked: CoinQuery) -> CoinAnswer:
-        used = self.settings(asked)
+    def coin(self, name: str, query: CoinQuery) -> CoinAnswer:
+        used = self.settings(query)
         if name == "one":
             return drawn_coin(used, flow=one_origin_flow(), bits=0.0)
         if name == "crowd":
@@ -242,9 +242,9 @@ class DrawnExplorer(MadeExplorer):
             return drawn_coin(used, flow=example_flow(cycles=True))
         if name == "hostile":
             return drawn_coin(used, flow=straight_flow([("service", HOSTILE, 1.0)]), bits=0.0)
-        return drawn_coin(used) if name == COIN else super().coin(name, asked)
+        return drawn_coin(used) if name == COIN else super().coin(name, query)
 
-    def comparators(self, name: str, asked: Settings) -> Comparators:
+    def comparators(self, name: str, query: Settings) -> Comparators:
         rules = (
             Rule(policy="haircut", bits=6.98, bits_low=6.96, bits_high=7.01, equal_origins=126,
                  exposure=0.031),

@@ -61,26 +61,26 @@ class MadeExplorer:
         self.calls = 0
         self.slow_ended = 0
 
-    def settings(self, asked: Any) -> Any:
-        return asked.model_copy(update={"view": "coin", "time": "temporal"})
+    def settings(self, query: Any) -> Any:
+        return query.model_copy(update={"view": "coin", "time": "temporal"})
 
-    def ledger(self, asked: Settings) -> LedgerPage:
+    def ledger(self, query: Settings) -> LedgerPage:
         self.calls += 1
         return LedgerPage(
-            card=CARDS["town"], settings=asked, summary=_summary(), histogram=self.histogram(asked)
+            card=CARDS["town"], settings=query, summary=_summary(), histogram=self.histogram(query)
         )
 
-    def histogram(self, asked: Settings) -> Histogram:
+    def histogram(self, query: Settings) -> Histogram:
         return Histogram(zeros=1, counts=(0, 2, 1))
 
-    def density(self, asked: Settings) -> Density:
+    def density(self, query: Settings) -> Density:
         lone = Outlier(name="a:0", bits=1.0, steps=2.0)
         return Density(
-            ledger="town", settings=asked, columns=2, rows=1, bits_low=0, bits_high=1,
+            ledger="town", settings=query, columns=2, rows=1, bits_low=0, bits_high=1,
             steps_low=0, steps_high=2, counts=(3, 1), outliers=(lone,),
         )  # fmt: skip
 
-    def curve(self, asked: Settings) -> Curve:
+    def curve(self, query: Settings) -> Curve:
         return Curve(card=CARDS["town"], summary=_summary(), bits=(0, 1), share=(0.5, 1))
 
     def search(self, query: str) -> SearchAnswer:
@@ -91,7 +91,7 @@ class MadeExplorer:
         ]
         return SearchAnswer(query=query, understood="the beginning of a name", hits=tuple(hits))
 
-    def coin(self, name: str, asked: CoinQuery) -> CoinAnswer:
+    def coin(self, name: str, query: CoinQuery) -> CoinAnswer:
         self.calls += 1
         if name == "slow":
             return self._slow()
@@ -101,9 +101,9 @@ class MadeExplorer:
             raise ZeroDivisionError("secret inside")
         if name not in NAMES:
             raise UnknownName(f"no coin {name!r} in the ledger")
-        if asked.policy == "lifo":
+        if query.policy == "lifo":
             raise UsageError("lifo needs amounts")
-        return made_coin(name, self.settings(asked))
+        return made_coin(name, self.settings(query))
 
     def _slow(self) -> CoinAnswer:
         try:
@@ -115,61 +115,61 @@ class MadeExplorer:
         finally:
             self.slow_ended += 1
 
-    def comparators(self, name: str, asked: Settings) -> Comparators:
+    def comparators(self, name: str, query: Settings) -> Comparators:
         return Comparators(ledger="town", name=name, rules=(), measures=())
 
-    def origins(self, name: str, asked: Settings, *, after: str | None, limit: int) -> OriginsPage:
+    def origins(self, name: str, query: Settings, *, after: str | None, limit: int) -> OriginsPage:
         other = Other(count=0, share=0.0)
         rows = made_coin(name, CoinQuery()).origins
         return OriginsPage(
-            ledger="town", name=name, settings=asked, total=1, rows=rows, other=other, after=None
+            ledger="town", name=name, settings=query, total=1, rows=rows, other=other, after=None
         )
 
-    def origin_batches(self, name: str, asked: Settings) -> Iterator[pa.RecordBatch]:
+    def origin_batches(self, name: str, query: Settings) -> Iterator[pa.RecordBatch]:
         if name not in NAMES:
             raise UnknownName(f"no coin {name!r} in the ledger")
         yield pa.RecordBatch.from_pydict({"source": [FORMULA, HOSTILE], "share": [0.5, 0.5]})
 
     def group(
-        self, kind: GroupKind, name: str, asked: Settings, *, after: str | None, limit: int
+        self, kind: GroupKind, name: str, query: Settings, *, after: str | None, limit: int
     ) -> GroupAnswer:
         if name not in NAMES:
             raise UnknownName(f"no {kind} {name!r} in the ledger")
         return GroupAnswer(
-            ledger="town", digest=DIGEST, settings=asked, kind=kind, name=name, total=FIVE,
+            ledger="town", digest=DIGEST, settings=query, kind=kind, name=name, total=FIVE,
             coins=1, unspent=1, bits_low=1, bits_median=1, bits_high=1, bits_weighted_mean=1,
             exposure=None, histogram=Histogram(zeros=1, counts=()), rows=(_row(0),),
         )  # fmt: skip
 
-    def table(self, asked: TableQuery) -> TablePage:
-        first = int(asked.after or 0)
-        rows = tuple(_row(k) for k in range(first, min(first + asked.limit, self.coins)))
+    def table(self, query: TableQuery) -> TablePage:
+        first = int(query.after or 0)
+        rows = tuple(_row(k) for k in range(first, min(first + query.limit, self.coins)))
         after = str(first + len(rows)) if first + len(rows) < self.coins else None
-        return TablePage(ledger="town", asked=asked, total=self.coins, rows=rows, after=after)
+        return TablePage(ledger="town", asked=query, total=self.coins, rows=rows, after=after)
 
-    def table_batches(self, asked: TableQuery) -> Iterator[pa.RecordBatch]:
+    def table_batches(self, query: TableQuery) -> Iterator[pa.RecordBatch]:
         for first in range(0, self.coins, 1_000):
             last = min(first + 1_000, self.coins)
             names = [_row(k).name for k in range(first, last)]
             yield pa.RecordBatch.from_pydict({"name": names, "bits": [1.0] * len(names)})
 
-    def what_if(self, asked: WhatIfQuery) -> WhatIfAnswer:
-        unknown = [name for name in asked.coins if name not in NAMES]
+    def what_if(self, query: WhatIfQuery) -> WhatIfAnswer:
+        unknown = [name for name in query.coins if name not in NAMES]
         if unknown:
             raise UnknownName(f"no coin {unknown[0]!r} in the ledger")
         before = tuple(
             Before(name=n, amount=FIVE, exposure=None, bits=1, bits_low=1, bits_high=1)
-            for n in asked.coins
+            for n in query.coins
         )
         return WhatIfAnswer(
-            ledger="town", settings=asked.settings, before=before, after=_together(asked.coins),
+            ledger="town", settings=query.settings, before=before, after=_together(query.coins),
             steps=3.0, ownership="one person holds these coins",
         )  # fmt: skip
 
-    def wallet(self, asked: WalletQuery) -> WalletAnswer:
-        names = tuple(asked.coins.split())
+    def wallet(self, query: WalletQuery) -> WalletAnswer:
+        names = tuple(query.coins.split())
         return WalletAnswer(
-            ledger="town", settings=asked.settings, total=FIVE, limit=asked.limit,
+            ledger="town", settings=query.settings, total=FIVE, limit=query.limit,
             coins=self.what_if(WhatIfQuery(coins=names)).before, groups=(), pairs=None,
             suggestion=None, how_sure="exact", would_change=(), is_not=(),
         )  # fmt: skip
@@ -229,7 +229,7 @@ class MadeRegistry(LedgerRegistry):
         self.prepared += 1
 
 
-def made_coin(name: str, asked: CoinQuery) -> CoinAnswer:
+def made_coin(name: str, query: CoinQuery) -> CoinAnswer:
     """Give a coin of 6.98 bits that came from one mined transaction."""
     sentence = Sentence(
         text="As hard to trace as a coin with 126 equally likely origins.", equal_origins=126.2,
@@ -237,7 +237,7 @@ def made_coin(name: str, asked: CoinQuery) -> CoinAnswer:
     )  # fmt: skip
     origin = Origin(rank=1, name="tx:m", words=HOSTILE, kind="mined", share=1.0, label=HOSTILE)
     flow = Flow(
-        by=asked.by,
+        by=query.by,
         columns=(
             FlowColumn(title="coin", hop=0, reached=1.0),
             FlowColumn(title="origins", hop=None, reached=1.0),
@@ -250,7 +250,7 @@ def made_coin(name: str, asked: CoinQuery) -> CoinAnswer:
         text="all of it comes from m",
     )
     return CoinAnswer(
-        bits=6.98, bits_low=6.98, bits_high=6.98, ledger="town", digest=DIGEST, settings=asked,
+        bits=6.98, bits_low=6.98, bits_high=6.98, ledger="town", digest=DIGEST, settings=query,
         name=name, kind="coin", amount=Amount(smallest=str(2**70), shown="large"),
         method="exact", sentence=sentence, place=Place(bin=2, fewer=0.68, coins=4), steps=9.8,
         steps_nearest=3, sources=1, top_share=1.0, origins=(origin,),

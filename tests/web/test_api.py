@@ -275,7 +275,7 @@ def test_scoring_is_a_job_and_the_ledger_s_card_names_it() -> None:
 
 def test_more_than_so_many_at_work_are_refused() -> None:
     class Slow(MadeExplorer):
-        def coin(self, name: str, asked: object) -> CoinAnswer:
+        def coin(self, name: str, query: object) -> CoinAnswer:
             return self._slow()
 
     app = made_app(MadeRegistry(Slow()), patience=0.02, queued=64)

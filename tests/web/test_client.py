@@ -35,10 +35,10 @@ class Bridge(httpx2.BaseTransport):
     def handle_request(self, request: httpx2.Request) -> httpx2.Response:
         async def send() -> httpx2.Response:
             body = request.read()
-            asked = httpx2.Request(
+            requested = httpx2.Request(
                 request.method, request.url, headers=request.headers, content=body
             )
-            found = await self._inner.handle_async_request(asked)
+            found = await self._inner.handle_async_request(requested)
             return httpx2.Response(
                 found.status_code, headers=found.headers, content=await found.aread()
             )

@@ -26,7 +26,7 @@ from coinhaze.web.drawing.flow import (
     thread_ribbons,
     thread_shares,
 )
-from coinhaze.web.drawing.flow_columns import MOST_COLUMNS, fold_flow, order_by_time
+from coinhaze.web.drawing.flow_columns import MAX_COLUMNS, fold_flow, order_by_time
 from coinhaze.web.pages.coin import flow_table, legend
 from web.drawn import crowded_flow, example_flow, flow_of, one_origin_flow, straight_flow
 from web.made import HOSTILE
@@ -193,7 +193,7 @@ def test_no_band_leads_backwards_in_time() -> None:
     flow = order_by_time(example_flow(by="time"))
     column = {node.id: node.column for node in flow.nodes}
     assert all(column[band.before] > column[band.after] for band in flow.bands)
-    assert len(flow.columns) <= MOST_COLUMNS
+    assert len(flow.columns) <= MAX_COLUMNS
     by_column = sorted(flow.nodes, key=lambda n: n.column)
     newest = [n.time for n in by_column if n.column and n.time is not None]
     assert newest == sorted(newest, reverse=True)

@@ -109,13 +109,13 @@ class HostileExplorer(DrawnExplorer):
     def _evil(self, answer: Any) -> Any:
         return hostile(answer, self.evil)
 
-    def coin(self, name: str, asked: Any) -> Any:
-        found = super().coin(name, asked)
-        touched = True if asked.policy == "poison" else None
+    def coin(self, name: str, query: Any) -> Any:
+        found = super().coin(name, query)
+        touched = True if query.policy == "poison" else None
         return self._evil(found.model_copy(update={"exposure": exposure(touched)}))
 
-    def ledger(self, asked: Any) -> LedgerPage:
-        page = super().ledger(asked)
+    def ledger(self, query: Any) -> LedgerPage:
+        page = super().ledger(query)
         rows: tuple[TableRow, ...] = (_row(0),)
         update = {"most": rows, "fewest": rows, "notes": ("a note",), "provenance": {"a": "b"}}
         found: LedgerPage = self._evil(page.model_copy(update=update))
@@ -126,17 +126,17 @@ class HostileExplorer(DrawnExplorer):
         found = super().search(query).model_copy(update={"hits": (*hits, *hits)})
         return self._evil(found)
 
-    def curve(self, asked: Any) -> Any:
-        return self._evil(super().curve(asked))
+    def curve(self, query: Any) -> Any:
+        return self._evil(super().curve(query))
 
-    def density(self, asked: Any) -> Any:
-        return self._evil(super().density(asked))
+    def density(self, query: Any) -> Any:
+        return self._evil(super().density(query))
 
-    def table(self, asked: Any) -> Any:
-        return self._evil(super().table(asked.model_copy(update={"limit": 3})))
+    def table(self, query: Any) -> Any:
+        return self._evil(super().table(query.model_copy(update={"limit": 3})))
 
-    def group(self, kind: Any, name: str, asked: Any, **page: Any) -> GroupAnswer:
-        found = super().group(kind, name, asked, **page)
+    def group(self, kind: Any, name: str, query: Any, **page: Any) -> GroupAnswer:
+        found = super().group(kind, name, query, **page)
         spent = Spent(name="a:0", amount=FIVE, owner="ann", href="/l/town/coin/a:0")
         update = {
             "spends": (spent, spent.model_copy(update={"href": None})), "transactions": ("a",),
@@ -145,7 +145,7 @@ class HostileExplorer(DrawnExplorer):
         evil: GroupAnswer = self._evil(found.model_copy(update=update))
         return evil
 
-    def comparators(self, name: str, asked: Any) -> Comparators:
+    def comparators(self, name: str, query: Any) -> Comparators:
         rule = Rule(
             policy="fifo", bits=1, bits_low=1, bits_high=1, equal_origins=2, exposure=0.5,
             refused="why",
@@ -157,14 +157,14 @@ class HostileExplorer(DrawnExplorer):
         )
         return found
 
-    def what_if(self, asked: Any) -> Any:
-        found = super().what_if(asked)
+    def what_if(self, query: Any) -> Any:
+        found = super().what_if(query)
         before = tuple(b.model_copy(update={"exposure": 0.0}) for b in found.before)
         after = found.after.model_copy(update={"exposure": 0.5, "ties": True})
         update = {"before": before, "after": after, "notes": ("a note",)}
         return self._evil(found.model_copy(update=update))
 
-    def wallet(self, asked: Any) -> WalletAnswer:
+    def wallet(self, query: Any) -> WalletAnswer:
         coins = tuple(
             coin.model_copy(update={"exposure": 0.0, "exposure_high": 0.0})
             for coin in super().what_if(WhatIfQuery(coins=("a:0", "b:1"))).before
@@ -174,7 +174,7 @@ class HostileExplorer(DrawnExplorer):
         suggested = Suggested(amount=FIVE, spend=two, instead=(two,), why=("why",))
         found: WalletAnswer = self._evil(
             WalletAnswer(
-                ledger="town", settings=asked.settings, total=FIVE, limit=0.0, coins=coins,
+                ledger="town", settings=query.settings, total=FIVE, limit=0.0, coins=coins,
                 groups=(group,), pairs=(two,), suggestion=suggested, how_sure="exact",
                 would_change=("a",), is_not=("b",), notes=("c",),
             )

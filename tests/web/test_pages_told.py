@@ -157,8 +157,8 @@ def test_a_rule_that_turns_time_round_says_so(app: Guard) -> None:
     said = "needs payments in order of time"
     assert f"FIFO {said}" in ask(app, "/l/pay/coin/carol?policy=fifo").text
     assert f"LIFO {said}" in ask(app, "/l/pay/coin/carol?policy=lifo").text
-    for asked in ("", "?time=temporal", "?policy=fifo&time=temporal"):
-        assert said not in ask(app, f"/l/pay/coin/carol{asked}").text
+    for query in ("", "?time=temporal", "?policy=fifo&time=temporal"):
+        assert said not in ask(app, f"/l/pay/coin/carol{query}").text
     assert said not in ask(app, "/l/town/coin/mix:0?policy=fifo").text
     others = ask(app, "/l/pay/coin/carol/comparators").text
     assert others.count(said) == 2

@@ -37,10 +37,10 @@ class Explorer:
 
     def __init__(self, registry: LedgerRegistry, ledger: str, kept: CachedLedger) -> None:
         self.kept = kept
-        self.asked: list[Settings] = []
+        self.requested: list[Settings] = []
 
-    def ledger(self, asked: Settings) -> None:
-        self.asked.append(asked)
+    def ledger(self, requested: Settings) -> None:
+        self.requested.append(requested)
 
 
 @pytest.fixture(autouse=True)
@@ -303,10 +303,15 @@ def test_few_ledgers_stay_open(tmp_path: Path) -> None:
     for k in range(4):
         paths.append(tmp_path / f"t{k}.csv")
         paths[-1].write_text(TRANSFERS)
-    registry = registry_of(*paths, most_open=2)
+    registry = registry_of(*paths, max_open=2)
     for k in range(4):
         assert registry.explorer(f"t{k}") is not None
-    assert [entry.is_open for entry in registry._entries.values()] == [False, False, True, True]
+    assert [entry._cached is not None for entry in registry._entries.values()] == [
+        False,
+        False,
+        True,
+        True,
+    ]
     assert all(card.state == "ready" for card in registry.cards())
     assert registry.explorer("t0") is not None
 
@@ -342,30 +347,9 @@ def test_preparing_scores_apart_keeps_and_opens(tmp_path: Path) -> None:
     assert registry.card("town").state == "ready"
     expected = coinhaze.score(path)
     assert explorer(registry, "town").kept.scores.bits.tobytes() == expected.bits.tobytes()
-    assert explorer(registry, "town").asked == []
+    assert explorer(registry, "town").requested == []
     registry.prepare("town", Settings(policy="uniform"), shares.append)
-    assert explorer(registry, "town").asked == [Settings(policy="uniform")]
-
-
-@pytest.mark.usefixtures("heavy")
-def test_other_settings_are_scored_apart_and_found_again(tmp_path: Path) -> None:
-    path = write_folder(simulate_town(transactions=60), tmp_path / "town")
-    LedgerCache(path).build()
-    registry = registry_of(path)
-    own = explorer(registry, "town").kept
-    chosen = {"view": "address", "listed": [str(own.ledger.owners[0])]}  # type: ignore[union-attr]
-    seen = registry.view("town", chosen, lambda _: None)
-    expected = coinhaze.score(path, **chosen)  # type: ignore[arg-type]
-    assert seen.scores.bits.tobytes() == expected.bits.tobytes()
-    assert seen.ledger is own.ledger
-
-    def never(share: float, /) -> None:
-        raise AssertionError("nothing is left to do")
-
-    assert registry.view("town", chosen, never).scores.bits.tobytes() == expected.bits.tobytes()
-    write_folder(simulate_town(transactions=90), path)
-    with pytest.raises(InputError, match="has changed"):
-        registry.view("town", chosen, never)
+    assert explorer(registry, "town").requested == [Settings(policy="uniform")]
 
 
 class Stop(Exception):

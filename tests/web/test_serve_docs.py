@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from coinhaze.explore.query import MOST_COINS, MOST_NODES, MOST_ROWS
+from coinhaze.explore.query import MAX_COINS, MAX_NODES, MAX_ROWS
 from coinhaze.web.answers import Answers
 from coinhaze.web.app import make_inner
-from coinhaze.web.jobs import MOST_QUEUED, PATIENCE
+from coinhaze.web.jobs import MAX_QUEUED, PATIENCE
 from coinhaze.web.schema import CODES
 from coinhaze.web.security.guard import Limits
 from web.made import MadeRegistry
@@ -26,12 +26,12 @@ def test_the_limits_are_those_the_server_has() -> None:
     limits = Limits()
     for line in (
         f"| body, headers | {limits.body >> 20} MiB, {limits.headers >> 10} KiB |",
-        f"| {MOST_ROWS:,}, {MOST_NODES}, {MOST_COINS} |",
+        f"| {MAX_ROWS:,}, {MAX_NODES}, {MAX_COINS} |",
         f"| an answer | {PATIENCE:g} s, then a job |",
         f"| answered at once, waiting | {limits.concurrent}, {limits.waiting}; then 429 |",
         f"| connections | {limits.connections}; then the oldest without the token is closed |",
         f"| the code of a printed address | once, within {limits.code_within / 60:g} minutes |",
-        f"| answers being worked out | {MOST_QUEUED}, then 429 |",
+        f"| answers being worked out | {MAX_QUEUED}, then 429 |",
         f"{limits.requests:,.0f} requests a second, {limits.changes:g} of them",
         f"within {limits.headers_within:g} s, {limits.body_within:g} s, {limits.sent_within:g} s",
     ):

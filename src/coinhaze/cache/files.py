@@ -40,7 +40,7 @@ ABOUT, DATA, SEAL = "about.json", "data", "seal"
 _ALIGNED = 64
 _PIECE = 32 << 20
 _MAGIC = b"coinhaze kept".ljust(_ALIGNED, b"\0")
-_MOST_ABOUT = 256 << 20
+_MAX_ABOUT = 256 << 20
 _A_MOMENT = 60.0
 
 
@@ -141,7 +141,7 @@ def read_about(home: Path, key: str) -> dict[str, Any]:
     """Read what a layer says of itself, if this user wrote it and it is of this format."""
     try:
         with open(home / key / ABOUT, "rb") as file:
-            text = file.read(_MOST_ABOUT)
+            text = file.read(_MAX_ABOUT)
         with open(home / key / SEAL, "rb") as file:
             seal = file.read(len(_seal(b"", b"")) + 1)
         if not hmac.compare_digest(seal, _seal(_secret(), text)):

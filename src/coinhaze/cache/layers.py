@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from functools import reduce
 from pathlib import Path
 from typing import Any, Unpack
-from weakref import WeakValueDictionary
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -141,7 +140,7 @@ class CachedLedger:
     structure: Structure  # the chain, bounded for questions about single nodes
     scores: Scores
     digest: str  # of the files it was made from, as they were
-    facts: Mapping[str, Any]  # what can be told of it before it is opened
+    facts: Mapping[str, Any]  # what is known of it before it is opened
     is_cached: bool  # whether all of it is on disk now
     notes: tuple[str, ...] = ()  # why something was built again, or not cached
     layers: tuple[Layer, ...] = field(default=(), repr=False)
@@ -152,23 +151,15 @@ class CachedLedger:
         return self.structure.chain
 
 
-class OpenLayers(WeakValueDictionary[tuple[Path, str], Layer]):
-    """Layers that somebody holds, to be shared: ten policies of a week have one ledger."""
-
-
 class LedgerCache:
     """The cache of one ledger, under one choice of settings.
 
     Settings are those of `read`, `transaction_graph` and `absorbing_chain`. Looking is cheap; the
-    ledger's files are looked at once, when this is made. `opened` are layers to share with others.
+    ledger's files are looked at once, when this is made.
     """
 
     def __init__(
-        self,
-        source: str | Path | Sequence[str | Path],
-        *,
-        opened: OpenLayers | None = None,
-        **settings: Unpack[ModelKeywords],
+        self, source: str | Path | Sequence[str | Path], **settings: Unpack[ModelKeywords]
     ) -> None:
         self.paths = [Path(source)] if isinstance(source, str | Path) else [*map(Path, source)]
         unknown = settings.keys() - MODEL_SETTINGS
@@ -177,7 +168,6 @@ class LedgerCache:
         if is_ordered(settings.get("policy")):
             raise UsageError("ordered policies replay the ledger: there is no chain to keep")
         self.settings = settings
-        self._open = OpenLayers() if opened is None else opened
         self.digest = digest_of_sources(self.paths)
         self.keys: list[str] = []
         for what, names, _ in LADDER:
@@ -299,19 +289,13 @@ class LedgerCache:
     def layer(self, key: str, below: Sequence[Layer], *, compare: bool = False) -> Layer:
         """Open a layer from wherever it lies; `Unusable` if nowhere."""
         homes = homes_of(self.paths)
-        layer = None if compare else self._open.get((homes[0], key))
         why = Unusable(f"{homes[0] / key}: not there")
-        for home in homes if layer is None else ():
+        for home in homes:
             try:
-                layer = self._open[homes[0], key] = read_layer(
-                    home, key, below=below, compare=compare
-                )
-                break
+                return read_layer(home, key, below=below, compare=compare)
             except Unusable as error:
                 why = error if os.path.exists(home / key) else why
-        if layer is None:
-            raise why
-        return layer
+        raise why
 
     def _cached(
         self, layers: Sequence[Layer], notes: tuple[str, ...] = (), *, is_cached: bool

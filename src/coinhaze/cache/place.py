@@ -29,12 +29,12 @@ from coinhaze.options import (
     options_of,
 )
 
-# Files up to this are told by what they hold; larger ones by size, time of change and number.
+# Files up to this are identified by what they hold; larger ones by size, time of change and number.
 DIGESTED = 16 << 20
 # A clock of a file system may stand still for so long: a change within it leaves no trace.
 _TICK_NS = 50_000_000
 # Layers that others do not rest on, of one ledger: its newest settings.
-MOST_LEFT = 8
+MAX_LEFT = 8
 _SUBJECTS = (ReadOptions, GraphOptions, ObserverOptions, SolveOptions)
 _DEFAULTS = {option.name: option.default for s in _SUBJECTS for option in options_of(s)}
 _OWN_VIEW = ("coin", "account")  # what a ledger of coins, and one of transfers, has by itself
@@ -42,8 +42,8 @@ _OWN_VIEW = ("coin", "account")  # what a ledger of coins, and one of transfers,
 
 def digest_of_sources(paths: Sequence[Path]) -> str:
     """Tell a ledger's files from any others and from what they were before they changed."""
-    told = [_told(file) for path in paths for file in files_of(path)]
-    return hashlib.sha256(json.dumps(told).encode()).hexdigest()
+    described = [_described(file) for path in paths for file in files_of(path)]
+    return hashlib.sha256(json.dumps(described).encode()).hexdigest()
 
 
 def files_of(path: Path) -> list[Path]:
@@ -54,7 +54,7 @@ def files_of(path: Path) -> list[Path]:
     return [path, log] if log.exists() else [path]
 
 
-def _told(path: Path) -> list[str | int]:
+def _described(path: Path) -> list[str | int]:
     try:
         seen = path.stat()
         if 0 <= time.time_ns() - seen.st_mtime_ns < _TICK_NS:
@@ -160,7 +160,7 @@ def clear_out(home: Path, ledger: str) -> None:
             else:
                 shutil.rmtree(found.path, ignore_errors=True)
     below = {key for keys in rests_on.values() for key in keys}
-    tops = sorted(rests_on.keys() - below, key=lambda key: -used[key])[:MOST_LEFT]
+    tops = sorted(rests_on.keys() - below, key=lambda key: -used[key])[:MAX_LEFT]
     recent = {key for top in tops for key in (top, *rests_on[top])}
     for key in rests_on.keys() - recent:
         shutil.rmtree(home / key, ignore_errors=True)

@@ -25,8 +25,8 @@ def command(approaches: tuple[str, ...], seeds: int, as_json: bool) -> None:
     from coinhaze.desiderata.approaches import APPROACHES
     from coinhaze.desiderata.cases import try_approaches
 
-    asked = approaches or tuple(APPROACHES)
-    found = wait_for("trying", lambda _: try_approaches(asked, seeds=seeds))
+    requested = approaches or tuple(APPROACHES)
+    found = wait_for("trying", lambda _: try_approaches(requested, seeds=seeds))
     if as_json:
         click.echo(json.dumps([asdict(finding) for finding in found], indent=1))
         return

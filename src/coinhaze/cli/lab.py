@@ -48,7 +48,7 @@ def command(
 
     from coinhaze.lab.lab import lab, lab_all
 
-    asked = None if values is None else _values(values)
+    requested = None if values is None else _values(values)
     if together:
         sweeps = wait_for("in the lab", lambda p: lab_all(progress=p, **settings))
     else:
@@ -56,7 +56,7 @@ def command(
             wait_for(
                 "in the lab",
                 lambda p: lab(
-                    str(scenario), values=asked, observer=observer, progress=p, **settings
+                    str(scenario), values=requested, observer=observer, progress=p, **settings
                 ),
             ),
         )

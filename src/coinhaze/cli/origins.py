@@ -64,49 +64,49 @@ def command(
         check_place(output, inputs)
     names = labels_of(labels)
     settings = settings_of(options)
-    told = wait_for(
+    explained = wait_for(
         "tracing",
-        lambda _: explain(list(sources), node, labels=names, hops=hops, most=top, **settings),
+        lambda _: explain(list(sources), node, labels=names, hops=hops, limit=top, **settings),
     )
-    chain = told.origins.chain
-    shortfall = told.origins.shortfall
+    chain = explained.origins.chain
+    shortfall = explained.origins.shortfall
     if strict:
         refuse_incomplete(chain.graph)
         if shortfall is not None:
             raise AccuracyError(shortfall)
-    missing = incomplete_notes(chain.graph, np.array([told.origins.node]))
+    missing = incomplete_notes(chain.graph, np.array([explained.origins.node]))
     tell_notes((*chain.notes, *missing))
     if shortfall is not None:
         warn(shortfall)
     suffix = "" if output is None else output.suffix.lower()
     form = form or SUFFIXES.get(suffix, "text")
     about = made_by(inputs=inputs, command=command_line())
-    _tell(told, form, about, output)
+    _tell(explained, form, about, output)
     if shortfall is not None:
         raise click.exceptions.Exit(AccuracyError.exit_code)
 
 
-def _tell(told: Any, form: str, about: dict[str, object], output: Path | None) -> None:
+def _tell(explained: Any, form: str, about: dict[str, object], output: Path | None) -> None:
     from coinhaze.report import origins as report
 
     if form == "text" and output is None:
         from rich.console import Console
 
-        Console().print(report.origins_text(told))
+        Console().print(report.origins_text(explained))
         return
     if form == "json":
-        text = report.origins_json(told, about)
+        text = report.origins_json(explained, about)
     elif form == "dot":
-        text = report.origins_dot(told)
+        text = report.origins_dot(explained)
     elif form == "html":
-        text = report.origins_page(told, about)
+        text = report.origins_page(explained, about)
     else:
         from io import StringIO
 
         from rich.console import Console
 
         console = Console(file=StringIO(), width=100)
-        console.print(report.origins_text(told))
+        console.print(report.origins_text(explained))
         text = console.file.getvalue()  # type: ignore[attr-defined]
     if output is None:
         click.echo(text, nl=False)

@@ -73,9 +73,9 @@ def command(
         planned = wait_for("planning", lambda _: plan(list(sources), **settings))
         click.echo(planned.to_json() if as_json else "\n".join(planned.lines()))
         return
-    not_kept = None
+    not_cached = None
     if keep:
-        scores, not_kept = _kept(list(sources), settings, strict=strict)
+        scores, not_cached = _cached(list(sources), settings, strict=strict)
     else:
 
         def solve(progress: Progress) -> Scores:
@@ -107,13 +107,13 @@ def command(
         click.echo(scores.summary().line(), err=True)
     if output is not None:
         click.echo(scores.completeness.line(), err=True)
-    if not_kept is not None:
-        raise ResourceError(f"scored, but not kept: {not_kept}")
+    if not_cached is not None:
+        raise ResourceError(f"scored, but not kept: {not_cached}")
     if scores.shortfall is not None:
         raise click.exceptions.Exit(AccuracyError.exit_code)
 
 
-def _kept(
+def _cached(
     sources: list[str], settings: dict[str, Any], *, strict: bool
 ) -> tuple[Scores, str | None]:
     """Score and keep; also say why, if it could not be kept."""
@@ -123,14 +123,14 @@ def _kept(
     scoring = {name: value for name, value in settings.items() if name not in MODEL_SETTINGS}
     keeper = LedgerCache(sources, **model)
     keeper.check(**scoring)
-    kept = wait_for(
+    cached = wait_for(
         "scoring", lambda progress: keeper.build(progress=progress, strict=strict, **scoring)
     )
-    if not kept.is_cached:
-        return kept.scores, kept.notes[-1]
-    tell_notes(kept.notes)
+    if not cached.is_cached:
+        return cached.scores, cached.notes[-1]
+    tell_notes(cached.notes)
     click.echo(f"kept in {keeper.place()}", err=True)
-    return kept.scores, None
+    return cached.scores, None
 
 
 def _compared(scores: Scores, measures: list[str], owners: str | None) -> Scores:

@@ -66,7 +66,7 @@ def command(
     names = read_listed(listed)
     if not names:
         raise InputError(f"{listed}: the list names nothing")
-    asked = [name for names in policy for name in names.split(",")] or None
+    requested = [name for names in policy for name in names.split(",")] or None
     named = nodes_of(nodes)
     if named == "all":
         raise UsageError("--nodes all: sinks are screened, or nodes that are named")
@@ -74,7 +74,7 @@ def command(
     found = wait_for(
         "screening",
         lambda _: screen(
-            list(sources), names, policies=asked, nodes=chosen, paths=paths,
+            list(sources), names, policies=requested, nodes=chosen, paths=paths,
             **settings_of(options),
         ),
     )  # fmt: skip
@@ -101,7 +101,7 @@ def _show(found: Any, listing: Any, about: dict[str, object], top: int) -> None:
     from coinhaze.report.grids import sections_text
     from coinhaze.screening.report import screening_sections
 
-    sections = screening_sections(found, listing, about, most=top)
+    sections = screening_sections(found, listing, about, limit=top)
     Console().print(sections_text(f"Money from {listing.name}", sections))
 
 
@@ -114,7 +114,7 @@ def _write(found: Any, listing: Any, about: dict[str, object], output: Path, top
         made = report.provenance_of(found, listing, about)
         tell_written(*write_table(found.to_arrow(), output, made))
     elif output.suffix == ".html":
-        sections = report.screening_sections(found, listing, about, most=max(top, 100))
+        sections = report.screening_sections(found, listing, about, limit=max(top, 100))
         write_text(output, sections_page(f"Money from {listing.name}", sections))
     else:
         write_text(output, report.screening_json(found, listing, about))

@@ -45,8 +45,8 @@ def command(
     with server.listen(host, port) as sock:
         address = server.address_of(sock, host)
         click.echo(address if token_file is not None else f"{address}?code={app.codes.new()}")
-        kept_in = "" if token_file is None else f"; its token is in {token_file}"
-        click.echo(f"serving {len(ledgers)} ledger(s){kept_in}; Ctrl-C stops it", err=True)
+        token_place = "" if token_file is None else f"; its token is in {token_file}"
+        click.echo(f"serving {len(ledgers)} ledger(s){token_place}; Ctrl-C stops it", err=True)
         if token_file is None:
             minutes = f"{app.limits.code_within / 60:g} minutes"
             click.echo(

@@ -185,11 +185,11 @@ def _opened(
     """Give what the files are, or the part of a node's chain that was walked back."""
     from coinhaze.errors import UsageError
 
-    asked = {n: options[n] for n in NODE_OPTIONS if options[n] is not None}
+    requested = {n: options[n] for n in NODE_OPTIONS if options[n] is not None}
     if not any(map(_is_node, sources)):
-        if asked:
+        if requested:
             raise UsageError(
-                f"{known(next(iter(asked))).spelling} is for nodes: bitcoin+http://host:port"
+                f"{known(next(iter(requested))).spelling} is for nodes: bitcoin+http://host:port"
             )
         return list(sources), None
     if len(sources) > 1 or settings.keys() - {"policy"}:
@@ -207,14 +207,15 @@ def _opened(
     from coinhaze.wallet.walk_back import walk_back
 
     _, node = open_node(sources[0])
-    file = asked.pop("cache", default_cache())
+    file = requested.pop("cache", default_cache())
     with closing(node.rpc), TransactionCache(file, node.network) as cache:
         past = NodeTransactions(node, cache)
-        walked = walk_back(past, listed, **asked, **settings)
-    told = f"{past.asked:,} transactions asked of the node, {past.found:,} found in the cache"
-    tell_notes((told,))
+        walked = walk_back(past, listed, **requested, **settings)
+    counts = past.requested, past.found
+    note = "{:,} transactions requested from the node, {:,} found in the cache".format(*counts)
+    tell_notes((note,))
     if not walked.reached:
-        tell_notes((f"not all intervals are within {walked.width} bits: they are as told",))
+        tell_notes((f"not all intervals are within {walked.width} bits: they are as stated",))
     return walked.ledger, walked.blocks
 
 

@@ -137,8 +137,8 @@ def _known(files: Sequence[ScoreFile], column: str) -> bool:
 
 
 def _draw_kind(kind: _Kind, files: Sequence[ScoreFile], looks: Looks, folder: Path) -> Figure:
-    told = [file for file in files if _known([file], kind.column)]
-    panels = {time: of for time in TIMES if (of := [f for f in told if f.time == time])}
+    drawn = [file for file in files if _known([file], kind.column)]
+    panels = {time: of for time in TIMES if (of := [f for f in drawn if f.time == time])}
     lines = [_legend_lines(kind, of, looks) for of in panels.values()]
     heights = [PANEL + LEGEND_LINE * n for n in lines]
     with drawing() as plt:
@@ -151,10 +151,10 @@ def _draw_kind(kind: _Kind, files: Sequence[ScoreFile], looks: Looks, folder: Pa
             ax.set_title(time)
         _same_reach(axes[:, 0])
         paths = save_figure(figure, folder, kind.name)
-    missing = [file.label for file in files if file not in told]
+    missing = [file.label for file in files if file not in drawn]
     unknown = f" Not known, so not drawn: {'; '.join(missing)}." if missing else ""
-    says = kind.says + (kind.bounds if any(file.lower_bounds for file in told) else "")
-    return Figure(kind.name, kind.title, says, measured(told) + unknown, paths)
+    says = kind.says + (kind.bounds if any(file.lower_bounds for file in drawn) else "")
+    return Figure(kind.name, kind.title, says, measured(drawn) + unknown, paths)
 
 
 def _legend_lines(kind: _Kind, files: Sequence[ScoreFile], looks: Looks) -> int:
@@ -175,10 +175,10 @@ def _same_reach(axes: Any) -> None:
 
 def _draw_against_steps(files: Sequence[ScoreFile], looks: Looks, folder: Path) -> Figure:
     """Draw a panel for each ledger and reading of time: ledgers down, time across."""
-    told = [file for file in files if _known([file], "steps")]
-    names = list(dict.fromkeys(file.name for file in told))
-    times = [time for time in TIMES if any(file.time == time for file in told)]
-    by_place = {(file.name, file.time): file for file in told}
+    drawn = [file for file in files if _known([file], "steps")]
+    names = list(dict.fromkeys(file.name for file in drawn))
+    times = [time for time in TIMES if any(file.time == time for file in drawn)]
+    by_place = {(file.name, file.time): file for file in drawn}
     with drawing() as plt:
         figure, axes = plt.subplots(
             len(names), len(times), figsize=(3.5 * len(times), 1.95 * len(names) + 0.1),
@@ -199,12 +199,12 @@ def _draw_against_steps(files: Sequence[ScoreFile], looks: Looks, folder: Path) 
         "shaded by how many coins lie in them, on a logarithmic scale; coins proven to have one "
         "origin are the row below 0."
     )
-    if any(file.lower_bounds for file in told):
+    if any(file.lower_bounds for file in drawn):
         says += (
             f" ({AT_LEAST}): some bits of this ledger are lower bounds; its coins may lie "
             "higher, never lower."
         )
-    return Figure("bits-against-steps", "Bits against steps", says, measured(told), paths)
+    return Figure("bits-against-steps", "Bits against steps", says, measured(drawn), paths)
 
 
 def _draw_growth(growth: Growths, files: Sequence[ScoreFile], looks: Looks, folder: Path) -> Figure:
@@ -231,8 +231,8 @@ def _draw_growth(growth: Growths, files: Sequence[ScoreFile], looks: Looks, fold
         says += f" ({AT_LEAST}): bits of this ledger are lower bounds; its line may lie higher."
     walked = [f"{name} ({time}): {_walked(table)}" for (name, time), table in growth.items()]
     notes = notes_by_ledger([file for file in files if (file.name, file.time) in growth])
-    told = ". ".join(["; ".join(walked), *notes]) + "."
-    return Figure("growth", "Bits as money is paid on", says, told, paths)
+    caption = ". ".join(["; ".join(walked), *notes]) + "."
+    return Figure("growth", "Bits as money is paid on", says, caption, paths)
 
 
 def _walked(table: pa.Table) -> str:

@@ -38,13 +38,13 @@ def story(files: Sequence[ScoreFile], *, growth: Growths | None = None) -> list[
     """Return sentences on what stands out, the most significant first."""
     rows = [row for row in map(row_of, files) if row.sinks]
     # A bound does not say which ledger has more: such ledgers are described separately.
-    told = [row for row in rows if not row.lower_bounds]
-    lines = [line for time in TIMES for line in _extremes(_at(told, time), time)]
+    exact = [row for row in rows if not row.lower_bounds]
+    lines = [line for time in TIMES for line in _extremes(_at(exact, time), time)]
     lines += [_bound(row) for row in rows if row.lower_bounds]
-    lines += _order_of_time(told)
+    lines += _order_of_time(exact)
     lines += _one_origin(rows)
     lines += _hidden_likelihood(files)
-    lines += _by_value(told)
+    lines += _by_value(exact)
     lines += _exposed(rows)
     known = {k: t for k, t in (growth or {}).items() if not about_growth(t).get("lower_bounds")}
     lines += _grown(known) if known else []
@@ -301,7 +301,7 @@ def _method(files: Sequence[ScoreFile]) -> list[object]:
     return [
         table(columns, rows),
         "Every reading is solved exactly where that is soon done; else in intervals that are "
-        "proven, or by draws. Intervals of drawn bits miss with the probability told; "
+        "proven, or by draws. Intervals of drawn bits miss with the stated probability; "
         "\u201cs.e.\u201d is the standard error of the mean of bits, measured over independent "
         "draws; single coins err more, by the same draws.",
     ]

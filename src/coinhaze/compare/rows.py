@@ -196,12 +196,12 @@ def row_of(file: ScoreFile, *, unmodified: bool = False) -> ComparisonRow:
     if file.lower_bound is not None:
         one_origin &= ~file.lower_bound[held]
     mean_low, mean_high, mean_miss = _mean(low), _mean(high), 0.0
-    told = file.about.get("mean_interval")
-    if told is not None and unmodified:
+    interval = file.about.get("mean_interval")
+    if interval is not None and unmodified:
         # Drawn bits without a history are cut off at 0: what it adds is not known from them.
         mean_low, mean_high, mean_miss = np.nan, np.nan, np.nan
-    elif told is not None:
-        mean_low, mean_high, mean_miss = told["low"], told["high"], told["miss"]
+    elif interval is not None:
+        mean_low, mean_high, mean_miss = interval["low"], interval["high"], interval["miss"]
     at = (0.05, 0.25, 0.75, 0.95)
     bits_05, bits_25, bits_75, bits_95 = (_quantile(bits[held], q) for q in at)
     return ComparisonRow(
@@ -302,10 +302,10 @@ def rules_of(file: ScoreFile) -> str:
 
 def _printed(name: str, variant: str, time: str, p: Published) -> ComparisonRow:
     unknown: dict[str, Any] = {f.name: np.nan for f in fields(ComparisonRow) if f.type == "float"}
-    told = {f.name: getattr(p, f.name) for f in fields(Published) if f.name != "sinks"}
+    published = {f.name: getattr(p, f.name) for f in fields(Published) if f.name != "sinks"}
     return ComparisonRow(
         **unknown
-        | told
+        | published
         | {
             "ledger": name,
             "variant": variant,

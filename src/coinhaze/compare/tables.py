@@ -143,10 +143,10 @@ def write_tables(
             for grid, suffix in zip(grids, ("", "-spread"), strict=True)
         ),
     }
-    told = [row for row in rows if not row.variant]
+    own_rows = [row for row in rows if not row.variant]
     marks = {
-        "notes": {row.ledger: list(row.notes) for row in told if row.notes},
-        "lower_bounds": {row.ledger: row.lower_bounds for row in told if row.lower_bounds},
+        "notes": {row.ledger: list(row.notes) for row in own_rows if row.notes},
+        "lower_bounds": {row.ledger: row.lower_bounds for row in own_rows if row.lower_bounds},
     }
     written = write_table(rows_table(rows), folder / f"{time}.csv", about | marks)
     for suffix, text in texts.items():

@@ -188,11 +188,11 @@ def amount_words(amount: str, decimals: int, unit: str, *, shortest: bool = Fals
     whole, part = digits[: len(digits) - decimals], digits[len(digits) - decimals :]
     text = f"{int(whole):,}"
     if shortest:
-        kept = part.rstrip("0")
+        retained = part.rstrip("0")
         # Four digits that count are enough beside a share.
-        lead = len(kept) - len(kept.lstrip("0")) if int(whole) == 0 else 0
-        kept = kept[: max(lead + 4, 2)].rstrip("0")
-        text += f".{kept}" if kept else ""
+        lead = len(retained) - len(retained.lstrip("0")) if int(whole) == 0 else 0
+        retained = retained[: max(lead + 4, 2)].rstrip("0")
+        text += f".{retained}" if retained else ""
     elif part:
         text += "." + " ".join(part[k : k + 3] for k in range(0, decimals, 3))
     return f"{text} {unit}".rstrip()

@@ -20,8 +20,8 @@ from coinhaze.measures import Scores
 
 WIDTH = 0.25  # bits of a bar
 ZERO = 1e-9  # bits below which a coin has one origin, but for roundings
-EVERY = 2_000  # coins of which each is told
-COLUMNS, ROWS, MOST_OUTLIERS, POINTS = 160, 100, 500, 200
+EVERY = 2_000  # coins of which each is listed
+COLUMNS, ROWS, MAX_OUTLIERS, POINTS = 160, 100, 500, 200
 
 
 class _Sorted:
@@ -89,15 +89,15 @@ def place_of(scores: Scores, bits: float) -> Place:
 
 def density_of(scores: Scores, *, ledger: str, settings: Settings) -> Density:
     """Count coins by bits and steps, and name those that stand alone."""
-    kept = np.flatnonzero(counted(scores) & np.isfinite(scores.steps))
-    bits, steps = np.maximum(scores.bits[kept], 0.0), scores.steps[kept]
+    retained = np.flatnonzero(counted(scores) & np.isfinite(scores.steps))
+    bits, steps = np.maximum(scores.bits[retained], 0.0), scores.steps[retained]
     bits_high, steps_high = _end(bits, 1.0), _end(steps, 1.0)
     low = float(np.floor(steps.min(initial=1.0)))
     column = np.minimum((bits / bits_high * COLUMNS).astype(np.int64), COLUMNS - 1)
     row = ((steps - low) / max(steps_high - low, 1e-9) * ROWS).astype(np.int64)
     cell = np.minimum(row, ROWS - 1) * COLUMNS + column
     counts = np.bincount(cell, minlength=COLUMNS * ROWS)
-    alone = kept[_lone(counts, cell)]
+    alone = retained[_lone(counts, cell)]
     names = scores.chain.graph.names.of(scores.nodes[alone]).to_pylist()
     rows = zip(names, np.maximum(scores.bits[alone], 0).tolist(), scores.steps[alone].tolist(),
                strict=True)  # fmt: skip
@@ -120,7 +120,7 @@ def _lone(counts: np.typing.NDArray[np.int64], cell: np.typing.NDArray[np.int64]
     crowd = around[cell]
     few = np.flatnonzero(crowd <= 3)
     order = few[np.argsort(crowd[few], kind="stable")]
-    return np.sort(order[:MOST_OUTLIERS])
+    return np.sort(order[:MAX_OUTLIERS])
 
 
 def curve_of(scores: Scores) -> tuple[tuple[float, ...], tuple[float, ...]]:

@@ -45,7 +45,8 @@ from coinhaze.explore.what_if import CoinSets
 from coinhaze.ledger.completeness import Completeness
 from coinhaze.measures import Scores
 from coinhaze.measures.summary import AT_LEAST
-from coinhaze.solve.source import Source, structure_of
+from coinhaze.session import Session
+from coinhaze.solve.source import Source
 
 ENDS = 10  # coins with most and with fewest bits that a ledger's page shows
 CACHED_QUESTIONS = 16
@@ -86,12 +87,11 @@ class Explorer:
         they are first needed. `card` tells the state of a ledger that is served, `names_of` gives
         the names of a list.
         """
-        structure = structure_of(source)
-        chain = structure.chain
+        session = source if isinstance(source, Session) else Session(source)
         self.id = id
         self.digest = digest
-        self.views = Views(structure, scores, names_of=names_of)
-        self.index = LedgerIndex(chain.graph.ledger)
+        self.views = Views(session, scores, names_of=names_of)
+        self.index = LedgerIndex(session.graph.ledger)
         self.labels: Mapping[str, str] = labels or {}
         self.provenance = {"software": f"coinhaze {__version__}"} | dict(provenance or {})
         self._card = card
@@ -164,7 +164,7 @@ class Explorer:
     ) -> OriginsPage:
         """Give some of a coin's origins, largest first."""
         question, _ = self._question(name, query)
-        row, told = question.row, question.outcome_names
+        row, outcome_names = question.row, question.outcome_names
         own = question.nodes.name(question.node)
         bound = self.digest, tuple(question.options), own
         first = 0 if after is None else place_of_cursor(after, *bound, most=len(row)) + 1
@@ -174,7 +174,7 @@ class Explorer:
             name=own,
             settings=self.settings(query).settings,
             total=len(row),
-            rows=told.origins(row, np.arange(first, last)),
+            rows=outcome_names.origins(row, np.arange(first, last)),
             other=row.other(np.arange(first, last)),
             after=cursor_at(last - 1, *bound) if 0 < last < len(row) else None,
         )
@@ -259,7 +259,7 @@ class Explorer:
         if self.views.no_snapshots is not None:
             notes.append(f"{self.views.no_snapshots}.")
         if query.list is not None and not quick:
-            notes.append("Exposure is not told here: the table tells it, after a while.")
+            notes.append("Exposure is not shown here: the table shows it, after a while.")
         if scores.lower_bound is not None:
             notes.append(f"{AT_LEAST} marks lower bounds. {LUMPED}")
         answered = int(np.sum(~np.isnan(scores.bits)))
@@ -292,35 +292,35 @@ class Explorer:
 
 def summary_of(scores: Scores) -> LedgerSummary:
     """Sum scores up."""
-    told = scores.summary()
+    summary = scores.summary()
     bits = scores.bits[counted(scores)]
     zero = bits <= ZERO
     if scores.lower_bound is not None:
         zero &= ~scores.lower_bound[counted(scores)]
     return LedgerSummary(
-        nodes=told.nodes,
-        edges=told.edges,
-        scored=told.scored,
-        without_answer=told.nulls,
-        burns=told.burns,
+        nodes=summary.nodes,
+        edges=summary.edges,
+        scored=summary.scored,
+        without_answer=summary.nulls,
+        burns=summary.burns,
         at_zero_bits=float(np.mean(zero)) if len(bits) else None,
-        bits_mean=told.bits_mean,
-        bits_median=told.bits_median,
-        bits_max=told.bits_max,
-        bits_weighted_mean=told.bits_weighted_mean,
-        steps_mean=told.steps_mean,
-        steps_median=told.steps_median,
-        widest_interval=told.widest_interval,
-        bits_mean_low=told.bits_mean_low,
-        bits_mean_high=told.bits_mean_high,
-        certified=told.miss == 0,
-        miss=told.miss,
-        method=told.method,
-        lower_bounds=told.lower_bounds,
-        view=told.view,
-        time=told.time,
-        policy=told.policy,
-        line=told.line(),
+        bits_mean=summary.bits_mean,
+        bits_median=summary.bits_median,
+        bits_max=summary.bits_max,
+        bits_weighted_mean=summary.bits_weighted_mean,
+        steps_mean=summary.steps_mean,
+        steps_median=summary.steps_median,
+        widest_interval=summary.widest_interval,
+        bits_mean_low=summary.bits_mean_low,
+        bits_mean_high=summary.bits_mean_high,
+        certified=summary.miss == 0,
+        miss=summary.miss,
+        method=summary.method,
+        lower_bounds=summary.lower_bounds,
+        view=summary.view,
+        time=summary.time,
+        policy=summary.policy,
+        line=summary.line(),
     )
 
 

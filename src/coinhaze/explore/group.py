@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from coinhaze.amounts import Bools, Floats, Ints
-from coinhaze.errors import AccuracyError, UnknownName, shorten
+from coinhaze.errors import UnknownName, shorten
 from coinhaze.explore.coin.exposure import Met, is_untouched, met, met_together, tell_exposure
 from coinhaze.explore.distribution import ZERO, histogram_of_bits
 from coinhaze.explore.models import (
@@ -33,9 +33,9 @@ from coinhaze.solve import Parcels
 from coinhaze.solve.local.past import past_of
 from coinhaze.solve.lots.scores import score_in_order
 
-MOST_SHOWN = 100  # coins spent, or transactions of a block
+MAX_SHOWN = 100  # coins spent, or transactions of a block
 # Coins whose exposure, or whose bits where they are not scored, are found one by one.
-MOST_ASKED = 200
+MAX_UNSCORED = 200
 WIDTH = 0.05
 
 
@@ -82,7 +82,7 @@ class Grouping:
     def __init__(
         self, views: Views, nodes: Nodes, options: ViewOptions, exposing: ViewOptions | None = None
     ) -> None:
-        """Take a look; `exposing` is the one that exposure is told by."""
+        """Take a look; `exposing` is the one that exposure is computed in."""
         self.views = views
         self.nodes = nodes
         self.options = options
@@ -91,7 +91,7 @@ class Grouping:
     @cached_property
     def _bounds(self) -> Bools:
         """Which nodes have bits that are lower bounds."""
-        bounds = self.views.belief(self.options).lower_bounds
+        bounds = self.views.session(self.options).belief.lower_bounds
         return np.zeros(len(self.nodes.graph), dtype=np.bool_) if bounds is None else bounds
 
     def find(self, kind: GroupKind, name: str) -> GroupedCoins:
@@ -161,7 +161,7 @@ class Grouping:
         held = group.nodes[sinks] if group.kind == "address" else group.nodes
         exposed = self._met(group)
         if exposed is None and self.options.list is not None:
-            notes = (*notes, f"Exposure is not told for more than {MOST_ASKED} coins at once.")
+            notes = (*notes, f"Exposure is not shown for more than {MAX_UNSCORED} coins at once.")
         return GroupAnswer(
             ledger=nodes.ledger,
             digest=digest,
@@ -191,7 +191,7 @@ class Grouping:
     def _figures(self, nodes: Ints) -> tuple[_Figures, tuple[str, ...]]:
         """Give the figures of some coins: by scores that are there already, else one by one."""
         found = _Figures.empty(len(nodes))
-        belief = self.views.belief(self.options)
+        belief = self.views.session(self.options).belief
         if isinstance(belief, Parcels):
             found.take(np.arange(len(nodes)), score_in_order(belief, nodes), np.arange(len(nodes)))
             return found, ()
@@ -202,25 +202,20 @@ class Grouping:
             there = scores.nodes[at] == nodes
             found.take(np.flatnonzero(there), scores, at[there])
             unscored = np.flatnonzero(~there)
-        solver = self.views.solver(self.options)
-        for k in unscored[:MOST_ASKED].tolist():
+        solver = self.views.session(self.options).structure.local
+        for k in unscored[:MAX_UNSCORED].tolist():
             node = int(nodes[k])
             if is_untouched(belief, node) or solver.lost(node):
                 continue
-            try:
-                row = solver.row(node, width=WIDTH)
-            except AccuracyError:
-                continue
+            row = solver.row(node, width=WIDTH)
             found.set(k, (row.bits, row.bits_low, row.bits_high, row.steps))
-        if len(unscored) <= MOST_ASKED:
+        if len(unscored) <= MAX_UNSCORED:
             return found, ()
-        note = (
-            f"{len(unscored) - MOST_ASKED:,} spent coins are not scored: no bits are told for them."
-        )
-        return found, (note,)
+        left = len(unscored) - MAX_UNSCORED
+        return found, (f"{left:,} spent coins are not scored: no bits are given for them.",)
 
     def _row(self, found: _Figures, k: int, node: int, exposed: Sequence[Met] | None) -> TableRow:
-        """Tell of a coin; under poison no share is told."""
+        """Describe a coin; under poison it has no share."""
         row = self._plain_row(found, k, node)
         if exposed is None or not self.options.rule.shares or not exposed[k].known:
             return row
@@ -257,13 +252,13 @@ class Grouping:
         """Find the listed money of a group's coins; None where no list, or too much, is asked."""
         options = self.exposing
         listed = self.views.listed(options)
-        if listed is None or len(group.nodes) > MOST_ASKED:
+        if listed is None or len(group.nodes) > MAX_UNSCORED:
             return None
-        belief = self.views.belief(options)
+        belief = self.views.session(options).belief
         found = []
         for node in self._exposed_nodes(group).tolist():
             walks = isinstance(belief, AbsorbingChain)
-            past = past_of(self.views.structure(options), node) if walks else None
+            past = past_of(self.views.session(options).structure, node) if walks else None
             found.append(met(self.views, options, listed, node, past))
         return found
 
@@ -285,7 +280,7 @@ class Grouping:
         if group.tx is None:
             return ()
         index, nodes = self.nodes.index, self.nodes
-        coins = index.spent(group.tx)[:MOST_SHOWN]
+        coins = index.spent(group.tx)[:MAX_SHOWN]
         names = index.coins.output_names(coins).to_pylist()
         found = []
         for coin, name in zip(coins.tolist(), names, strict=True):
@@ -302,5 +297,5 @@ class Grouping:
         if group.kind != "block" or group.height is None:
             return ()
         ledger = self.nodes.index.coins
-        rows = block_rows(ledger, group.height)[:MOST_SHOWN]
+        rows = block_rows(ledger, group.height)[:MAX_SHOWN]
         return tuple(str(ledger.txids[int(tx)].as_py()) for tx in rows)

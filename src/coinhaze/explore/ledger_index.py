@@ -122,12 +122,12 @@ class LedgerIndex:
         return None if values is None else values[coin]
 
     def height(self, tx: int) -> int | None:
-        """Give the block of a transaction, None if not told."""
+        """Give the block of a transaction, None if not known."""
         found: int | None = self.coins.heights[tx].as_py()
         return found
 
     def time_of_step(self, step: int) -> int | None:
-        """Give when a graph's step happened, in seconds since 1970; None if not told."""
+        """Give when a graph's step happened, in seconds since 1970; None if not known."""
         if isinstance(self.ledger, CoinLedger):
             return self.time(step // 3) if step >= 0 else None
         return self.time(step) if step >= 0 else None
@@ -142,7 +142,7 @@ class LedgerIndex:
 
     @property
     def tells_time(self) -> bool:
-        """Whether any moment is told."""
+        """Whether any moment is known."""
         return self._seconds is not None
 
     @cached_property
@@ -171,15 +171,15 @@ def is_accounts(ledger: Ledger) -> bool:
 class Prefixes:
     """Rows of a column by the beginning of their text.
 
-    >>> Prefixes(pa.array(["apple", "apricot", "pear"])).rows("ap", most=5).tolist()
+    >>> Prefixes(pa.array(["apple", "apricot", "pear"])).rows("ap", limit=5).tolist()
     [0, 1]
     """
 
     def __init__(self, column: pa.StringArray) -> None:
         self.column = column
 
-    def rows(self, prefix: str, *, most: int) -> Ints:
-        """Give the first rows, by name, that begin so; `most` at most."""
+    def rows(self, prefix: str, *, limit: int) -> Ints:
+        """Give the first rows, by name, that begin so; `limit` at most."""
         octets = prefix.encode()
         low = octets[:LETTERS].ljust(LETTERS, b"\0")
         high = octets[:LETTERS].ljust(LETTERS, b"\xff")
@@ -190,7 +190,7 @@ class Prefixes:
         if len(octets) > LETTERS:
             begins = pc.starts_with(self.column.take(pa.array(found)), prefix)
             found = found[begins.to_numpy(zero_copy_only=False)]
-        found = found[: max(most, 1)]
+        found = found[: max(limit, 1)]
         return found[np.argsort(np.array(self.column.take(pa.array(found)).to_pylist()))]
 
     @cached_property

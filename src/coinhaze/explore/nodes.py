@@ -44,7 +44,7 @@ _MADE = (_TRANSACTION, _MINT)  # sources that make money
 
 
 class Nodes:
-    """The nodes of one graph of a ledger, told to people."""
+    """The nodes of one graph of a ledger, described to people."""
 
     def __init__(
         self, graph: TransactionGraph, index: LedgerIndex, *, ledger: str, labels: Mapping[str, str]
@@ -139,7 +139,7 @@ class Nodes:
         return None if coin == NOBODY else self.index.owner(coin)
 
     def time(self, node: int) -> int | None:
-        """Give when a node came to be, in seconds since 1970; None if not told."""
+        """Give when a node came to be, in seconds since 1970; None if not known."""
         tx = self.tx(node)
         if tx != NOBODY:
             return self.index.time(tx)
@@ -158,7 +158,7 @@ class Nodes:
         return self.index.time(int(rows[int(names.party[node]) - int(names.parties.starts[block])]))
 
     def height(self, node: int) -> int | None:
-        """Give a node's block, None if not told."""
+        """Give a node's block, None if not known."""
         tx = self.tx(node)
         return None if tx == NOBODY else self.index.height(tx)
 
@@ -293,7 +293,7 @@ def coins_of(nodes: Nodes, address: str) -> np.typing.NDArray[np.int64]:
     return np.sort(found[found >= 0]).astype(np.int64)
 
 
-MOST_COINS = 20_000  # that a transaction may have to be looked at
+MAX_COINS = 20_000  # that a transaction may have to be looked at
 
 
 def coinjoins(nodes: Nodes, some: Sequence[int]) -> set[int]:
@@ -313,7 +313,7 @@ def only(index: LedgerIndex, txs: Sequence[int]) -> CoinLedger:
     ledger = index.coins
     made, spent = [index.made(tx) for tx in txs], [index.spent(tx) for tx in txs]
     for k in range(len(txs)):
-        if len(made[k]) + len(spent[k]) > MOST_COINS:
+        if len(made[k]) + len(spent[k]) > MAX_COINS:
             made[k], spent[k] = made[k][:0], spent[k][:0]
     coins = np.concatenate([*spent, *made])
     n_spent = sum(map(len, spent))

@@ -74,10 +74,10 @@ SLASH = "\x1f"  # stands for an escaped slash inside one part of a path
 # name gets a slash before it, and so does one that already looks like that.
 _DOTS = re.compile(r"/*\.{1,2}")
 
-MOST_ROWS = 1_000  # of a page of a table
-MOST_NODES = 300  # of a flow
-MOST_COINS = 100  # of a what-if
-MOST_TEXT = 1_000_000  # letters of a pasted list
+MAX_ROWS = 1_000  # of a page of a table
+MAX_NODES = 300  # of a flow
+MAX_COINS = 100  # of a what-if
+MAX_TEXT = 1_000_000  # letters of a pasted list
 
 
 def _apart(value: Any) -> Any:
@@ -185,7 +185,7 @@ class PageQuery(Settings):
     """Which page of a list, such as a coin's origins; `after` is a former page's cursor."""
 
     after: str | None = Field(default=None, max_length=200)
-    limit: int = Field(default=100, ge=1, le=MOST_ROWS)
+    limit: int = Field(default=100, ge=1, le=MAX_ROWS)
 
 
 class CompareQuery(Settings):
@@ -207,7 +207,7 @@ class TableQuery(Settings):
         default="-bits", pattern=r"^-?(name|kind|amount|bits|steps|sources|top_share)$"
     )
     after: str | None = Field(default=None, max_length=200)
-    limit: int = Field(default=100, ge=1, le=MOST_ROWS)
+    limit: int = Field(default=100, ge=1, le=MAX_ROWS)
     bits_low: float | None = None
     bits_high: float | None = None
     steps_low: float | None = None
@@ -217,14 +217,14 @@ class TableQuery(Settings):
 class WhatIfQuery(Settings):
     """Coins to be spent together."""
 
-    coins: tuple[Name, ...] = Field(min_length=1, max_length=MOST_COINS)
+    coins: tuple[Name, ...] = Field(min_length=1, max_length=MAX_COINS)
 
 
 class WalletQuery(Settings):
     """A wallet: coins and exposed addresses as pasted text, and perhaps an amount to spend."""
 
-    coins: str = Field(min_length=1, max_length=MOST_TEXT)
-    exposed: str = Field(default="", max_length=MOST_TEXT)
+    coins: str = Field(min_length=1, max_length=MAX_TEXT)
+    exposed: str = Field(default="", max_length=MAX_TEXT)
     amount: Digits | None = None
     limit: float = Field(default=0.0, ge=0, lt=1)
 

@@ -141,7 +141,7 @@ class Seeker:
         found: list[Hit] = []
         for kind, prefixes in self._columns:
             for way in dict.fromkeys([text, text.lower()]):
-                rows = prefixes.rows(way, most=MOST + 1)
+                rows = prefixes.rows(way, limit=MOST + 1)
                 for name in prefixes.column.take(rows).to_pylist():
                     words = f"{_words(kind)} {short_id(name)}"
                     found.append(self._hit(kind, name, _PAGES[kind], words))

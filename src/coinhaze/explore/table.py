@@ -104,18 +104,18 @@ class Table:
     def page(self, ask: TableQuery) -> TablePage:
         """Give a page; the cursor is its last row's place in the order of all rows."""
         order = self.order(ask.sort)
-        kept = self._kept(ask)
-        left = order if kept is None else order[kept[order]]
+        retained = self._retained(ask)
+        left = order if retained is None else order[retained[order]]
         first = 0
         if ask.after is not None:
             place = place_of_cursor(ask.after, ask.sort, *self.bound, most=len(order))
-            first = place + 1 if kept is None else int(np.sum(kept[order[: place + 1]]))
+            first = place + 1 if retained is None else int(np.sum(retained[order[: place + 1]]))
         rows = left[first : first + ask.limit]
         after = None
         if first + len(rows) < len(left) and len(rows):
             at = first + len(rows) - 1
-            if kept is not None:
-                at = int(np.flatnonzero(kept[order])[at])
+            if retained is not None:
+                at = int(np.flatnonzero(retained[order])[at])
             after = cursor_at(at, ask.sort, *self.bound)
         return TablePage(
             ledger=self.nodes.ledger, asked=ask, total=len(left), rows=self.rows(rows), after=after
@@ -125,7 +125,7 @@ class Table:
         """Tell some rows of the scores."""
         scores, nodes = self.scores, self.nodes
         at = scores.nodes[rows].astype(np.int64)
-        told = OutcomeNames(nodes, scores.chain, None, None)  # type: ignore[arg-type]
+        outcome_names = OutcomeNames(nodes, scores.chain, None, None)  # type: ignore[arg-type]
         names, exposure, bounds = nodes.names(at), self._exposure, scores.lower_bound
         found = []
         for name, node, row in zip(names, at.tolist(), rows.tolist(), strict=True):
@@ -144,7 +144,7 @@ class Table:
                     lower_bound=bounds is not None and bool(bounds[row]),
                     steps=float(scores.steps[row]),
                     sources=None if np.isnan(sources) else int(sources),
-                    top=self._top(told, int(scores.top[row])),
+                    top=self._top(outcome_names, int(scores.top[row])),
                     top_share=_share(float(scores.top_probability[row])),
                     exposure=None if exposure is None else _share(float(exposure[row])),
                     label=nodes.label(node),
@@ -157,18 +157,18 @@ class Table:
     def _exposure(self) -> Floats | None:
         return self.scores.exposure if self.exposure is None else self.exposure.exposure
 
-    def _top(self, told: OutcomeNames, outcome: int) -> str | None:
+    def _top(self, outcome_names: OutcomeNames, outcome: int) -> str | None:
         if outcome < 0:
             return None
-        node = told.node(outcome)
+        node = outcome_names.node(outcome)
         if node < 0:
             return str(self.scores.chain.outcomes[outcome].as_py())
         return self.nodes.words(node)
 
     def batches(self, ask: TableQuery) -> Iterator[pa.RecordBatch]:
         """Give all rows the filter leaves as columns; the first batch is empty and tells names."""
-        order, kept = self.order(ask.sort), self._kept(ask)
-        left = order if kept is None else order[kept[order]]
+        order, retained = self.order(ask.sort), self._retained(ask)
+        left = order if retained is None else order[retained[order]]
         for first in range(0, max(len(left), 1), AT_ONCE):
             rows = left[first : first + AT_ONCE]
             if first == 0:
@@ -239,9 +239,9 @@ class Table:
         rank[pc.sort_indices(names).to_numpy()] = np.arange(len(scores))
         return [rank]
 
-    def _kept(self, ask: TableQuery) -> Bools | None:
+    def _retained(self, ask: TableQuery) -> Bools | None:
         """Tell which rows lie in the ranges asked for; None where none is asked for."""
-        kept: Bools | None = None
+        retained: Bools | None = None
         for name, least, most in (
             ("bits", ask.bits_low, ask.bits_high),
             ("steps", ask.steps_low, ask.steps_high),
@@ -250,8 +250,8 @@ class Table:
             for bound, inside in ((least, np.greater_equal), (most, np.less_equal)):
                 if bound is not None:
                     found = inside(values, bound)
-                    kept = found if kept is None else kept & found
-        return kept
+                    retained = found if retained is None else retained & found
+        return retained
 
 
 def _share(value: float) -> float | None:

@@ -21,21 +21,20 @@ from coinhaze.graph.find import name_in
 from coinhaze.graph.graph import Kind
 from coinhaze.ledger import AccountLedger, CoinLedger
 from coinhaze.measures import Scores
-from coinhaze.observer import AbsorbingChain, absorbing_chain
+from coinhaze.observer import AbsorbingChain
 from coinhaze.observer.knowledge import SourceSet, source_set
 from coinhaze.observer.policies import POLICIES, Policy, default_policy, score_policies
 from coinhaze.options import Accuracy
-from coinhaze.solve import Parcels, parcels, score, score_or_reached
-from coinhaze.solve.local.row import LocalSolver
-from coinhaze.solve.structure.structure import Structure
+from coinhaze.session import Session
+from coinhaze.solve import score_or_reached
 
 # Larger graphs than this are scored to so many bits, so that an answer comes.
 SMALL, NEARLY = 300_000, 0.05
-# Graphs, chains and scores of other looks that are kept: of a large ledger each takes gigabytes.
-CACHED, CACHED_LARGE, CACHED_LISTS = (3, 6, 6), (1, 2, 2), 8
+# Graphs of other views, and sessions of them, that are cached: of a large ledger each takes
+# gigabytes.
+CACHED, CACHED_LARGE, CACHED_LISTS = (3, 6), (1, 2), 8
 LARGE = 1_000_000  # nodes
 FEW = 20_000  # nodes of a chain that is solved for a list whenever one coin is asked about
-LISTED = "listed"  # marks scores that tell exposure
 SNAPSHOTS = re.compile(r":[0-9]+$")
 AnyQuery = TypeVar("AnyQuery", bound=Settings)
 
@@ -74,27 +73,24 @@ class Listed(NamedTuple):
 
 
 class Views:
-    """One ledger's graphs, chains and scores by settings, made when asked for; bounded."""
+    """One ledger's sessions by settings, made when they are needed; so many are cached."""
 
     def __init__(
         self,
-        structure: Structure,
+        session: Session,
         scores: Scores | None,
         *,
         names_of: Callable[[str], Sequence[str]],
     ) -> None:
-        chain = structure.chain
-        self.chain = chain
-        self._structure = structure
+        self.chain = chain = session.chain
         self.ledger = chain.graph.ledger
         self.names_of = names_of
         self.default = self._own(chain)
+        self._session = session
         self._scores = scores
-        graphs, beliefs, scored = CACHED_LARGE if len(chain) > LARGE else CACHED
+        graphs, sessions = CACHED_LARGE if len(chain) > LARGE else CACHED
         self._graphs: Cache[TransactionGraph] = Cache(graphs)
-        self._beliefs: Cache[AbsorbingChain | Parcels] = Cache(beliefs)
-        self._structures: Cache[Structure] = Cache(beliefs + 1)
-        self._scored: Cache[Scores] = Cache(scored)
+        self._sessions: Cache[Session] = Cache(sessions)
         self._lists: Cache[Listed] = Cache(CACHED_LISTS)
 
     @staticmethod
@@ -232,29 +228,21 @@ class Views:
         found = source_set(graph, [name_in(graph, n) for n in names])
         return Listed(name, tuple(found.labels), len(names), found)
 
-    def walk(self, options: ViewOptions) -> AbsorbingChain:
-        """Give the chain of a look; the list counts under poison only, as what spreads."""
-        belief = self.belief(options)
-        assert isinstance(belief, AbsorbingChain)
-        return belief
+    def session(self, options: ViewOptions, *, listed: bool = False) -> Session:
+        """Give the session of a look; `listed`: with all but the list lumped as elsewhere.
 
-    def belief(self, options: ViewOptions, *, listed: bool = False) -> AbsorbingChain | Parcels:
-        """Give what the observer believes; `listed`: with all but the list lumped as elsewhere."""
+        Otherwise the list counts under poison only, as what spreads.
+        """
+        key = self._key(options, listed=listed)
+        if key == (self.default, False):
+            return self._session
+        return self._sessions.make(key, lambda: self._begin(options, key[1]))
+
+    def _key(self, options: ViewOptions, *, listed: bool = False) -> tuple[ViewOptions, bool]:
         with_list = listed or options.rule.needs_list
-        plain = options._replace(list=None)
-        if not with_list and plain == self.default:
-            return self.chain
-        key = options if with_list else plain
-        return self._beliefs.make((key, with_list), lambda: self._believe(options, with_list))
+        return options if with_list else options._replace(list=None), with_list
 
-    def is_quick(self, options: ViewOptions) -> bool:
-        """Tell whether an answer under a look needs no long work before."""
-        plain = options if options.rule.needs_list else options._replace(list=None)
-        if plain == self.default or len(self.chain) <= SMALL:
-            return True
-        return (plain, options.rule.needs_list) in self._beliefs
-
-    def _believe(self, options: ViewOptions, with_list: bool) -> AbsorbingChain | Parcels:
+    def _begin(self, options: ViewOptions, with_list: bool) -> Session:
         graph = self.graph(options)
         names: tuple[str, ...] | None = None
         if with_list:
@@ -264,21 +252,14 @@ class Views:
             if not names:
                 raise UsageError(f"nothing of the list {found.id} is in this ledger")
         progress()(0.5)
-        if options.ordered:
-            return parcels(graph, order=options.policy, listed=names)  # type: ignore[arg-type]
-        return absorbing_chain(graph, policy=options.policy, listed=names)
+        session = Session(graph, policy=options.policy, listed=names)
+        assert session.belief is not None  # made here, while others that need it wait
+        return session
 
-    def structure(self, options: ViewOptions) -> Structure:
-        """Give the chain of a look with what is worked out of it, once for all."""
-        chain = self.walk(options)
-        if chain is self.chain:
-            return self._structure
-        key = options if options.rule.needs_list else options._replace(list=None)
-        return self._structures.make(key, lambda: Structure(chain))
-
-    def solver(self, options: ViewOptions) -> LocalSolver:
-        """Give what answers questions about single nodes under a look."""
-        return self.structure(options).local
+    def is_quick(self, options: ViewOptions) -> bool:
+        """Tell whether an answer under a look needs no long work before."""
+        key = self._key(options)
+        return key[0] == self.default or len(self.chain) <= SMALL or key in self._sessions
 
     def has_scores(self, options: ViewOptions) -> bool:
         """Tell whether scores are there without any work."""
@@ -286,23 +267,21 @@ class Views:
 
     def scores(self, options: ViewOptions) -> Scores:
         """Give the scores of all sinks under a look; the list counts under poison only."""
-        key = options if options.rule.needs_list else options._replace(list=None)
-        if key == self.default and self._scores is not None:
+        if self._key(options) == (self.default, False) and self._scores is not None:
             return self._scores
-        return self._scored.make(key, lambda: self._score(key))
+        return _scored(self.session(options))
 
     def listed_scores(self, options: ViewOptions) -> Scores | None:
         """Give scores of all sinks that tell exposure; None where nothing of a list is here."""
         found = self.listed(options)
         if found is None or not found.names:
             return None
-        if options.rule.needs_list:
-            return self.scores(options)
-        return self._scored.make((options, LISTED), lambda: self._score(options, listed=True))
+        return _scored(self.session(options, listed=True))
 
     def listed_row(self, options: ViewOptions, node: int) -> tuple[float, float, float] | None:
         """Give a sink's exposure and its proven bounds where that was, or is soon, solved."""
-        if (options, LISTED) not in self._scored and len(self.chain) > FEW:
+        there = self._sessions.get(self._key(options, listed=True))
+        if len(self.chain) > FEW and (there is None or not there.scores):
             return None
         scores = self.listed_scores(options)
         return None if scores is None else _exposure_of(scores, node)
@@ -311,7 +290,7 @@ class Views:
         """Solve for the exposure of one node, and its bounds; not a number if it has no answer."""
         name = str(self.graph(options).names.of(np.array([node]))[0].as_py())
         found = _exposure_of(
-            score_or_reached(self.belief(options, listed=True), nodes=[name]), node
+            score_or_reached(self.session(options, listed=True).belief, nodes=[name]), node
         )
         return (math.nan,) * 3 if found is None else found
 
@@ -320,14 +299,7 @@ class Views:
         scored_row = self.row_of(options, node)
         if scored_row is not None:
             return bool(np.isnan(scored_row[0].bits[scored_row[1]]))
-        return self.solver(options).lost(node)
-
-    def _score(self, options: ViewOptions, *, listed: bool = False) -> Scores:
-        belief = self.belief(options, listed=listed)
-        if options.ordered:
-            return score(belief)
-        accuracy: Accuracy = "exact" if len(belief) <= SMALL else NEARLY
-        return score_or_reached(belief, accuracy=accuracy, progress=progress())
+        return self.session(options).structure.local.lost(node)
 
     def row_of(self, options: ViewOptions, node: int) -> tuple[Scores, int] | None:
         """Find the score of a node among those that are there already."""
@@ -339,6 +311,14 @@ class Views:
         if at < len(scores) and scores.nodes[at] == node:
             return scores, at
         return None
+
+
+def _scored(session: Session) -> Scores:
+    """Give the scores of all sinks, exact where that does not take long."""
+    if session.is_ordered:
+        return session.score()
+    accuracy: Accuracy = "exact" if len(session.chain) <= SMALL else NEARLY
+    return session.score_or_reached(accuracy=accuracy, progress=progress())
 
 
 def _exposure_of(scores: Scores, node: int) -> tuple[float, float, float] | None:

@@ -29,6 +29,7 @@ from coinhaze.formats.lists.coins import parse_coin_list, parse_entry
 from coinhaze.observer import AbsorbingChain
 from coinhaze.observer.policies import score_policies, weighing_policies
 from coinhaze.solve.local.mixing import NearlyMixed, mix_nearly
+from coinhaze.solve.local.past import past_of
 from coinhaze.wallet.holdings import WalletCoin, exposed_chain, find_coin, find_coins
 from coinhaze.wallet.report import IS_NOT, how_sure, would_change
 from coinhaze.wallet.suggestion import Suggestion, suggest_coins
@@ -38,7 +39,7 @@ from coinhaze.wallet.what_if import TO_COINS
 # Bits the intervals of a coin, and of coins together, may have. The exact way takes seconds in a
 # large ledger: while somebody tries coins out, a wider interval at once says more.
 WIDTH, TOGETHER = 0.1, 0.5
-MOST_COINS = 500  # of a wallet that is weighed while somebody waits
+MAX_COINS = 500  # of a wallet that is weighed while somebody waits
 
 
 class Bounded(Protocol):
@@ -76,9 +77,7 @@ class CoinSets:
         found = self.views.listed(self.options)
         if found is None or not found.names or self.options.rule.needs_list:
             return None
-        belief = self.views.belief(self.options, listed=True)
-        assert isinstance(belief, AbsorbingChain)
-        return belief
+        return self.views.session(self.options, listed=True).chain
 
     def before(
         self, coin: WalletCoin, row: Bounded, exposure: float | None, most: float | None
@@ -116,7 +115,7 @@ class CoinSets:
 
     def lower_bound(self, coins: Sequence[WalletCoin]) -> bool:
         """Tell whether bits of these coins, alone or together, are a lower bound."""
-        bounds = self.views.walk(self.options).lower_bounds
+        bounds = self.views.session(self.options).chain.lower_bounds
         return bounds is not None and any(
             coin.node is not None and bool(bounds[coin.node]) for coin in coins
         )
@@ -136,13 +135,13 @@ class CoinSets:
             raise InputError("a coin is named twice, and can be spent but once")
         if len(graph) > large and not self.options.rule.needs_list:
             nodes = [int(coin.node or 0) for coin in coins]
-            found = mix_nearly(self.views.structure(self.options), nodes)
+            found = mix_nearly(self.views.session(self.options).structure, nodes)
             if found.width <= TOGETHER:
                 return self._nearly(coins, nodes, found, settings)
         return self._exactly(coins, settings)
 
     def _exactly(self, coins: Sequence[WalletCoin], settings: Settings) -> WhatIfAnswer:
-        chain, listed = self.views.walk(self.options), self.listed_chain()
+        chain, listed = self.views.session(self.options).chain, self.listed_chain()
         coin_set = CoinSet(chain, coins, exposed=listed)
         alone = [coin_set.together([coin.name]) for coin in coins]
         after = coin_set.together([coin.name for coin in coins])
@@ -167,10 +166,16 @@ class CoinSets:
         found: NearlyMixed,
         settings: Settings,
     ) -> WhatIfAnswer:
-        solver, listed = self.views.solver(self.options), self.views.listed(self.options)
+        structure, listed = (
+            self.views.session(self.options).structure,
+            self.views.listed(self.options),
+        )
+        solver = structure.local
         parts: list[Met | None] = [
-            None if listed is None else met(self.views, self.options, listed, node, past)
-            for node, past in zip(nodes, found.pasts, strict=True)
+            None
+            if listed is None
+            else met(self.views, self.options, listed, node, past_of(structure, node))
+            for node in nodes
         ]
         before = (
             self.before(
@@ -221,12 +226,12 @@ class CoinSets:
             )
         graph = self.nodes.graph
         coins = find_coins(graph, parse_coin_list(ask.coins.encode(), where="coins"))
-        if len(coins) > MOST_COINS:
+        if len(coins) > MAX_COINS:
             raise UsageError(
-                f"{len(coins):,} coins are too many to weigh here, {MOST_COINS} at most: "
+                f"{len(coins):,} coins are too many to weigh here, {MAX_COINS} at most: "
                 "use coinhaze wallet"
             )
-        chain = self.views.walk(self.options)
+        chain = self.views.session(self.options).chain
         names = _exposed_names(ask.exposed)
         listed = self.listed_chain()
         if names:
@@ -272,13 +277,15 @@ class CoinSets:
             for holding in wallet.holdings
         )
 
-    def _suggested(self, told: Suggestion, coins: Sequence[WalletCoin], limit: float) -> Suggested:
-        chosen = told.chosen
+    def _suggested(
+        self, suggestion: Suggestion, coins: Sequence[WalletCoin], limit: float
+    ) -> Suggested:
+        chosen = suggestion.chosen
         return Suggested(
-            amount=self.nodes.index.amount(told.amount),
+            amount=self.nodes.index.amount(suggestion.amount),
             spend=None if chosen is None else self.together(chosen, coins, limit=limit),
-            instead=tuple(self.together(other, coins, limit=limit) for other in told.others),
-            why=told.why,
+            instead=tuple(self.together(other, coins, limit=limit) for other in suggestion.others),
+            why=suggestion.why,
         )
 
 

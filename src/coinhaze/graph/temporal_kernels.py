@@ -69,7 +69,7 @@ def carries(order, step, tail, head, holder, digits, balance, total):
     received = np.full(len(balance), -1, np.int64)
     party = np.empty(total, np.int64)
     snapshot = np.empty(total, np.int64)
-    kept = np.empty((digits.shape[1], total), np.int64)
+    retained = np.empty((digits.shape[1], total), np.int64)
     count = 0
     first = 0
     while first < len(order):
@@ -87,7 +87,7 @@ def carries(order, step, tail, head, holder, digits, balance, total):
             if received[h] != step[row]:
                 anything = False
                 for j in range(digits.shape[1]):
-                    kept[j, count] = balance[h, j]
+                    retained[j, count] = balance[h, j]
                     anything = anything or balance[h, j] != 0
                 if anything:
                     party[count] = head[row]
@@ -97,7 +97,7 @@ def carries(order, step, tail, head, holder, digits, balance, total):
                 receipts[h] += 1
             add(balance, h, digits, row, 1)
         first = last
-    return party[:count], snapshot[:count], kept[:, :count]
+    return party[:count], snapshot[:count], retained[:, :count]
 
 
 @njit(cache=True, nogil=True)

@@ -21,7 +21,7 @@ from coinhaze.ledger.checks import (
 from coinhaze.ledger.coin_rules import check_rules
 from coinhaze.ledger.coins import (
     DUPLICATE_COINBASES,
-    MOST_OUTPUTS,
+    MAX_OUTPUTS,
     POOLS,
     CoinLedger,
     Input,
@@ -55,7 +55,7 @@ def place_of(transaction: Transaction) -> str:
 
 def _merge_identical(records: Iterable[Transaction]) -> list[Transaction]:
     """Keep one of several identical transactions; refuse one id with two contents."""
-    kept: list[Transaction] = []
+    retained: list[Transaction] = []
     first: dict[str, Transaction] = {}
     for transaction in records:
         check_name(transaction.txid, place_of(transaction), field="txid")
@@ -64,7 +64,7 @@ def _merge_identical(records: Iterable[Transaction]) -> list[Transaction]:
         if earlier is transaction and transaction.height not in (lost, later):
             earlier = first.get(f"{transaction.txid}@{lost}", transaction)
         if earlier is transaction:
-            kept.append(transaction)
+            retained.append(transaction)
         elif earlier != transaction:
             raise LedgerError(
                 place_of(transaction),
@@ -72,7 +72,7 @@ def _merge_identical(records: Iterable[Transaction]) -> list[Transaction]:
                 value=_difference(earlier, transaction),
                 fix=f"first seen at {earlier.where or 'an earlier row'}; keep the right one",
             )
-    return kept
+    return retained
 
 
 def _numbered(t: Transaction) -> Iterator[tuple[int, Output]]:
@@ -151,7 +151,7 @@ class _Columns:
         total = 0
         lost = _is_lost(t)
         for vout, output in _numbered(t):
-            whole_number(vout, place, field="output number", most=MOST_OUTPUTS)
+            whole_number(vout, place, field="output number", most=MAX_OUTPUTS)
             value = 0
             if output.value is not None:
                 value = exact_amount(output.value, f"{place}, output {vout}", field="value")
@@ -215,7 +215,7 @@ class _Columns:
 
     def _add_earlier(self, spent: Input, name: str, place: str) -> None:
         check_name(spent.txid, place, field="spent txid")
-        whole_number(spent.vout, place, field="output number", most=MOST_OUTPUTS)
+        whole_number(spent.vout, place, field="output number", most=MAX_OUTPUTS)
         value = 0
         if spent.value is None and not (self.hidden or self.rings):
             raise LedgerError(

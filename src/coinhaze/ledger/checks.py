@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from coinhaze.amounts import LARGEST, Amounts, Bools, Floats, Ints
 from coinhaze.errors import LedgerError
-from coinhaze.ledger.text import MOST_TEXT, repeated_row, text_buffers
+from coinhaze.ledger.text import MAX_TEXT, repeated_row, text_buffers
 
 Place = Callable[[int], str]
 TablePlace = Callable[[str, int | None], str]  # a table and a row of it, or the table itself
@@ -262,7 +262,7 @@ class TableColumns:
             data.validate(full=True)
         except pa.ArrowInvalid as error:
             raise LedgerError(self.where(), f"{column} is damaged", value=str(error)) from None
-        wide = pa.large_string() if data.nbytes > MOST_TEXT else pa.string()
+        wide = pa.large_string() if data.nbytes > MAX_TEXT else pa.string()
         return _one_array(data.cast(wide))
 
     def amounts(self, column: str) -> Amounts:

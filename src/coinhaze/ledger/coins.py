@@ -18,7 +18,7 @@ from coinhaze.ledger.frames import ArrowTable, shown
 from coinhaze.ledger.frozen import freeze
 
 POOLS = ("sprout", "sapling", "orchard", "ironwood", "shielded")
-MOST_OUTPUTS = 2**32 - 1
+MAX_OUTPUTS = 2**32 - 1
 # All the earlier coins of unknown value that one transaction spends go by this and its id, as one.
 UNKNOWN = "unknown@"
 # The two coinbase ids that were used twice (BIP30): txid -> heights of the lost and the later one.

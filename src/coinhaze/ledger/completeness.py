@@ -55,8 +55,8 @@ class Check:
         >>> Check("heights contiguous", "failed", 2, "height 7", "heights 7-8 are missing").words()
         'heights contiguous: failed 2 times, first at height 7: heights 7-8 are missing'
         """
-        told = f"failed {_times(self)}" if self.status == "failed" else self.status
-        return f"{self.name}: {told}" + (f": {self.detail}" if self.detail else "")
+        outcome = f"failed {_times(self)}" if self.status == "failed" else self.status
+        return f"{self.name}: {outcome}" + (f": {self.detail}" if self.detail else "")
 
 
 @dataclass(frozen=True)
@@ -265,12 +265,12 @@ def _coinbases(counts: BlockCounts) -> tuple[Check, list[int]]:
 
 
 def _indexes(counts: BlockCounts) -> tuple[Check, list[int]]:
-    told = counts.indexed == counts.transactions
+    indexed = counts.indexed == counts.transactions
     # A coinbase is the first of its block: known so, it says nothing about an index in the source.
-    if not np.any(told & (counts.transactions > 1)) and not told.all():
+    if not np.any(indexed & (counts.transactions > 1)) and not indexed.all():
         return not_checkable(INDEXES, NO_INDEX), []
-    wrong = told & (counts.indexes != counts.highest + 1)
-    wrong |= told & (counts.indexes != counts.transactions)
+    wrong = indexed & (counts.indexes != counts.highest + 1)
+    wrong |= indexed & (counts.indexes != counts.transactions)
     rows = np.flatnonzero(wrong)
     first = int(rows[0]) if len(rows) else 0
     check = outcome(
@@ -279,7 +279,7 @@ def _indexes(counts: BlockCounts) -> tuple[Check, list[int]]:
         f"height {counts.height[first]}",
         f"{counts.indexes[first]} indexes up to {counts.highest[first]} for "
         f"{counts.transactions[first]} transactions there",
-        compared=_of(int(told.sum()), len(told)),
+        compared=_of(int(indexed.sum()), len(indexed)),
     )
     return check, [int(h) for h in counts.height[wrong][:1]]
 

@@ -85,16 +85,16 @@ def read_folder(path: str | Path, *, complete: bool = False) -> CoinLedger | Acc
     def place(table: str, row: int | None) -> str:
         return f"{path / table}.parquet" + ("" if row is None else f": row {row}")
 
-    told = {name: about[name] for name in ("notes", "columns", "completeness")}
+    facts = {name: about[name] for name in ("notes", "columns", "completeness")}
     if kind == "accounts":
-        return replace(ledger_from_account_tables(tables, place=place), **told)
+        return replace(ledger_from_account_tables(tables, place=place), **facts)
     ledger = CoinLedger.from_columns(
         tables,
         complete=complete or about["complete"],
         pool_values=about["pool_values"],
         place=place,
     )
-    return replace(ledger, **told)
+    return replace(ledger, **facts)
 
 
 def is_folder(path: Path) -> bool:
@@ -149,16 +149,16 @@ def _about(path: Path) -> dict[str, Any]:
     if not isinstance(values, dict):
         raise LedgerError(where, "pool_values is no table of pool and value", value=values)
     pools = {p: exact_amount(v, f"{where}: pool {p}", field="value") for p, v in values.items()}
-    told: dict[str, Any] = {"notes": _texts(about.get("notes", []), where, "notes")}
+    facts: dict[str, Any] = {"notes": _texts(about.get("notes", []), where, "notes")}
     columns = about.get("columns", {})
     if not isinstance(columns, dict):
         raise LedgerError(where, "columns is no table of kinds and names", value=columns)
-    told["columns"] = {k: _texts(names, where, "columns") for k, names in columns.items()}
+    facts["columns"] = {k: _texts(names, where, "columns") for k, names in columns.items()}
     names = OF_COINS if kind == "coins" else OF_ACCOUNTS
-    told["completeness"] = nothing_checkable(names, NO_RECORD)
+    facts["completeness"] = nothing_checkable(names, NO_RECORD)
     if "completeness" in about:
-        told["completeness"] = Completeness.of_record(about["completeness"], where)
-    return {"kind": kind, "complete": complete, "pool_values": pools, **told}
+        facts["completeness"] = Completeness.of_record(about["completeness"], where)
+    return {"kind": kind, "complete": complete, "pool_values": pools, **facts}
 
 
 def _texts(value: object, where: str, field: str) -> tuple[str, ...]:

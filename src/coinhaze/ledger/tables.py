@@ -19,7 +19,7 @@ from coinhaze.ledger.checks import (
     exact_amount,
 )
 from coinhaze.ledger.coin_rules import check_rules
-from coinhaze.ledger.coins import MOST_OUTPUTS, POOLS, CoinLedger
+from coinhaze.ledger.coins import MAX_OUTPUTS, POOLS, CoinLedger
 
 COIN_TABLES = ("transactions", "owners", "outputs", "inputs", "pool_flows", "rings")
 ACCOUNT_TABLES = ("accounts", "transfers")
@@ -55,7 +55,7 @@ def ledger_from_tables(
         owners=owners.names("name", unique=True),
         owner_is_coin=owners.flags("is_coin"),
         output_tx=outputs.rows("tx", transactions),
-        output_vout=outputs.integers("vout", most=MOST_OUTPUTS),
+        output_vout=outputs.integers("vout", most=MAX_OUTPUTS),
         output_value=_values(outputs, rings),
         output_owner=outputs.rows("owner", owners),
         output_spendable=outputs.flags("spendable"),
@@ -65,7 +65,7 @@ def ledger_from_tables(
         flow_pool=_pools(flows),
         flow_into=_into_pools(flows),
         ring_tx=rings.rows("tx", transactions),
-        ring_vin=rings.integers("vin", most=MOST_OUTPUTS),
+        ring_vin=rings.integers("vin", most=MAX_OUTPUTS),
         ring_output=rings.rows("output", outputs),
         ring_probability=rings.chances("probability") if rings.has("probability") else None,
         complete=complete,

@@ -18,7 +18,7 @@ Hashes = npt.NDArray[np.uint64]
 Octets = npt.NDArray[np.uint8]
 Numbers = npt.NDArray[np.int32]
 
-MOST_TEXT = 2**31 - 1  # bytes that Arrow's narrow offsets reach
+MAX_TEXT = 2**31 - 1  # bytes that Arrow's narrow offsets reach
 _ROOM = 1 << 10
 
 
@@ -69,11 +69,11 @@ class TextIndex:
     def rows(self, text: str) -> Ints:
         """Find all rows that hold a text, in their order."""
         try:
-            asked = text_hashes(pa.array([text], pa.string()))[0]
+            wanted = text_hashes(pa.array([text], pa.string()))[0]
         except UnicodeEncodeError:  # half a surrogate pair is in no Arrow column
             return np.zeros(0, dtype=np.int64)
         hashes, order = self._sorted
-        first, last = np.searchsorted(hashes, asked), np.searchsorted(hashes, asked, side="right")
+        first, last = np.searchsorted(hashes, wanted), np.searchsorted(hashes, wanted, side="right")
         found = order[first:last].astype(np.int64)
         same = pc.equal(self.column.take(pa.array(found)), text).to_numpy(zero_copy_only=False)
         rows: Ints = found[same.astype(np.bool_)]
@@ -126,7 +126,7 @@ class Names:
     def texts(self) -> pa.Array:
         """Give all texts in the order of their numbers, without copying their letters."""
         ends = self._ends[: self._count + 1]
-        wide = bool(ends[-1] > MOST_TEXT)
+        wide = bool(ends[-1] > MAX_TEXT)
         ends = ends if wide else ends.astype(np.int32)
         letters = self._letters[: int(ends[-1])]
         kind = pa.large_string() if wide else pa.string()
@@ -143,12 +143,12 @@ class Names:
         from coinhaze.ledger.text_kernels import number_texts
 
         numbers: Numbers = np.full(len(column), -1, dtype=np.int32)
-        told = slice(None) if not column.null_count else np.asarray(column.is_valid())
+        present = slice(None) if not column.null_count else np.asarray(column.is_valid())
         texts = column.drop_null() if column.null_count else column
         offsets, data = text_buffers(texts)
         if adds:
             self._make_room(len(texts), int(offsets[-1] - offsets[0]))
-        numbers[told], self._count = number_texts(
+        numbers[present], self._count = number_texts(
             offsets, data, self._slots, self._ends, self._letters, self._count, adds
         )
         return numbers

@@ -124,18 +124,18 @@ def _last_transactions(ledger: CoinLedger, left_out: int) -> CoinLedger:
     coins = late[ledger.output_tx]
     coins[ledger.input_output[inputs]] = True
     coins[ledger.ring_output[rings]] = True
-    kept = late.copy()
-    kept[ledger.output_tx[coins]] = True
-    tx, coin = _numbers(kept), _numbers(coins)
+    retained = late.copy()
+    retained[ledger.output_tx[coins]] = True
+    tx, coin = _numbers(retained), _numbers(coins)
     owned = np.zeros(len(ledger.owners), dtype=np.bool_)
     owned[ledger.output_owner[coins]] = True
     return replace(
         ledger,
-        txids=ledger.txids.filter(pa.array(kept)),
-        inside=late[kept],
-        coinbase=(ledger.coinbase & late)[kept],
-        heights=_only(ledger.heights, late).filter(pa.array(kept)),
-        times=_only(ledger.times, late).filter(pa.array(kept)),
+        txids=ledger.txids.filter(pa.array(retained)),
+        inside=late[retained],
+        coinbase=(ledger.coinbase & late)[retained],
+        heights=_only(ledger.heights, late).filter(pa.array(retained)),
+        times=_only(ledger.times, late).filter(pa.array(retained)),
         owners=ledger.owners.filter(pa.array(owned)),
         owner_is_coin=ledger.owner_is_coin[owned],
         output_tx=tx[ledger.output_tx[coins]],
@@ -161,9 +161,9 @@ def _last_transactions(ledger: CoinLedger, left_out: int) -> CoinLedger:
     )
 
 
-def _numbers(kept: Bools) -> Ints:
+def _numbers(retained: Bools) -> Ints:
     """Give for each row that is kept its new number."""
-    found: Ints = np.cumsum(kept) - 1
+    found: Ints = np.cumsum(retained) - 1
     return found
 
 

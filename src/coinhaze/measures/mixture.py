@@ -65,16 +65,16 @@ class Mixture:
         """The chance of the likeliest source."""
         return max([*self.probability[:1].tolist(), *self.others.values()], default=math.nan)
 
-    def sources(self, most: int | None = None) -> pa.Table:
+    def sources(self, limit: int | None = None) -> pa.Table:
         """Give sources and probabilities, largest first."""
-        rows = self.outcomes[:most]
+        rows = self.outcomes[:limit]
         names = self.chain.outcomes.take(pa.array(rows.astype(np.int64))).to_pylist()
-        both = [*zip(names, self.probability[:most].tolist(), strict=True), *self.others.items()]
+        both = [*zip(names, self.probability[:limit].tolist(), strict=True), *self.others.items()]
         both.sort(key=lambda pair: -pair[1])
         return pa.table(
             {
-                "source": pa.array([name for name, _ in both[:most]], pa.string()),
-                "probability": pa.array([share for _, share in both[:most]], pa.float64()),
+                "source": pa.array([name for name, _ in both[:limit]], pa.string()),
+                "probability": pa.array([share for _, share in both[:limit]], pa.float64()),
             }
         )
 

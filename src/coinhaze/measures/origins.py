@@ -92,9 +92,9 @@ class Origins(ArrowTable):
         """Give the same as `sources`."""
         return self.sources()
 
-    def as_dict(self, *, most: int | None = None) -> dict[str, object]:
+    def as_dict(self, *, limit: int | None = None) -> dict[str, object]:
         """Give everything as plain values, for JSON."""
-        names = self.sources().slice(0, most).to_pylist()
+        names = self.sources().slice(0, limit).to_pylist()
         return {
             "node": self.name,
             **reading_of(self.chain.settings),
@@ -105,7 +105,7 @@ class Origins(ArrowTable):
             "steps": None if math.isnan(self.steps) else self.steps,
             "missing": self.missing,
             "sources": [row | {"way": self.way(k)} for k, row in enumerate(names)],
-            "flow": self.flow().slice(0, most).to_pylist(),
+            "flow": self.flow().slice(0, limit).to_pylist(),
         }
 
     def __repr__(self) -> str:

@@ -161,7 +161,7 @@ class Scores(ArrowTable):
         return found
 
     def take(self, rows: Ints | Bools) -> Scores:
-        """Give some of the rows, by number or where true; what is told of all of them is not."""
+        """Give some of the rows, by number or where true, without what holds for all."""
         some: dict[str, Any] = {
             name: values[rows] for name in _COLUMNS if (values := getattr(self, name)) is not None
         }
@@ -214,7 +214,7 @@ class Scores(ArrowTable):
         """Give the row the paper's tables have: sizes, bits, steps."""
         graph = self.chain.graph
         weights = None if graph.closing is None else graph.closing.take(self.nodes).floats()
-        told = summarise(
+        summary = summarise(
             self.bits,
             self.steps,
             weights,
@@ -227,9 +227,9 @@ class Scores(ArrowTable):
             lower_bound=self.lower_bound,
             method=self.method,
         )
-        told = replace(told, **self._certainty())
+        summary = replace(summary, **self._certainty())
         read = reading_of(self.chain.settings)
-        return replace(told, view=read["view"], time=read["time"], policy=read["policy"])
+        return replace(summary, view=read["view"], time=read["time"], policy=read["policy"])
 
     def _certainty(self) -> dict[str, Any]:
         """Give the interval of the mean, and how often it and those of rows miss."""

@@ -88,14 +88,14 @@ class Summary:
         if self.standard_error is None:
             return f"proven intervals within {self.widest_interval:.1e}{mean}"
         of_mean = "" if self.mean_error is None else f", their mean of {self.mean_error:.2g}"
-        told = f"estimates with a standard error of {self.standard_error:.2g} bits{of_mean}"
+        words = f"estimates with a standard error of {self.standard_error:.2g} bits{of_mean}"
         if self.miss == 0:
-            return told
-        told += f"; intervals up to {self.widest_interval:.2f} bits wide, {self.missing_words()}"
+            return words
+        words += f"; intervals up to {self.widest_interval:.2f} bits wide, {self.missing_words()}"
         if not math.isnan(self.bits_mean_low):
             ends = f"{self.bits_mean_low:.2f} and {self.bits_mean_high:.2f}"
-            told += f"; the mean lies between {ends}, missed as seldom"
-        return told
+            words += f"; the mean lies between {ends}, missed as seldom"
+        return words
 
     def missing_words(self) -> str:
         """Say how often intervals miss, in words that no proven interval has.

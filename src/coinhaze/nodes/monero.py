@@ -346,7 +346,7 @@ class MoneroNode:
             outs = self._post("/get_outs", wanted, Outs, "ring members").outs
             if len(outs) != len(some):
                 raise LedgerError(
-                    "ring members", f"the node told of {len(outs)} coins, not {len(some)}"
+                    "ring members", f"the node returned {len(outs)} coins, not {len(some)}"
                 )
             makers.update(zip(some, outs, strict=True))
         spendings = self._spendings([hash_of(o.txid, "ring members") for o in makers.values()])

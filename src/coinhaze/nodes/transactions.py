@@ -140,7 +140,7 @@ class NodeTransactions:
             )
         self.node = node
         self.cache = cache
-        self.asked = 0  # from the node
+        self.requested = 0  # from the node
         self.found = 0  # in the cache
         self._network = network_named(node.network)
 
@@ -153,7 +153,7 @@ class NodeTransactions:
             received = self._request(missing[start : start + AT_ONCE])
             self.cache.keep(received)
             cached |= {transaction.txid: transaction for transaction in received}
-        self.asked += len(missing)
+        self.requested += len(missing)
         return [cached[txid] for txid in txids]
 
     def is_unspent(self, txid: str, vout: int) -> bool:

@@ -142,7 +142,9 @@ def zcash_batch(
 ) -> Batch:
     """Make a batch of blocks; `where` maps the number of a block to its origin."""
     stated = [StatedBlock(b.height, b.hash, b.previous, b.time, root=b.root) for b in blocks]
-    transactions, told = rows_of_blocks(stated, [[t.txid for t in b.tx] for b in blocks], where)
+    transactions, block_rows = rows_of_blocks(
+        stated, [[t.txid for t in b.tx] for b in blocks], where
+    )
     records, place = [t for b in blocks for t in b.tx], transactions.place
     flows = [flows_of(t, place(row)) for row, t in enumerate(records)]
     start = 0
@@ -155,7 +157,7 @@ def zcash_batch(
         _outputs(records, place, network),
         _inputs(records, place),
         digits=64,
-        blocks=told,
+        blocks=block_rows,
         flows=[(row, pool, zat) for row, of in enumerate(flows) for pool, zat in of.items()],
         read=read,
     )

@@ -204,7 +204,7 @@ def _blocks_past_lock(
     ledger: CoinLedger, wallet: DecoySelection, earlier: Mapping[str, int]
 ) -> Ints:
     """Give for each member how many blocks it could have been spent in before it was."""
-    height, time = _numbers(_told(ledger, earlier)), _numbers(ledger.times)
+    height, time = _numbers(_heights(ledger, earlier)), _numbers(ledger.times)
     made = ledger.output_tx[ledger.ring_output]
     spent = ledger.ring_tx
     by_height = height[spent] - height[made] - wallet.lock_blocks
@@ -223,7 +223,7 @@ def _blocks_past_lock(
     return np.where(counted, by_height, np.where(timed, by_time, UNKNOWN_AGE))
 
 
-def _told(ledger: CoinLedger, earlier: Mapping[str, int]) -> pa.Array:
+def _heights(ledger: CoinLedger, earlier: Mapping[str, int]) -> pa.Array:
     """Put the heights given into those the ledger has."""
     if not earlier:
         return ledger.heights

@@ -19,7 +19,7 @@ def with_links(graph: TransactionGraph, walk: Walk, links: Links) -> Walk:
     names = list(links)
     payments = graph.ledger.payment_rows(names)
     moved: list[tuple[int, int, float]] = []
-    kept: dict[int, Fraction] = {}  # the share of an edge that stays: exactly 0 if all is known
+    retained: dict[int, Fraction] = {}  # the share of an edge that stays: exactly 0 if all is known
     q = scipy.sparse.csr_array(walk.q, copy=True)
     q.sort_indices()
     before = q.data.copy()
@@ -30,11 +30,11 @@ def with_links(graph: TransactionGraph, walk: Walk, links: Links) -> Walk:
             raise UnknownName(f"payment {name!r} moved nothing, so it cannot be linked")
         receiver, sender = int(graph.head[edge]), int(graph.tail[edge])
         part = _part(graph, edge, payment)
-        kept[edge] = kept.get(edge, Fraction(1)) - part * Fraction(link.confidence)
+        retained[edge] = retained.get(edge, Fraction(1)) - part * Fraction(link.confidence)
         at = _entry(q, receiver, sender)
         chance = 0.0 if at < 0 else float(before[at])
         if at >= 0:
-            q.data[at] = chance * float(kept[edge])
+            q.data[at] = chance * float(retained[edge])
         share = chance * float(part) * link.confidence
         for origin, probability in link.origins.items():
             moved.append((receiver, linked_node(graph, origin, receiver), share * probability))

@@ -114,9 +114,9 @@ class Layers:
         return [box for boxes in self.boxes for box in boxes]
 
 
-def fold_hops(hops: Hops, labelled: Labelled, *, most: int = 6) -> Layers:
-    """Keep the `most` largest boxes of each hop; the others become one."""
-    folded = [_folded(k, hop, labelled, most) for k, hop in enumerate(hops.hops)]
+def fold_hops(hops: Hops, labelled: Labelled, *, limit: int = 6) -> Layers:
+    """Keep the `limit` largest boxes of each hop; the others become one."""
+    folded = [_folded(k, hop, labelled, limit) for k, hop in enumerate(hops.hops)]
     bands = []
     for k, hop in enumerate(hops.hops[:-1]):
         (here, at), (before, to) = folded[k], folded[k + 1]
@@ -139,7 +139,7 @@ def short_name(name: str, longest: int = LONGEST) -> str:
 
 
 def _folded(
-    number: int, hop: WalkHop, labelled: Labelled, most: int
+    number: int, hop: WalkHop, labelled: Labelled, limit: int
 ) -> tuple[tuple[FlowBox, ...], Ints]:
     """Return the boxes of a hop, and the box of each of its nodes."""
     label = labelled.number[hop.nodes]
@@ -149,7 +149,7 @@ def _folded(
     share, ended = (_sums(group, values) for values in (hop.share, hop.ended))
     count = np.bincount(group)
     largest = np.argsort(-share, kind="stable")
-    shown = min(most, int(np.sum(share >= SMALLEST)))
+    shown = min(limit, int(np.sum(share >= SMALLEST)))
     # A bucket of one would save nothing.
     retained = largest[: shown if len(largest) > shown + 1 else len(largest)]
     rest = largest[len(retained) :]

@@ -15,7 +15,7 @@ from typing import Protocol
 
 SWEEPS, STARTS = 4, 4  # times the order of columns is improved, and from how many beginnings
 ENOUGH = 400  # ends of bands times beginnings
-LEAST_SCALE = 0.3  # of the room, for all the money, before the drawing grows
+MIN_SCALE = 0.3  # of the room, for all the money, before the drawing grows
 
 
 class _Node(Protocol):
@@ -165,7 +165,7 @@ def _length(items: Sequence[_Item], column: Sequence[int], gap: float) -> float:
 
 def _scale(items: Sequence[_Item], columns: Sequence[Sequence[int]], room: Canvas) -> float:
     """Give the longest that 1 of share may be so that every column finds room."""
-    low, high = LEAST_SCALE * room.across, room.across
+    low, high = MIN_SCALE * room.across, room.across
     if room.most <= low:
         return room.most
     high = min(high, room.most)

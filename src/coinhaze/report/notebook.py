@@ -59,8 +59,8 @@ def origins(found: Origins) -> str:
     if found.missing > 0:
         parts.append(paragraph(f"not followed to its end: {found.missing:.4%}"))
     if isinstance(found.chain, AbsorbingChain):
-        hops = hops_of(found.chain, found.node, most=HOPS)
-        parts.append(sankey(fold_hops(hops, Labelled(found.chain.graph, {}), most=BOXES)))
+        hops = hops_of(found.chain, found.node, limit=HOPS)
+        parts.append(sankey(fold_hops(hops, Labelled(found.chain.graph, {}), limit=BOXES)))
     return _shown(*parts)
 
 

@@ -12,19 +12,19 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from coinhaze.errors import AccuracyError, UsageError
+from coinhaze.errors import UsageError
 from coinhaze.graph.find import find_node
 from coinhaze.measures import Origins
-from coinhaze.observer import AbsorbingChain
 from coinhaze.observer.chain import Belief
 from coinhaze.options import ModelKeywords
 from coinhaze.report.flow import FlowBox, Labelled, Layers, dot, fold_hops, sankey
 from coinhaze.report.page import Html, page, section, table
 from coinhaze.report.tables import origins_report, origins_sentence, way_words
-from coinhaze.solve import origins
 from coinhaze.solve.local.hops import hops_of
+from coinhaze.solve.local.origins import origins_or_reached
 from coinhaze.solve.lots.scores import is_ordered, parcels_of
-from coinhaze.solve.source import Source, chain_of
+from coinhaze.solve.source import Source, structure_of
+from coinhaze.solve.structure.structure import Structure
 
 NOT = (
     "It is not proof that anybody paid anybody, and no grade. It is what this ledger, this window "
@@ -44,11 +44,11 @@ class OriginsReport:
     origins: Origins
     labelled: Labelled
     layers: Layers | None  # None under ordered policies, which follow lots
-    most: int = 10
+    limit: int = 10
 
     def labels(self) -> list[str | None]:
         """Return the labels of the sources that are shown."""
-        shown = self.origins.outcomes[: self.most]
+        shown = self.origins.outcomes[: self.limit]
         return self.labelled.of_outcomes(self.origins.chain, shown)
 
     def by_label(self) -> list[tuple[str, int, float]]:
@@ -65,13 +65,13 @@ class OriginsReport:
 
     def other(self) -> tuple[int, float]:
         """Return how many sources are not shown, and their share."""
-        rest = self.origins.probability[self.most :]
+        rest = self.origins.probability[self.limit :]
         return len(rest), float(rest.sum())
 
 
 def origins_text(found: OriginsReport) -> Group:
     """Return origins formatted for a terminal."""
-    report = origins_report(found.origins, most=found.most, labels=found.labels())
+    report = origins_report(found.origins, limit=found.limit, labels=found.labels())
     parts: list[RenderableType] = [report]
     for title, columns, rows in (_label_rows(found), _hop_rows(found)):
         if rows:
@@ -89,7 +89,7 @@ def origins_text(found: OriginsReport) -> Group:
 
 def origins_json(found: OriginsReport, made_by: Mapping[str, object]) -> str:
     """Return origins as JSON text with stable keys."""
-    document: dict[str, Any] = found.origins.as_dict(most=found.most)
+    document: dict[str, Any] = found.origins.as_dict(limit=found.limit)
     for row, label in zip(document["sources"], found.labels(), strict=True):
         row["label"] = label
     count, share = found.other()
@@ -139,7 +139,7 @@ _NUMBERS = ("share", "sources", "hop", "reached", "ends here")
 
 def _source_rows(found: OriginsReport) -> _Rows:
     rows: list[tuple[str, ...]] = []
-    shown = found.origins.sources().slice(0, found.most).to_pylist()
+    shown = found.origins.sources().slice(0, found.limit).to_pylist()
     for rank, (row, label) in enumerate(zip(shown, found.labels(), strict=True)):
         way = way_words(found.origins.way(rank))
         rows.append((row["source"], label or "", f"{row['probability']:.4%}", way))
@@ -157,7 +157,7 @@ def _source_rows(found: OriginsReport) -> _Rows:
 
 def _label_rows(found: OriginsReport) -> _Rows:
     rows: list[tuple[str, ...]]
-    rows = [(text, f"{n:,}", f"{p:.2%}") for text, n, p in found.by_label()[: found.most]]
+    rows = [(text, f"{n:,}", f"{p:.2%}") for text, n, p in found.by_label()[: found.limit]]
     return "By label", ("label", "sources", "share"), rows
 
 
@@ -218,7 +218,7 @@ def explain(
     *,
     labels: Mapping[str, str] | None = None,
     hops: int = 6,
-    most: int = 10,
+    limit: int = 10,
     accuracy: Literal["exact"] | float = "exact",
     **settings: Unpack[ModelKeywords],
 ) -> OriginsReport:
@@ -232,20 +232,16 @@ def explain(
     >>> explain(ledger, "c", labels={"b": "the bank"}).by_label()
     [('the bank', 1, 0.75)]
     """
-    belief: Belief
+    belief: Belief | Structure
     if is_ordered(source, settings):
         belief = parcels_of(source, settings)
     else:
-        belief = chain_of(source, **settings)
-    start = find_node(belief.graph, node)
-    try:
-        found = origins(belief, start, accuracy=accuracy)
-    except AccuracyError as error:
-        if error.origins is None:
-            raise
-        found = error.origins
-    labelled = Labelled(belief.graph, labels or {})
+        belief = structure_of(source, **settings)
+    graph = belief.chain.graph if isinstance(belief, Structure) else belief.graph
+    start = find_node(graph, node)
+    found = origins_or_reached(belief, start, accuracy=accuracy)
+    labelled = Labelled(graph, labels or {})
     layers = None
-    if isinstance(belief, AbsorbingChain):
-        layers = fold_hops(hops_of(belief, start, most=hops), labelled)
-    return OriginsReport(found, labelled, layers, most)
+    if isinstance(belief, Structure):
+        layers = fold_hops(hops_of(belief, start, limit=hops), labelled)
+    return OriginsReport(found, labelled, layers, limit)

@@ -50,9 +50,9 @@ def plot_scores(scores: Scores, ax: Any = None) -> Any:
     ax.step([0.0, *bits], [0.0, *share], where="post")
     ax.set(xlabel=BITS, ylabel="share of nodes", ylim=(0, 1.02))
     ax.set_xlim(left=0)
-    told = scores.summary()
-    if told.miss > 0:
-        ax.set_title(f"drawn, not proven: of the intervals {told.missing_words()}", fontsize=8)
+    summary = scores.summary()
+    if summary.miss > 0:
+        ax.set_title(f"drawn, not proven: of the intervals {summary.missing_words()}", fontsize=8)
     return ax
 
 

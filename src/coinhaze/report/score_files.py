@@ -115,11 +115,6 @@ class ScoreFile:
         """Notes on the ledger, its graph and the solve."""
         return tuple(map(str, self.about.get("notes") or ()))
 
-    @cached_property
-    def largest_miss(self) -> float:
-        """The largest probability that a row's interval misses; 0 if all are proven."""
-        return 0.0 if self.miss is None else float(np.nanmax(self.miss, initial=0.0))
-
     @property
     def mean_error(self) -> float | None:
         """The standard error of the mean of bits, measured over draws; None where it is exact."""

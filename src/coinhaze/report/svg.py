@@ -102,10 +102,14 @@ def fit_text(text: str, width: float, size: float) -> str:
         return text
     # Head and tail only grow with what is kept, so its width does: halve, in what can fit at all.
     # Blanks before the gap are dropped, so a long run of them is no wider than eight letters.
-    low, high = 1, min(len(text) - 1, max(most_letters(width, size), 8))
+    low, high = 1, min(len(text) - 1, max(max_letters(width, size), 8))
     while low < high:
-        kept = (low + high + 1) // 2
-        low, high = (kept, high) if fits(_shortened(text, kept), width, size) else (low, kept - 1)
+        retained = (low + high + 1) // 2
+        low, high = (
+            (retained, high)
+            if fits(_shortened(text, retained), width, size)
+            else (low, retained - 1)
+        )
     return _shortened(text, low) if low > 1 else ""
 
 
@@ -115,22 +119,22 @@ def fits(text: str, width: float, size: float) -> bool:
     >>> fits("wide", 27, 10), fits("wide", 26, 10), fits("i" * 10**6, 100, 10)
     (True, False, False)
     """
-    return len(text) <= most_letters(width, size) and text_width(text, size) <= width
+    return len(text) <= max_letters(width, size) and text_width(text, size) <= width
 
 
-def most_letters(width: float, size: float) -> int:
+def max_letters(width: float, size: float) -> int:
     """Give how many letters can fit a width, were they the narrowest.
 
-    >>> most_letters(10.14, 10), most_letters(-1, 10)
+    >>> max_letters(10.14, 10), max_letters(-1, 10)
     (4, 0)
     """
     # One more, for what division rounds away.
     return max(int(width * 1000 / (_NARROWEST * size)) + 1, 0) if width > 0 else 0
 
 
-def _shortened(text: str, kept: int) -> str:
-    tail = min(4, kept // 2)
-    return f"{text[: kept - tail].rstrip()}…{text[len(text) - tail :]}"
+def _shortened(text: str, retained: int) -> str:
+    tail = min(4, retained // 2)
+    return f"{text[: retained - tail].rstrip()}…{text[len(text) - tail :]}"
 
 
 def _letter(c: str) -> int:

@@ -91,7 +91,7 @@ def _likeliest(scores: Scores, row: int) -> list[RenderableType]:
     return [sources, name, f"{scores.top_probability[row]:.2%}"]
 
 
-def scores_report(scores: Scores, *, most: int = 5) -> Group:
+def scores_report(scores: Scores, *, limit: int = 5) -> Group:
     """Show the summary and the coins with most and least haze, identical ones once."""
     rows = scores.order()
     parts: list[RenderableType] = [summary_table(scores.summary())]
@@ -102,10 +102,10 @@ def scores_report(scores: Scores, *, most: int = 5) -> Group:
     begins = np.flatnonzero(np.any(np.diff(like, axis=0, prepend=np.nan) != 0, axis=1))
     identical = (np.diff(np.append(begins, len(rows))) - 1).tolist()
     firsts = rows[begins]
-    shown = min(most, len(firsts))
+    shown = min(limit, len(firsts))
     if shown:
         parts.append(rows_table(scores, firsts[:shown], identical[:shown], f"Most haze ({shown})"))
-    rest = min(most, len(firsts) - shown)
+    rest = min(limit, len(firsts) - shown)
     if rest:
         lowest, same = firsts[-rest:][::-1], identical[-rest:][::-1]
         parts.append(rows_table(scores, lowest, same, f"Least haze ({rest})"))
@@ -159,7 +159,9 @@ def origins_sentence(origins: Origins) -> str:
     return f"{origins.bits:.4f} bits, {proven}: {among}{steps} ({how})."
 
 
-def origins_report(origins: Origins, *, most: int = 10, labels: Sequence[str | None] = ()) -> Group:
+def origins_report(
+    origins: Origins, *, limit: int = 10, labels: Sequence[str | None] = ()
+) -> Group:
     """Show one coin's sources, largest first, the likeliest way from each, and their labels."""
     table = Table(title="Origins", title_justify="left", caption_justify="left")
     table.caption = reading_words(origins.chain.settings)
@@ -168,7 +170,7 @@ def origins_report(origins: Origins, *, most: int = 10, labels: Sequence[str | N
     ways = bool(np.any(origins.way_end >= 0))
     if ways:
         table.add_column("likeliest way it came", overflow="fold")
-    shown = origins.sources().slice(0, most).to_pylist()
+    shown = origins.sources().slice(0, limit).to_pylist()
     for rank, row in enumerate(shown):
         way = origins.way(rank)
         cells = [Text(way_words(way))] if ways else []
@@ -201,18 +203,18 @@ def _number(value: float, mark: str = "") -> str:
     return "-" if np.isnan(value) else f"{mark}{value:.4f}"
 
 
-def comparison_report(scores: Scores, *, most: int = 5) -> Group:
+def comparison_report(scores: Scores, *, limit: int = 5) -> Group:
     """Show measures of the haziest and clearest coins, their definitions and correlations."""
-    return Group(_measures(scores, most), _correlations(scores), *_legend(scores))
+    return Group(_measures(scores, limit), _correlations(scores), *_legend(scores))
 
 
-def _measures(scores: Scores, most: int) -> Table:
+def _measures(scores: Scores, limit: int) -> Table:
     table = Table(title="Measures side by side", title_justify="left")
     table.add_column("node", overflow="fold")
     for name in ("bits", *scores.comparators):
         table.add_column(name, justify="right")
     rows = scores.order()
-    shown = np.concatenate([rows[:most], rows[most:][-most:]])
+    shown = np.concatenate([rows[:limit], rows[limit:][-limit:]])
     names = scores.chain.graph.names.of(scores.nodes[shown]).to_pylist()
     for name, row in zip(names, shown.tolist(), strict=True):
         values = [column[row] for column in scores.comparators.values()]

@@ -63,12 +63,12 @@ class ListFile:
 
 
 def screening_sections(
-    found: Screening, listing: ListFile, made_by: Mapping[str, object], *, most: int = 10
+    found: Screening, listing: ListFile, made_by: Mapping[str, object], *, limit: int = 10
 ) -> list[Section]:
     """Return the sections of the statement."""
     return [
         _short(found),
-        _found(found, most),
+        _found(found, limit),
         _rules(found),
         *([_ways(found)] if found.routes else []),
         Section("How sure it is", _certainty(found)),
@@ -151,7 +151,7 @@ def _short(found: Screening) -> Section:
     return Section("In short", (*lines, f"Names listed and in the ledger: {there}{not_found}."))
 
 
-def _found(found: Screening, most: int) -> Section:
+def _found(found: Screening, limit: int) -> Section:
     rows = found.order()
     what = "holding money at the end" if found.every else "asked about"
     count = int(found.reached().sum())
@@ -159,19 +159,19 @@ def _found(found: Screening, most: int) -> Section:
     lines = [f"Of {some} {what}, {count:,} hold or held money from the list by some rule."]
     for reason in dict.fromkeys(found.undefined.values()):
         names = ", ".join(p for p, why in found.undefined.items() if why == reason)
-        lines.append(f"{names} not told (-): {reason}.")
-    if len(rows) > most:
-        lines.append(f"The {most} largest are shown; write a .csv to see all.")
-    if found.listed[rows[:most]].any():
+        lines.append(f"{names} not defined (-): {reason}.")
+    if len(rows) > limit:
+        lines.append(f"The {limit} largest are shown; write a .csv to see all.")
+    if found.listed[rows[:limit]].any():
         lines.append("* is on the list itself.")
     lines.append(_in_all(found))
     columns = [("node", LEFT), ("holds", RIGHT)]
-    if found.assumed.take(rows[:most]).positive().any():
+    if found.assumed.take(rows[:limit]).positive().any():
         columns.append(("of it assumed", RIGHT))
         lines.append(ASSUMED)
-    columns += [(p, RIGHT) for p in found.asked]
+    columns += [(p, RIGHT) for p in found.requested]
     lines.append(f"Shares and amounts: {reading_words(found.graph.settings)}.")
-    cells = _rows(found, rows[:most])
+    cells = _rows(found, rows[:limit])
     return Section("What was found", tuple(lines), columns=tuple(columns), rows=tuple(cells))
 
 
@@ -196,7 +196,7 @@ def _rows(found: Screening, rows: Ints) -> list[tuple[str, ...]]:
     for k, row in enumerate(rows.tolist()):
         shares = [
             "-" if p in found.undefined else _cell(found.shares[p][row], amounts[p][k])
-            for p in found.asked
+            for p in found.requested
         ]
         name = f"{names[k]} *" if found.listed[row] else names[k]
         held = [_amount(balance[k])] + ([_amount(assumed[k])] if any(assumed) else [])
@@ -265,7 +265,7 @@ def _certainty(found: Screening) -> tuple[str, ...]:
         lines.append("Amounts of more than 15 digits are rounded here; a .csv has every digit.")
     nulls = int(np.isnan(found.shares[found.policies[0]]).sum())
     if nulls:
-        lines.append(f"{nulls:,} nodes have no answer: their past never ends, or is not told.")
+        lines.append(f"{nulls:,} nodes have no answer: their past never ends, or is not known.")
     lines.append(
         "Sure is what the rule gives for this ledger and this list. Whether the list is right, "
         "nothing here can say."
@@ -293,7 +293,7 @@ def _made(found: Screening, listing: ListFile, made_by: Mapping[str, object]) ->
 
 def _span(window: Mapping[str, object], name: str) -> str:
     first, last = window[f"first_{name}"], window[f"last_{name}"]
-    return f"{name}s not told" if first is None else f"{name}s {first} to {last}"
+    return f"{name}s not known" if first is None else f"{name}s {first} to {last}"
 
 
 def _cell(share: float, amount: float) -> str:

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from coinhaze.amounts import Bools, Floats, Ints
-from coinhaze.errors import AccuracyError, InputError, UsageError, first_few
+from coinhaze.errors import InputError, UsageError, first_few
 from coinhaze.graph import TransactionGraph
 from coinhaze.graph.find import find_holdings, name_in, other_network
 from coinhaze.graph.opening import assumed_openings
@@ -21,7 +21,8 @@ from coinhaze.observer import AbsorbingChain, absorbing_chain
 from coinhaze.observer.knowledge import source_set
 from coinhaze.observer.policies import POLICIES, PROPORTIONAL
 from coinhaze.options import LedgerKeywords, ScreenOptions
-from coinhaze.solve import origins, score_or_reached, taint
+from coinhaze.solve import score_or_reached, taint
+from coinhaze.solve.local.origins import origins_or_reached
 from coinhaze.solve.local.paths import largest_paths
 from coinhaze.solve.lots.payments import check_order
 from coinhaze.solve.lots.taint import choose_taint_policies
@@ -46,7 +47,7 @@ class Route:
     listed: float  # the share that came from the list over all paths
 
 
-def find_routes(chain: AbsorbingChain, nodes: Ints, *, most: int) -> Iterator[Route]:
+def find_routes(chain: AbsorbingChain, nodes: Ints, *, limit: int) -> Iterator[Route]:
     """Yield for each node the paths that carried most of its listed money, largest first.
 
     >>> import coinhaze
@@ -54,25 +55,28 @@ def find_routes(chain: AbsorbingChain, nodes: Ints, *, most: int) -> Iterator[Ro
     ...     [("thief", "shop", 1), ("bob", "shop", 3), ("shop", "carol", 2)])
     >>> graph = coinhaze.transaction_graph(ledger, time="temporal")
     >>> chain = coinhaze.absorbing_chain(graph, listed=["thief"])
-    >>> [route.names for route in find_routes(chain, np.array([graph.names.node("carol")]), most=1)]
+    >>> carol = np.array([graph.names.node("carol")])
+    >>> [route.names for route in find_routes(chain, carol, limit=1)]
     [('thief', 'shop', 'carol')]
     """
     graph, structure = chain.graph, Structure(chain)
     for node in nodes.tolist():
         try:
             large = len(chain) > thresholds.MAX_EXACT_NODES
-            found = origins(structure, int(node), accuracy=thresholds.NEARLY if large else "exact")
-        except (AccuracyError, InputError):
-            continue  # its past never ends or is too long to examine: there is no path to show
+            found = origins_or_reached(
+                structure, int(node), accuracy=thresholds.NEARLY if large else "exact"
+            )
+        except InputError:
+            continue  # its past never ends: there is no path to show
         listed = float(found.probability[found.outcomes != chain.elsewhere].sum())
         shares: dict[tuple[int, tuple[int, ...]], float] = {}
-        for path in largest_paths(found, most=most * LOOKED_AT):
+        for path in largest_paths(found, limit=limit * LOOKED_AT):
             party = graph.names.party[list(path.nodes)]
             # Money that stays in an account passes from snapshot to snapshot.
             moved = np.append(True, party[1:] != party[:-1])
             key = path.outcome, tuple(party[moved].tolist())
             shares[key] = shares.get(key, 0.0) + path.share
-        for (outcome, parties), share in sorted(shares.items(), key=lambda item: -item[1])[:most]:
+        for (outcome, parties), share in sorted(shares.items(), key=lambda item: -item[1])[:limit]:
             yield Route(
                 node=found.name,
                 source=str(chain.outcomes[outcome].as_py()),
@@ -87,7 +91,7 @@ class Screening:
     """Listed money held by nodes: shares and amounts by policy, and the routes it took."""
 
     taint: Taint
-    asked: tuple[str, ...]  # the policies requested, including undefined ones
+    requested: tuple[str, ...]  # the policies requested, including undefined ones
     undefined: Mapping[str, str]  # ... and why they are undefined here
     shares: Mapping[str, Floats]  # by policy; NaN where there is no answer
     found: tuple[str, ...]  # names of the list that the ledger knows ...
@@ -166,7 +170,7 @@ class Screening:
             "balance": taint.balance.text(),
             "assumed": self.assumed.text(),
         }
-        for policy in self.asked:
+        for policy in self.requested:
             if policy in self.undefined:
                 columns[f"{policy}_share"] = pa.nulls(len(self), pa.float64())
                 columns[f"{policy}_amount"] = pa.nulls(len(self), pa.string())
@@ -248,7 +252,7 @@ def screen(
     chosen = source_set(graph, known)
     screening = Screening(
         taint=found,
-        asked=requested,
+        requested=requested,
         undefined=undefined,
         shares={policy: _shares(found, policy, known) for policy in found.policies},
         found=tuple(known),
@@ -266,7 +270,7 @@ def _with_routes(screening: Screening, known: Sequence[str], paths: int) -> Scre
     if not paths or not len(nodes):
         return screening
     chain = absorbing_chain(screening.graph, policy=PROPORTIONAL.name, listed=known)
-    routes = tuple(find_routes(chain, nodes, most=paths))
+    routes = tuple(find_routes(chain, nodes, limit=paths))
     return replace(screening, routes=routes)
 
 

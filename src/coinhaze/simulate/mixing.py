@@ -82,7 +82,7 @@ def join(
     time: float,
     seats: Sequence[Seat],
     dice: np.random.Generator,
-    told: KnownOwners,
+    known: KnownOwners,
     *,
     ready: int = 1,
     coordinator: int = 0,
@@ -91,7 +91,7 @@ def join(
 
     Equal coins are in random order, so that the order reveals nothing. After `ready` rounds a coin
     no longer waits. `coordinator` is what the coordinator takes. What the observer learns is added
-    to `told`.
+    to `known`.
     """
     paid: list[tuple[Seat | None, bool, Pay]] = []
     for seat in seats:
@@ -107,7 +107,7 @@ def join(
     paid.sort(key=lambda p: -p[2].value)
     spent = sorted((c for seat in seats for c in seat.spent), key=lambda c: (-c.value, c.name))
     made = wallets.add(time, spent, [p[2] for p in paid], joint=True)
-    told.rows.extend(
+    known.rows.extend(
         _possible_origins(seats, [(s, m, c) for (s, m, _), c in zip(paid, made, strict=True)])
     )
 
@@ -175,7 +175,11 @@ def mixed_coins(
 
 
 def pay_mixed_first(
-    wallets: SimulatedWallets, i: int, adopters: Bools, dice: np.random.Generator, told: KnownOwners
+    wallets: SimulatedWallets,
+    i: int,
+    adopters: Bools,
+    dice: np.random.Generator,
+    known: KnownOwners,
 ) -> None:
     """Make a payment with mixed coins alone if those are enough."""
     wallets.pay(i, wanted=mixed_coins(wallets, i, adopters))
@@ -196,7 +200,7 @@ def realise_mixing(
     Payments never wait: what is not mixed yet is paid as it is. Waiting is reported for money
     instead.
     """
-    wallets, told, dice = SimulatedWallets.open(intents), KnownOwners(), intents.dice(name)
+    wallets, known, dice = SimulatedWallets.open(intents), KnownOwners(), intents.dice(name)
     who = np.flatnonzero(adopters).tolist()
     moments = deque[float]()
     if make_round is not None and interval is not None:
@@ -204,10 +208,10 @@ def realise_mixing(
     for i in range(len(intents) + 1):
         until = intents.time[i] if i < len(intents) else intents.hours
         while make_round is not None and moments and moments[0] <= until:
-            make_round(wallets, moments.popleft(), who, dice, told)
+            make_round(wallets, moments.popleft(), who, dice, known)
         if i < len(intents):
-            pay(wallets, i, adopters, dice, told)
-    settings: dict[str, Any] = {"policy": told} if observer == "told" else {}
+            pay(wallets, i, adopters, dice, known)
+    settings: dict[str, Any] = {"policy": known} if observer == "told" else {}
     return wallets.realised(adopters=adopters, settings=settings)
 
 

@@ -37,7 +37,7 @@ def certified(
     renyi: Sequence[float],
     weights: Floats | None,
 ) -> Scores:
-    """Turn sums into scores; raise if a law is broken or an interval wider than asked.
+    """Turn sums into scores; raise if a law is broken or an interval wider than requested.
 
     A broken law leaves nothing to trust; the error of a wide interval carries the scores.
 
@@ -90,7 +90,7 @@ def certified(
     if not reached <= width:
         raise not_reached(
             scores,
-            f"the proven interval is {reached:.2e} bits wide at its widest, above the asked "
+            f"the proven interval is {reached:.2e} bits wide at its widest, above the requested "
             f"{width:.0e}: ask for accuracy={at_least(reached)} or wider",
         )
     return scores
@@ -143,7 +143,7 @@ def check_conservation(query: Query, columns: Columns, weights: Floats) -> float
     """Give the largest relative error of x^T B = b over the columns; refuse a large one."""
     chain, reduced = query.chain, query.reduced
     assert chain.graph.opening is not None
-    source = reduced.kept & (chain.column != NO_COLUMN)
+    source = reduced.retained & (chain.column != NO_COLUMN)
     column = columns.of_state[reduced.state[source]]
     opening = np.bincount(column, chain.graph.opening.take(source).floats(), minlength=len(columns))
     error = float(np.abs(weights / opening - 1).max(initial=0.0))

@@ -1,4 +1,4 @@
-"""Progress of long solves, told to whoever wants to show it."""
+"""Progress of long solves, for whoever shows it."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from coinhaze.observer import AbsorbingChain
 from coinhaze.solve.exact.factor import Factor, factorise
 from coinhaze.solve.planner import thresholds
 from coinhaze.solve.structure.moves import Moves
-from coinhaze.solve.structure.reduce import NO_STATE, Reduced, kept_excess, reduce_chain
+from coinhaze.solve.structure.reduce import NO_STATE, Reduced, reduce_chain, retained_excess
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,6 +81,6 @@ class Query:
         """Give x of x^T B = b for every state; all zero where the law does not apply."""
         total = np.zeros(len(self.reduced))
         if self.chain.conserves:
-            x, kept = kept_excess(self.chain, self.reduced.kept), self.reduced.kept
-            np.add.at(total, self.reduced.state[kept], x[kept])
+            x, retained = retained_excess(self.chain, self.reduced.retained), self.reduced.retained
+            np.add.at(total, self.reduced.state[retained], x[retained])
         return total

@@ -41,7 +41,7 @@ def series(
     most_steps: int = 100_000,
     progress: Progress = silent,
 ) -> Scores:
-    """Score rows by the series, as published, or until every interval is as narrow as asked."""
+    """Score rows by the series, as published, or until every interval is as narrow as requested."""
     if chain.history:
         raise UsageError("the series is the paper's baseline and takes no history")
     certain = certain_nodes(chain)
@@ -95,7 +95,7 @@ def series(
         raise not_reached(
             scores,
             f"the proven interval is {scores.width:.2e} bits wide after {needed} products, above "
-            f"the asked {width:.0e}: use the exact solvers, or a wider interval",
+            f"the requested {width:.0e}: use the exact solvers, or a wider interval",
         )
     return scores
 

@@ -357,8 +357,8 @@ def _block_heights(
             f"SELECT height FROM blocks WHERE {inside} AND previous IS NOT NULL ORDER BY height"
         )["height"]
     )
-    asked = token != "" and any(source.format == "node" for source in store.sources())
-    if asked or not len(found):
+    by_node = token != "" and any(source.format == "node" for source in store.sources())
+    if by_node or not len(found):
         return not_checkable(HEIGHTS, EMPTY_BLOCKS), ()
     holes = gaps(found, int(found[0]), int(found[-1]))
     check = outcome(

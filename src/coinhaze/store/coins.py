@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from coinhaze.amounts import Bools, Ints
 from coinhaze.errors import InputError, first_few
 from coinhaze.ledger.coins import CoinLedger
-from coinhaze.ledger.text import MOST_TEXT, Names, Numbers
+from coinhaze.ledger.text import MAX_TEXT, Names, Numbers
 from coinhaze.ledger.window import LedgerWindow
 from coinhaze.store.checks import coin_completeness, compare_transactions
 from coinhaze.store.rows import (
@@ -128,10 +128,10 @@ def _spent(store: Store, made: Transactions, owners: Names) -> _Spent:
     rows = came[inputs.maker < 0]
     counted = np.zeros(len(came), dtype=np.int32)
     counted[rows] = 1
-    told = counted.cumsum(dtype=np.int32)[rows] - 1
-    earlier, of_earlier = _earlier_coins(inputs, values.take(pa.array(told)), owner[told])
+    at = counted.cumsum(dtype=np.int32)[rows] - 1
+    earlier, of_earlier = _earlier_coins(inputs, values.take(pa.array(at)), owner[at])
     if earlier.value.null_count:
-        earlier = _told_of(store, earlier, owners)
+        earlier = _looked_up(store, earlier, owners)
     return _Spent(place, inputs, earlier, of_earlier)
 
 
@@ -175,7 +175,7 @@ def _earlier_coins(
     return earlier, of_input
 
 
-def _told_of(store: Store, earlier: _Earlier, owners: Names) -> _Earlier:
+def _looked_up(store: Store, earlier: _Earlier, owners: Names) -> _Earlier:
     """Fill in values and owners of earlier coins from older rows; refuse what nobody tells."""
     rows = np.flatnonzero(earlier.value.is_null())
     names = earlier.txids.take(pa.array(earlier.tx[rows]))
@@ -186,14 +186,14 @@ def _told_of(store: Store, earlier: _Earlier, owners: Names) -> _Earlier:
     )
     store.connection.unregister("unknown")
     k = np.asarray(found["k"])
-    value, told = (
+    value, known = (
         np.asarray(earlier.value.fill_null(0)).copy(),
         np.asarray(earlier.value.is_valid()),
     )
-    told = told.copy()
-    value[k], told[k] = found["value"].fill_null(0), found["value"].is_valid()
-    if not told.all() and not store.hides_values:
-        left = np.flatnonzero(~told)
+    known = known.copy()
+    value[k], known[k] = found["value"].fill_null(0), found["value"].is_valid()
+    if not known.all() and not store.hides_values:
+        left = np.flatnonzero(~known)
         shown = [
             f"{earlier.txids[earlier.tx[row]].as_py()}:{earlier.vout[row]}"
             for row in left[: SHOWN + 1]
@@ -207,7 +207,7 @@ def _told_of(store: Store, earlier: _Earlier, owners: Names) -> _Earlier:
     owner = earlier.owner.copy()
     number = owners.add(_one(found["owner"]))
     owner[k] = np.where(owner[k] >= 0, owner[k], number)
-    return replace(earlier, value=pa.array(value, mask=~told), owner=owner)
+    return replace(earlier, value=pa.array(value, mask=~known), owner=owner)
 
 
 def _coins_of(mentions: Mentions, outputs: Outputs) -> Ints:
@@ -329,7 +329,7 @@ def _rings(
 
 
 def _one_text(parts: list[pa.Array]) -> pa.Array:
-    wide = sum(part.nbytes for part in parts) > MOST_TEXT
+    wide = sum(part.nbytes for part in parts) > MAX_TEXT
     return pa.concat_arrays([part.cast(pa.large_string()) if wide else part for part in parts])
 
 

@@ -17,7 +17,7 @@ import pyarrow as pa
 from coinhaze.amounts import Bools, Ints
 from coinhaze.errors import LedgerError
 from coinhaze.ledger.batches import SCHEMAS
-from coinhaze.ledger.coins import DUPLICATE_COINBASES, MOST_OUTPUTS
+from coinhaze.ledger.coins import DUPLICATE_COINBASES, MAX_OUTPUTS
 from coinhaze.ledger.text import Names, Numbers
 from coinhaze.ledger.window import LedgerWindow
 from coinhaze.store.store import Store
@@ -281,12 +281,12 @@ def _ints(column: pa.Array) -> Ints:
 
 def _wholes(batch: pa.RecordBatch, name: str) -> Wholes:
     numbers = np.asarray(batch[name])
-    wrong = (numbers < 0) | (numbers > MOST_OUTPUTS)
+    wrong = (numbers < 0) | (numbers > MAX_OUTPUTS)
     if wrong.any():
         row = int(wrong.argmax())
         raise LedgerError(
             f"transaction {batch['name'][row].as_py()}",
-            f"{name} out of range: a whole number from 0 to {MOST_OUTPUTS}",
+            f"{name} out of range: a whole number from 0 to {MAX_OUTPUTS}",
             value=int(numbers[row]),
         )
     return numbers.astype(np.uint32)

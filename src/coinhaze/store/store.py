@@ -247,7 +247,7 @@ class Store:
                 self.connection.execute("DROP TABLE IF EXISTS merged")
 
     def _merged(self, name: str, keys: Sequence[str], others: Sequence[str]) -> str:
-        """Make one row of all that are told of one key, filling nulls; refuse what differs."""
+        """Make one row of all that state one key, filling nulls; refuse what differs."""
         figures = "".join(f", max({c}) AS {c}" for c in others)
         unlike = " OR ".join(f"min({c}) <> max({c})" for c in others) or "false"
         using = ", ".join(keys)
@@ -277,8 +277,8 @@ class Store:
         same = " AND ".join(f"{name}.{k} = fresh.{k}" for k in keys)
         within = f"{name}.height BETWEEN {heights[0]} AND {heights[1]}"
         for column in (f.name for f in SCHEMAS[name] if f.nullable):
-            told = f"{name}.{column} IS NULL AND fresh.{column} IS NOT NULL"
-            where = f"WHERE {within} AND {told} AND {same}"
+            newly_known = f"{name}.{column} IS NULL AND fresh.{column} IS NOT NULL"
+            where = f"WHERE {within} AND {newly_known} AND {same}"
             if self.ask(f"SELECT 1 FROM {name} WHERE {within} AND {column} IS NULL LIMIT 1"):
                 self.ask(
                     f"UPDATE {name} SET {column} = fresh.{column} FROM {fresh} AS fresh {where}"

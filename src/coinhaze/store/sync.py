@@ -153,8 +153,8 @@ def _commits(
     if start > last and not gone:
         return
     read = node.batches(start, last, before=at.before, **asking)
-    told = _told(read, start, max(last - start + 1, 1), progress)
-    with closing(ahead(in_chunks(told, rows=ROWS))) as batches:
+    counted = _counted(read, start, max(last - start + 1, 1), progress)
+    with closing(ahead(in_chunks(counted, rows=ROWS))) as batches:
         reached = start - 1
         while gone or reached < last:
             # A branch left behind is replaced whole: up to where it was.
@@ -202,7 +202,9 @@ def _start(headers: Mapping[int, str], node: Node, first: int | None) -> _Start:
     return _Start(ancestor + 1, headers[ancestor].lower(), highest - ancestor)
 
 
-def _told(batches: Iterator[Batch], start: int, whole: int, progress: Progress) -> Iterator[Batch]:
+def _counted(
+    batches: Iterator[Batch], start: int, whole: int, progress: Progress
+) -> Iterator[Batch]:
     """Tell of blocks as they come from the node: commits are far between where it is slow."""
     progress(0, whole)
     for batch in batches:

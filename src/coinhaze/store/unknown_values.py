@@ -51,27 +51,27 @@ def ledger_without_unknown(
 ) -> CoinLedger:
     """Give the part of a window that hangs on no unknown share, with a note of what is left out."""
     _look_up_values(store, window)
-    if store.hides_values or not store.ask("SELECT 1 FROM told WHERE value IS NULL LIMIT 1"):
+    if store.hides_values or not store.ask("SELECT 1 FROM seen WHERE value IS NULL LIMIT 1"):
         return coin_ledger(store, window, complete=complete)
     counts = _sort_out(store)
     _refuse_pools(store)
-    with Store(None) as kept:
-        with kept.transaction():
-            kept.append(Batch(_kept_tables(store)))
-        ledger = coin_ledger(kept, LedgerWindow(), complete=complete)
+    with Store(None) as retained:
+        with retained.transaction():
+            retained.append(Batch(_retained_tables(store)))
+        ledger = coin_ledger(retained, LedgerWindow(), complete=complete)
     # Of the store, not of what is left of it.
     completeness = coin_completeness(store, window)
     return replace(ledger, notes=(counts.note(),), completeness=completeness)
 
 
 def _look_up_values(store: Store, window: LedgerWindow) -> None:
-    """Put the window's inputs, with all that is known of the coins they spend, into table told."""
+    """Put the window's inputs, with all that is known of the coins they spend, into table seen."""
     store.ask(
         "CREATE OR REPLACE TEMP TABLE in_window AS SELECT * FROM transactions "
         f"WHERE {window.inside()}"
     )
     store.ask(
-        "CREATE OR REPLACE TEMP TABLE told AS SELECT inputs.* EXCLUDE (value, owner), "
+        "CREATE OR REPLACE TEMP TABLE seen AS SELECT inputs.* EXCLUDE (value, owner), "
         "coalesce(inputs.value, made.value) AS value, coalesce(inputs.owner, made.owner) AS owner "
         "FROM inputs SEMI JOIN in_window USING (height, txid) LEFT JOIN "
         # Of a duplicate coinbase (BIP30) both rows tell the same.
@@ -85,8 +85,8 @@ def _sort_out(store: Store) -> _Counts:
     store.ask(
         "CREATE OR REPLACE TEMP TABLE spending AS SELECT height, txid, count(value) = count(*) AS "
         "known, count(value) > 0 OR bool_or(EXISTS (SELECT 1 FROM pool_flows p WHERE p.height = "
-        "told.height AND p.txid = told.txid AND into_pool < 0)) AS some_known "
-        "FROM told GROUP BY height, txid"
+        "seen.height AND p.txid = seen.txid AND into_pool < 0)) AS some_known "
+        "FROM seen GROUP BY height, txid"
     )
     store.ask(
         "CREATE OR REPLACE TEMP TABLE lumped AS SELECT height, txid FROM spending "
@@ -95,7 +95,7 @@ def _sort_out(store: Store) -> _Counts:
     store.ask(
         "CREATE OR REPLACE TEMP TABLE left_out AS WITH RECURSIVE descends AS ("
         "SELECT height, txid FROM spending WHERE NOT known AND some_known UNION "
-        "SELECT told.height, told.txid FROM told JOIN descends ON told.spent_txid = descends.txid"
+        "SELECT seen.height, seen.txid FROM seen JOIN descends ON seen.spent_txid = descends.txid"
         ") SELECT * FROM descends"
     )
     (row,) = store.ask(
@@ -117,19 +117,19 @@ def _refuse_pools(store: Store) -> None:
         raise InputError(
             f"{store.name}: transaction {txid} of block {height} has to be left out, but it moves "
             f"money into or out of pool {pool}, so that what is in the pool from there on cannot "
-            f"be told: end the window before it (--to {height - 1})"
+            f"be known: end the window before it (--to {height - 1})"
             + (f"; likewise {others}" if others else "")
         )
 
 
-def _kept_tables(store: Store) -> dict[str, pa.Table]:
+def _retained_tables(store: Store) -> dict[str, pa.Table]:
     keep = "ANTI JOIN left_out USING (height, txid)"
     queries = {
         "transactions": f"SELECT * FROM in_window {keep}",
         "outputs": "SELECT outputs.* REPLACE (spendable AND (txid, vout) NOT IN (SELECT "
-        "(spent_txid, spent_vout) FROM told SEMI JOIN left_out USING (height, txid)) AS spendable) "
+        "(spent_txid, spent_vout) FROM seen SEMI JOIN left_out USING (height, txid)) AS spendable) "
         f"FROM outputs SEMI JOIN in_window USING (height, txid) {keep}",
-        "inputs": f"SELECT * FROM told {keep} ANTI JOIN lumped USING (height, txid) UNION ALL "
+        "inputs": f"SELECT * FROM seen {keep} ANTI JOIN lumped USING (height, txid) UNION ALL "
         f"SELECT height, txid, 0, '{UNKNOWN}' || txid, 0, {_PAID}, NULL FROM lumped",
         "pool_flows": f"SELECT * FROM pool_flows SEMI JOIN in_window USING (height, txid) {keep}",
     }

@@ -128,7 +128,7 @@ def check_coins(
     if store.hides_values:
         return ["values are hidden: nothing can be added up"]
     _look_up_spent(store)
-    _check_told_values(store)
+    _check_stated_values(store)
     _check_spent_once(store)
     if complete:
         _check_made(store)
@@ -145,17 +145,17 @@ def _look_up_spent(store: Store) -> None:
     )
     store.ask(
         "CREATE OR REPLACE TEMP TABLE spent AS SELECT inputs.height, inputs.txid, spent_txid, "
-        "spent_vout, inputs.value AS told, made.value AS made, made.txid IS NOT NULL AS here, "
+        "spent_vout, inputs.value AS stated, made.value AS made, made.txid IS NOT NULL AS here, "
         "coalesce(made.value, inputs.value) AS value FROM inputs LEFT JOIN (SELECT * FROM outputs "
         f"WHERE NOT ({lost})) AS made ON made.txid = spent_txid AND made.vout = spent_vout"
     )
 
 
-def _check_told_values(store: Store) -> None:
+def _check_stated_values(store: Store) -> None:
     """The value an input tells of its coin is the one the coin was made with."""
     unlike = store.ask(
-        "SELECT txid, spent_txid || ':' || spent_vout, told, made FROM spent WHERE told <> made "
-        f"ORDER BY ALL LIMIT {SHOWN + 1}"
+        "SELECT txid, spent_txid || ':' || spent_vout, stated, made FROM spent "
+        f"WHERE stated <> made ORDER BY ALL LIMIT {SHOWN + 1}"
     )
     _refuse(store, "inputs", "a coin with two values, where spent and where made", unlike)
 

@@ -61,8 +61,8 @@ def _exact_words(widest: float) -> str:
 def _beyond_words(wallet: Wallet, widest: float) -> list[str]:
     return [
         f"Not all of the past was fetched: up to {wallet.open:.2%} of a coin's money comes from "
-        "further back. Its bits over the whole chain are proven to lie in the interval told, which "
-        f"is up to {widest:.4f} bits wide; --accuracy asks for a narrower one, and "
+        "further back. Its bits over the whole chain are proven to lie in the stated interval, "
+        f"which is up to {widest:.4f} bits wide; --accuracy asks for a narrower one, and "
         "--max-transactions lets it fetch more.",
         "Bits in the tables, and what is suggested by them, take each coin further back for one "
         "origin: where intervals overlap, the order of two coins is not proven.",
@@ -83,7 +83,7 @@ def would_change(wallet: Wallet) -> list[str]:
         "bits or lower them.",
     ]
     if wallet.coin_set.exposed is None:
-        lines.append("Exposure is not told: no exposed addresses are named.")
+        lines.append("Exposure is not given: no exposed addresses are named.")
     else:
         lines.append(
             f"The list of exposed addresses ({wallet.coin_set.exposed.settings['listed']} found in "
@@ -92,7 +92,7 @@ def would_change(wallet: Wallet) -> list[str]:
         lines += [f"{note}." for note in wallet.coin_set.exposed.notes if note.startswith("list: ")]
     lines.append(f"What the ledger lacks ({wallet.chain.graph.ledger.completeness.line()}).")
     lines.append(
-        "What is suggested depends on the amount, and where exposure is told on its limit."
+        "What is suggested depends on the amount, and where exposure is given on its limit."
     )
     return lines
 

@@ -160,7 +160,7 @@ def _together(structure: Structure, coins: Sequence[WalletCoin]) -> Mixture:
             if name not in listed and {coin.name, coin.address} & chain.names_listed:
                 raise InputError(
                     f"coin {coin.name} is listed, but the ledger knows neither it nor, under a "
-                    "name of its own, its address: no share can be told for it"
+                    "name of its own, its address: no share can be given for it"
                 )
             others[str(name)] = others.get(str(name), 0.0) + (coin.value or 0)
     if others and chain.settings.get("policy") == PROPORTIONAL.name:

@@ -1,4 +1,4 @@
-"""Long work in threads: shared where it is asked twice, told of while it runs, and cancelled.
+"""Long work in threads: shared where it is requested twice, reported while it runs, and cancelled.
 
 An answer is waited for a few seconds; what takes longer goes on as a job, and whoever asked is
 told its id. Asking for the same answer again meets the same job, never a second one.
@@ -93,7 +93,7 @@ class Pool:
 
 
 PATIENCE = 5.0  # seconds an answer is waited for
-MOST_QUEUED = 64
+MAX_QUEUED = 64
 LONG = 1.0  # seconds of work, after which what it freed is handed back to the system
 REMEMBERED = 100  # jobs that have ended
 Result = TypeVar("Result")
@@ -160,7 +160,7 @@ BUG = Problem(
 class JobQueue:
     """All work under way, and what became of the last of it."""
 
-    def __init__(self, *, patience: float = PATIENCE, queued: int = MOST_QUEUED) -> None:
+    def __init__(self, *, patience: float = PATIENCE, queued: int = MAX_QUEUED) -> None:
         self.patience = patience
         self.most = queued
         self._pool = Pool()

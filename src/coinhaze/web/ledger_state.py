@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from coinhaze.cache.layers import CachedLedger, LedgerCache, OpenLayers
+from coinhaze.cache.layers import CachedLedger, LedgerCache
 from coinhaze.cache.place import files_of
 from coinhaze.errors import CoinhazeError, InputError, UsageError
 from coinhaze.explore.ledger_index import unit_of
@@ -39,7 +39,6 @@ class Entry:
         self.settings = dict(settings)
         self._lock = threading.RLock()
         self._cached: CachedLedger | None = None
-        self._layers = OpenLayers()
         self._files: object = None  # as they were when the ledger was opened
         self._seen: tuple[float, LedgerCard] | None = None
         self._names: tuple[CachedLedger, str | None] | None = None  # why it has no snapshots
@@ -89,11 +88,6 @@ class Entry:
             self._cached = self._files = self._names = None
             self._seen = None
 
-    @property
-    def is_open(self) -> bool:
-        """Tell whether the ledger is open."""
-        return self._cached is not None
-
     def prepare(self, progress: Progress) -> None:
         """Build, score and keep the ledger, unless that is done; then open it."""
         progress(0.0)
@@ -108,23 +102,6 @@ class Entry:
             card = self.card()
             raise InputError(f"{card.message} ({card.fix})")
         progress(1.0)
-
-    def view(self, settings: Mapping[str, Any], progress: Progress) -> CachedLedger:
-        """Give the ledger as other settings see it, built and scored apart where it is not kept."""
-        cache = LedgerCache(self.paths, opened=self._layers, **(self.settings | dict(settings)))
-        if self._cached is not None and cache.digest != self._cached.digest:
-            raise InputError(f"{self.name} has changed since it was read: score it again first")
-        if cache.facts() is None:
-            score_apart(
-                self.paths,
-                settings=cache.settings,
-                scoring=self._scoring(),
-                progress=progress,
-            )
-        opened = cache.open()
-        if opened is None:
-            raise InputError(f"{self.name}: what was kept of it is gone again: ask once more")
-        return opened
 
     def _open(self, files: object) -> CachedLedger | None:
         """Open what is kept, or build what is light; None, with what is wrong noted, if neither."""
@@ -204,7 +181,7 @@ class Entry:
                 format_of(each)
 
     def _cache(self) -> LedgerCache:
-        return LedgerCache(self.paths, opened=self._layers, **self.settings)
+        return LedgerCache(self.paths, **self.settings)
 
     def _scoring(self) -> dict[str, Any]:
         return {} if self._size() <= EXACT_BYTES else {"accuracy": NEARLY, "over": "mean"}

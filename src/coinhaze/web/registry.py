@@ -33,7 +33,7 @@ from coinhaze.formats.registry import digest_of
 from coinhaze.solve.progress import Progress
 from coinhaze.web.ledger_state import Entry
 
-MOST_OPEN = 4
+MAX_OPEN = 4
 LARGE = 1_000_000  # nodes, from which on finding things the first time takes seconds
 TRIED = 12  # coins looked at beforehand
 _ID = 64  # letters of an id
@@ -70,7 +70,7 @@ class LedgerRegistry:
         make_explorer: Callable[[LedgerRegistry, str, CachedLedger], Explorer] | None = None,
         lists: Mapping[str, str | Path] | None = None,
         labels: Iterable[str | Path] = (),
-        most_open: int = MOST_OPEN,
+        max_open: int = MAX_OPEN,
         settings: Mapping[str, Any] | None = None,
     ) -> None:
         self._entries: dict[str, Entry] = {}
@@ -83,7 +83,7 @@ class LedgerRegistry:
         for path in labels:
             self._labels = read_labels(path).names | self._labels
         self._make_explorer = make_explorer or explorer_of
-        self._most_open = most_open
+        self._max_open = max_open
         self._lock = threading.Lock()
         self._explorers: OrderedDict[str, tuple[CachedLedger, Explorer]] = OrderedDict()
 
@@ -126,7 +126,7 @@ class LedgerRegistry:
                     self._make_explorer(self, ledger, cached),
                 )
             self._explorers.move_to_end(ledger)
-            surplus = len(self._explorers) - self._most_open
+            surplus = len(self._explorers) - self._max_open
             closed = [self._explorers.popitem(last=False)[0] for _ in range(surplus)]
         for other in closed:  # not under the lock: one of them may be opening again
             self._entries[other].close()
@@ -141,14 +141,6 @@ class LedgerRegistry:
         explorer = self.explorer(ledger)
         if explorer is not None and settings != Settings():
             explorer.ledger(settings)
-
-    def view(self, ledger: str, settings: Mapping[str, Any], progress: Progress) -> CachedLedger:
-        """Give a ledger as other settings of graph and chain see it, with scores, from disk.
-
-        What is not kept is built and scored by a process of its own first: long, and `progress`
-        may stop it by raising. Takes little memory of its own; ordered policies are refused.
-        """
-        return self._entry(ledger).view(settings, progress)
 
     def warm(self) -> None:
         """Open what is ready, one ledger after the other: their cards then tell all."""

@@ -61,12 +61,12 @@ def score_apart(
             process.wait()
 
 
-def _follow(told: IO[str], progress: Progress) -> None:
+def _follow(output: IO[str], progress: Progress) -> None:
     """Pass shares on until the work is done; raise what it says was wrong."""
     lines: SimpleQueue[str] = SimpleQueue()
 
     def listen() -> None:
-        for line in told:
+        for line in output:
             lines.put(line)
         lines.put("")
 
@@ -100,7 +100,7 @@ def main() -> None:
     task = json.loads(sys.stdin.readline())
     threading.Thread(target=_end_with_input, daemon=True).start()
 
-    def tell(**word: object) -> None:
+    def report(**word: object) -> None:
         print(json.dumps(word), flush=True)
 
     try:
@@ -108,7 +108,7 @@ def main() -> None:
         from coinhaze.cache.layers import LedgerCache
 
         cache = LedgerCache(task["paths"], **task["settings"])
-        built = cache.build(progress=lambda share: tell(share=share), **task["scoring"])
+        built = cache.build(progress=lambda share: report(share=share), **task["scoring"])
         if not built.is_cached:  # nothing is left of the work but what was kept
             raise ResourceError(f"the scores could not be kept: {built.notes[-1]}")
     except Exception as error:
@@ -116,9 +116,9 @@ def main() -> None:
             error = ResourceError("out of memory; nothing was left half-written")
         if not isinstance(error, CoinhazeError):
             raise
-        tell(error=type(error).__name__, message=str(error))
+        report(error=type(error).__name__, message=str(error))
     else:
-        tell(done=True)
+        report(done=True)
     sys.stdout.flush()
     os._exit(0)  # threads of compiled loops may still run
 

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from coinhaze.amounts import Bools, Ints
-from coinhaze.errors import AccuracyError
 from coinhaze.explore.coin.exposure import SLACK, Met, is_untouched, met, tell_exposure, threads
 from coinhaze.explore.coin.flow import Opened, coin_node, draw_flow, origin_nodes, straight_flow
 from coinhaze.explore.coin.origins import OutcomeNames, Row
@@ -84,17 +83,17 @@ class Question:
         node: int,
         exposing: ViewOptions | None = None,
     ) -> None:
-        """Take a node under a look; `exposing` is the look that exposure is told by."""
+        """Take a node under a look; `exposing` is the look that exposure is computed in."""
         self.views = views
         self.nodes = nodes
         self.options = options
         self.node = node
         self.exposing = exposing or options
-        self.belief = views.belief(options)
+        self.belief = views.session(options).belief
         self.listed = views.listed(options)
         self.past: Past | None = None
         if isinstance(self.belief, AbsorbingChain):
-            self.past = past_of(views.structure(options), node)
+            self.past = past_of(views.session(options).structure, node)
             self.row = Row.of_past(self.past)
         else:
             self.row = Row.of_parcels(origins_in_order(self.belief, node), self.belief)
@@ -121,7 +120,7 @@ class Question:
             return met(self.views, self.options, self.listed, self.node, self.past)
         listed, node = self.views.listed(self.exposing), self.exposed_node
         assert listed is not None
-        past = past_of(self.views.structure(self.exposing), node)
+        past = past_of(self.views.session(self.exposing).structure, node)
         return met(self.views, self.exposing, listed, node, past)
 
     @property
@@ -131,12 +130,12 @@ class Question:
 
     @property
     def exposed_node(self) -> int:
-        """The node in the graph that exposure is told by."""
+        """The node in the graph that exposure is computed in."""
         return int(self.views.nodes_in(self.exposing, self.options, np.array([self.node]))[0])
 
     @property
     def meets(self) -> float:
-        """The share that met the list, 0 where that is not told or the flow does not show it."""
+        """The share that met the list, 0 where that is not known or the flow does not show it."""
         known = self.met is not None and self.met.known and self.follows_list
         return self.met.share if known and self.met is not None else 0.0
 
@@ -174,16 +173,16 @@ class Question:
         return is_untouched(self.belief, self.node)
 
     def _figures(self) -> Figures:
-        kept = self.views.row_of(self.options, self.node)
-        if kept is not None:
-            scores, at = kept
+        scored = self.views.row_of(self.options, self.node)
+        if scored is not None:
+            scores, at = scored
             low, high = float(scores.bits_low[at]), float(scores.bits_high[at])
             found = Figures(
                 float(scores.bits[at]), low, high, float(scores.steps[at]),
                 _count(float(scores.sources[at])), scores.method,
                 miss=float(np.nan_to_num(scores.miss[at])),
             )  # fmt: skip
-            # Estimates, and what was scored roughly, are told better by a look at the coin alone.
+            # Estimates, and what was scored roughly, are known better by a look at the coin alone.
             if math.isnan(found.bits) or (found.certified and high - low <= WIDTH):
                 return found
         if isinstance(self.belief, Parcels):
@@ -197,7 +196,7 @@ class Question:
     def _by_past(self, chain: AbsorbingChain) -> Figures:
         past = self.past
         assert past is not None
-        solver = self.views.solver(self.options)
+        solver = self.views.session(self.options).structure.local
         if solver.lost(self.node):
             return Figures(math.nan, math.nan, math.nan, math.nan, None, "local")
         sources = len(self.row) if past.whole else None
@@ -206,10 +205,9 @@ class Question:
         steps = float(solver.bounded.steps[self.node])
         if math.isnan(steps) and past.whole and past.missing <= SLACK:
             steps = past.steps
-        try:
-            exactly = past.whole and past.ordered
-            row = solver.row(self.node, width=EXACTLY if exactly else WIDTH)
-        except AccuracyError:
+        exactly = past.whole and past.ordered
+        row = solver.row(self.node, width=EXACTLY if exactly else WIDTH)
+        if row.shortfall is not None:
             return self._by_all(chain, steps, sources)
         return Figures(row.bits, row.bits_low, row.bits_high, steps, sources, "local")
 
@@ -220,7 +218,7 @@ class Question:
             return Figures(
                 found.bits, found.bits_low, found.bits_high, found.steps, sources, "origins"
             )
-        low, high = self.views.solver(self.options).bounded.known(self.node)
+        low, high = self.views.session(self.options).structure.local.bounded.known(self.node)
         return Figures((low + high) / 2, low, high, steps, sources, "bounds of nodes")
 
 

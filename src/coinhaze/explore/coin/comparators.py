@@ -13,7 +13,7 @@ from coinhaze.explore.models import (
     Measure,
     Rule,
 )
-from coinhaze.explore.nodes import MOST_COINS, Nodes, only
+from coinhaze.explore.nodes import MAX_COINS, Nodes, only
 from coinhaze.explore.query import Settings
 from coinhaze.explore.views import ViewOptions, Views
 from coinhaze.graph import transaction_graph
@@ -178,7 +178,7 @@ def _not_apart(nodes: Nodes, node: int) -> str | None:
         return WITH_POOL
     if not ledger.inside[tx] or not len(nodes.index.spent(tx)):
         return NOT_MADE
-    if len(nodes.index.made(tx)) + len(nodes.index.spent(tx)) > MOST_COINS:
+    if len(nodes.index.made(tx)) + len(nodes.index.spent(tx)) > MAX_COINS:
         return TOO_LARGE
     return None
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -89,19 +89,9 @@ def _bounds(
     return share, max(share - SLACK, 0.0), max(min(1.0 - apart + SLACK, 1.0), share)
 
 
-def cut_at(past: Past, listed: Bools) -> Past:
-    """Give a past in which no walk goes on from a listed node: each meets one at most, its first.
-
-    So its visits of listed nodes are the chances to meet each first, and what it ends in elsewhere
-    never met one.
-    """
-    at = np.repeat(np.arange(len(past)), np.diff(past.first))
-    return replace(past, chance=np.where(listed[past.nodes][at], 0.0, past.chance))
-
-
 def threads(past: Past, listed: Bools, outcomes: Ints, shares: Floats) -> Floats:
     """Give of the shares of some outcomes what met a listed node on its way."""
-    cut = cut_at(past, listed)
+    cut = past.cut_at(listed)
     ends = np.flatnonzero((past.column != NO_COLUMN) & ~listed[past.nodes])
     n = len(past.chain.outcomes)
     never = np.bincount(past.column[ends], cut.visits[ends] * past.own[ends], n)[outcomes]
@@ -115,14 +105,14 @@ def _parts(past: Past, listed: Listed) -> dict[int, float]:
     places = np.flatnonzero(listed.nodes.nodes[past.nodes])
     if not len(places):
         return {}
-    visits = cut_at(past, listed.nodes.nodes).visits[places]
+    visits = past.cut_at(listed.nodes.nodes).visits[places]
     entries = listed.nodes.entry[past.nodes[places]]
     total = np.bincount(entries, visits, len(listed.names))
     return {int(k): min(float(total[k]), 1.0) for k in np.flatnonzero(total > 0)}
 
 
 def _in_parcels(views: Views, options: ViewOptions, node: int) -> Met:
-    belief = views.belief(options, listed=True)
+    belief = views.session(options, listed=True).belief
     assert isinstance(belief, Parcels)
     found = origins_in_order(belief, node)
     there = found.outcomes != belief.labels.elsewhere

@@ -22,11 +22,11 @@ from coinhaze.explore.models import (
     Other,
 )
 from coinhaze.explore.nodes import Nodes, coinjoins
-from coinhaze.explore.query import MOST_NODES, By
+from coinhaze.explore.query import MAX_NODES, By
 from coinhaze.solve.local.past import Past
 
 HOPS, A_HOP, MORE = 3, 6, 8  # columns of hops, boxes of each, and how many opening one adds
-MOST_HOPS = 20
+MAX_HOPS = 20
 LOOKED_AT = 20  # nodes of a folded box, to tell its time
 COIN = "c"
 _OPENS = re.compile(r"h(?P<hop>[0-9]{1,2})x[0-9]*|(?P<origins>ox)[0-9]*|(?P<depth>d)[0-9]*")
@@ -49,7 +49,7 @@ class Opened:
         Opened(hops=4, boxes=(0, 2, 0, 0), origins=8)
         """
         found = [m for m in map(_OPENS.fullmatch, ids) if m is not None]
-        hops = min(HOPS + sum(m["depth"] is not None for m in found), MOST_HOPS)
+        hops = min(HOPS + sum(m["depth"] is not None for m in found), MAX_HOPS)
         boxes = tuple(sum(m["hop"] == str(k) for m in found) for k in range(1, hops + 1))
         return cls(hops, boxes, MORE * sum(m["origins"] is not None for m in found))
 
@@ -122,15 +122,15 @@ def draw_flow(
 
     `through` says what listed money came through, where boxes are not listed themselves.
     """
-    room = MOST_NODES - len(origins) - 3 - opened.hops
+    room = MAX_NODES - len(origins) - 3 - opened.hops
     hops, further = spread_hops(Spread.of(past, met), most=opened.most(room))
     drawing = _Drawing(by)
     ids = _hop_columns(drawing, past, nodes, hops, opened, through)
     deep = _deeper(drawing, hops, ids, opened)
     if deep is not None and len(further):
         words = _parties(nodes, past, further) + ("" if past.whole else " or more")
-        told = {"count": len(further), "words": words, "time": _mean_time(nodes, past, further)}
-        deep = deep.model_copy(update=told)
+        facts = {"count": len(further), "words": words, "time": _mean_time(nodes, past, further)}
+        deep = deep.model_copy(update=facts)
     place = {int(row.outcomes[rank]): k for k, rank in enumerate(ranks.tolist())}
     direct = _ended(drawing, hops, ids, place, origins)
     if deep is not None:
@@ -322,7 +322,7 @@ def _deeper(
         id=opened.depth, column=len(hops), kind="other", name=None,
         words=f"{len(hops)} hops back and more", share=min(share, 1.0),
         listed=min(listed, share, 1.0), count=0, folded=True,
-        opens=followed and opened.hops < MOST_HOPS,
+        opens=followed and opened.hops < MAX_HOPS,
     )  # fmt: skip
 
 

@@ -16,12 +16,12 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from coinhaze.amounts import Bools, Floats, Ints
 from coinhaze.graph.graph import NO_SNAPSHOT, Kind
 from coinhaze.observer.chain import NO_COLUMN
 from coinhaze.solve.local.past import Past
-from coinhaze.solve.local.past_kernels import stay
 
 FOLDED = 0.01  # boxes below this share are folded
 COIN_VIEW_PASSED, OTHERS_PASSED = (Kind.coin, Kind.ring), (Kind.transaction,)
@@ -32,8 +32,9 @@ class Spread:
     """A past made ready to be spread: whose node is shown, and what meets the list."""
 
     past: Past
+    fresh: Past  # as far as no listed node is met
     shown: Bools  # of each node of the past: is it a party of a hop, or passed over
-    party: Ints
+    party: npt.NDArray[np.int32]
     meets: Floats  # chance to meet a listed node from here on; 0 where nothing is listed
     listed: Bools
 
@@ -46,8 +47,9 @@ class Spread:
         nothing = np.zeros(len(past))
         return cls(
             past=past,
+            fresh=past if listed is None else past.cut_at(listed),
             shown=~np.isin(graph.kinds[past.nodes], over),
-            party=graph.names.party[past.nodes].astype(np.int64),
+            party=graph.names.party[past.nodes].astype(np.int32),
             meets=nothing if listed is None else past.passing(listed)[:, 0],
             listed=np.zeros(len(past), dtype=np.bool_) if listed is None else listed[past.nodes],
         )
@@ -111,7 +113,7 @@ def spread_hops(spread: Spread, *, most: list[int], always: int = 3) -> tuple[li
     here = _Mass(np.zeros(1, dtype=np.int64), start, whole, whole, np.zeros(1))
     seen = np.zeros(len(past), dtype=np.bool_)
     deeper = np.zeros(0, dtype=np.int64)
-    for hop_most in [*most, 0]:
+    for max_hop in [*most, 0]:
         arrived = _back(spread, hops[-1], _stayed(spread, here))
         last = len(hops) > len(most)
         if last:
@@ -121,7 +123,7 @@ def spread_hops(spread: Spread, *, most: list[int], always: int = 3) -> tuple[li
         if not len(arrived.box):
             break
         seen[arrived.node] = True
-        boxes, at = _folded(spread, arrived, hop_most, always)
+        boxes, at = _folded(spread, arrived, max_hop, always)
         hops[-1].moves += _arrivals(spread, arrived, at, len(boxes))
         hops.append(Hop(boxes))
         left = np.zeros(len(at))
@@ -146,15 +148,17 @@ def _stayed(spread: Spread, here: _Mass) -> _Mass:
     snapshot = past.chain.graph.names.snapshot[past.nodes[here.node]]
     if not past.ordered or np.all(snapshot == NO_SNAPSHOT):
         return here
-    n = len(past)
-    box = np.full(n, -1)
-    both = np.zeros((n, 2))
-    box[here.node] = here.box
-    # A party has one box, so that what comes to one node of it is of one box.
-    both[here.node, 0], both[here.node, 1] = here.all, here.fresh
-    stay(past.first, past.to, past.chance, spread.party, spread.listed, box, both)
-    nodes = np.flatnonzero(both[:, 0] > 0)
-    return _Mass(box[nodes], nodes, both[nodes, 0], both[nodes, 1], np.zeros(len(nodes)))
+    # A party has one box, so that what stays in it stays in that box.
+    parties, first = np.unique(spread.party[here.node], return_index=True)
+    both = []
+    for walk, mass in ((past.walk, here.all), (spread.fresh.walk, here.fresh)):
+        with walk.begun(here.node, mass):
+            walk.push(0.0, party=spread.party)
+            both.append(walk.found())
+    came = both[0].visits > 0
+    nodes = both[0].nodes[came]
+    box = here.box[first[np.searchsorted(parties, spread.party[nodes])]]
+    return _Mass(box, nodes, both[0].visits[came], both[1].visits[came], np.zeros(len(nodes)))
 
 
 def _back(spread: Spread, hop: Hop, here: _Mass) -> _Mass:
@@ -178,9 +182,9 @@ def _back(spread: Spread, hop: Hop, here: _Mass) -> _Mass:
         if stays:
             # Moves inside an account were made already.
             inside = np.maximum(to, 0)
-            kept = (to < 0) | (spread.party[inside] != spread.party[here.node[at]])
-            kept |= inside == here.node[at]
-            moved = _some(moved, kept)
+            retained = (to < 0) | (spread.party[inside] != spread.party[here.node[at]])
+            retained |= inside == here.node[at]
+            moved = _some(moved, retained)
             stays = False
         lost = _some(moved, moved.node < 0)
         nowhere = np.zeros(len(lost.box), np.int64)
@@ -217,27 +221,27 @@ def _folded(spread: Spread, arrived: _Mass, most: int, always: int) -> tuple[lis
     order = np.argsort(-share, kind="stable")
     large = order[: abs(most)] if most < 0 else order[:most][share[order[:most]] >= FOLDED]
     forced = order[(is_listed | paid)[order]][:always]
-    kept = order[np.isin(order, np.concatenate([large, forced]))]
-    rest = order[~np.isin(order, kept)]
+    retained = order[np.isin(order, np.concatenate([large, forced]))]
+    rest = order[~np.isin(order, retained)]
     if len(rest) == 1:
-        kept, rest = order[np.isin(order, np.append(kept, rest))], rest[:0]
-    box = np.full(len(party), len(kept))
-    box[kept] = np.arange(len(kept))
+        retained, rest = order[np.isin(order, np.append(retained, rest))], rest[:0]
+    box = np.full(len(party), len(retained))
+    box[retained] = np.arange(len(retained))
     at = box[group]
     boxes = []
-    for number in range(len(kept) + (len(rest) > 0)):
+    for number in range(len(retained) + (len(rest) > 0)):
         some = np.flatnonzero(at == number)
         some = some[np.argsort(-arrived.all[some], kind="stable")]
-        parties = kept[number : number + 1] if number < len(kept) else rest
+        parties = retained[number : number + 1] if number < len(retained) else rest
         boxes.append(
             Box(
                 share=float(share[parties].sum()),
                 listed=float(thread[parties].sum()),
                 nodes=np.array(list(dict.fromkeys(arrived.node[some[:100]].tolist()))),
                 parties=len(parties),
-                folded=number == len(kept),
-                is_listed=bool(is_listed[parties].all()) and number < len(kept),
-                paid=bool(paid[parties].all()) and number < len(kept),
+                folded=number == len(retained),
+                is_listed=bool(is_listed[parties].all()) and number < len(retained),
+                paid=bool(paid[parties].all()) and number < len(retained),
             )
         )
     return boxes, at
@@ -266,6 +270,6 @@ def _gathered(mass: _Mass, n: int) -> _Mass:
     )
 
 
-def _some(mass: _Mass, kept: Bools) -> _Mass:
+def _some(mass: _Mass, retained: Bools) -> _Mass:
     box, node, *masses = mass
-    return _Mass(box[kept], node[kept], *(m[kept] for m in masses))
+    return _Mass(box[retained], node[retained], *(m[retained] for m in masses))

@@ -39,7 +39,7 @@ class Row:
 
     @classmethod
     def of_parcels(cls, found: Origins, belief: Parcels) -> Row:
-        """Take it from parcels, where every unit is told."""
+        """Take it from parcels, where every unit is known."""
         return cls(belief, found.outcomes, found.probability, 0.0, True)
 
     def __len__(self) -> int:

@@ -43,7 +43,7 @@ def change_outputs(ledger: CoinLedger) -> Ints:
     ['b:1']
     """
     if ledger.output_value is None:
-        raise UsageError("change is told by amounts, which this ledger hides")
+        raise UsageError("change is recognised by amounts, which this ledger hides")
     made = np.flatnonzero(ledger.inside[ledger.output_tx] & ledger.output_spendable)
     tx = ledger.output_tx[made]
     count = np.bincount(tx, minlength=len(ledger.txids))

@@ -68,7 +68,7 @@ def coinjoin_kinds(ledger: CoinLedger) -> npt.NDArray[np.int8]:
     'whirlpool'
     """
     if ledger.output_value is None:
-        raise UsageError("CoinJoins are told by amounts, which this ledger hides")
+        raise UsageError("CoinJoins are recognised by amounts, which this ledger hides")
     s = _shapes(ledger)
     pool = np.isin(s.common, WHIRLPOOLS) & (s.outputs == s.equals) & (s.inputs == s.outputs)
     pool &= (s.outputs >= 5) & (s.outputs <= 10)

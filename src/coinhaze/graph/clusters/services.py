@@ -151,7 +151,7 @@ def _transfers(ledger: AccountLedger, by_time: bool) -> Iterator[_Payment]:
 
 def _outputs(ledger: CoinLedger, by_time: bool) -> Iterator[_Payment]:
     if ledger.output_value is None:
-        raise UsageError("pay-outs are told by amounts, which this ledger hides")
+        raise UsageError("pay-outs are recognised by amounts, which this ledger hides")
     rows = np.flatnonzero(ledger.inside[ledger.output_tx] & ledger.output_spendable)
     heights = ledger.heights.take(rows_of_tx := ledger.output_tx[rows])
     if by_time and heights.null_count:

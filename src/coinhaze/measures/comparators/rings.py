@@ -73,11 +73,11 @@ def admissible_members(rings: Sequence[Sequence[Coin]]) -> list[list[Coin]]:
     number = {coin: k for k, coin in enumerate(dict.fromkeys(c for r in rings for c in r))}
     ring = np.repeat(np.arange(len(rings)), [len(r) for r in rings])
     coin = np.array([number[c] for r in rings for c in r], dtype=np.int64)
-    kept = admissible_edges(ring, coin, len(rings), len(number)).tolist()
+    retained = admissible_edges(ring, coin, len(rings), len(number)).tolist()
     found: list[list[Coin]] = []
     for members in rings:
-        found.append([c for c, k in zip(members, kept, strict=False) if k])
-        kept = kept[len(members) :]
+        found.append([c for c, k in zip(members, retained, strict=False) if k])
+        retained = retained[len(members) :]
     return found
 
 
@@ -141,8 +141,8 @@ def spendable_members(compared: ComparedScores) -> Floats:
     key = ledger.ring_tx * (int(ledger.ring_vin.max()) + 1) + ledger.ring_vin
     _, ring = np.unique(key, return_inverse=True)
     coins, coin = np.unique(ledger.ring_output, return_inverse=True)
-    kept = admissible_edges(ring, coin, int(ring.max()) + 1, len(coins))
-    pairs = np.unique(np.stack([ledger.ring_tx[kept], coin[kept]]), axis=1)
+    retained = admissible_edges(ring, coin, int(ring.max()) + 1, len(coins))
+    pairs = np.unique(np.stack([ledger.ring_tx[retained], coin[retained]]), axis=1)
     count = np.bincount(pairs[0], minlength=len(ledger.txids)).astype(np.float64)
     count[count == 0] = math.nan
     return compared.by_coin(lambda made: float(count[ledger.output_tx[made]]))

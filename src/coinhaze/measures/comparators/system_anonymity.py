@@ -48,7 +48,7 @@ SYSTEM_ANONYMITY = COMPARATORS.add(
 )
 
 
-MOST_ROWS = 20
+MAX_ROWS = 20
 Number = TypeVar("Number", int, float)
 
 
@@ -61,10 +61,10 @@ def permanent(matrix: Sequence[Sequence[Number]]) -> Number:
     >>> permanent([[1, 1, 0], [1, 1, 1], [0, 1, 1]])
     3
     """
-    if len(matrix) > MOST_ROWS:
+    if len(matrix) > MAX_ROWS:
         raise ResourceError(
             f"a permanent of {len(matrix)} rows takes about 2^{len(matrix)} steps, more than "
-            f"2^{MOST_ROWS}"
+            f"2^{MAX_ROWS}"
         )
     ways: dict[int, Number] = {0: 1}  # sets of columns that the rows so far may have taken
     for row in matrix:

@@ -40,7 +40,7 @@ def make_dash(intents: Intents, rounds: float, observer: str) -> Realised:
         time: float,
         people: list[int],
         dice: np.random.Generator,
-        told: KnownOwners,
+        known: KnownOwners,
     ) -> None:
         for who in people:
             _split(wallets, time, who)
@@ -50,14 +50,14 @@ def make_dash(intents: Intents, rounds: float, observer: str) -> Realised:
                 if coin.rounds < ready and coin.value in waiting:
                     waiting[coin.value].setdefault(who, []).append(coin)
         for coins in waiting.values():
-            _sessions(wallets, time, coins, ready, dice, told)
+            _sessions(wallets, time, coins, ready, dice, known)
 
     def pay(
         wallets: SimulatedWallets,
         i: int,
         adopters: Bools,
         dice: np.random.Generator,
-        told: KnownOwners,
+        known: KnownOwners,
     ) -> None:
         mixed = mixed_coins(wallets, i, adopters, ready=ready) if ready else []
         _pay_without_change(wallets, i, mixed)
@@ -100,7 +100,7 @@ def _sessions(
     waiting: dict[int, list[SimulatedCoin]],
     ready: int,
     dice: np.random.Generator,
-    told: KnownOwners,
+    known: KnownOwners,
 ) -> None:
     """Hold sessions of one denomination: each person brings up to nine coins and gets as many."""
     people = list(waiting)
@@ -115,7 +115,7 @@ def _sessions(
         for who in group:
             coins = tuple(waiting[who][:MAX_INPUTS])
             seats.append(Seat(who, coins, tuple(coin.value for coin in coins)))
-        join(wallets, time, seats, dice, told, ready=ready)
+        join(wallets, time, seats, dice, known, ready=ready)
         for who in group:
             if dice.random() < CHARGED:
                 _charge(wallets, time, who)

@@ -53,11 +53,11 @@ class _Pools:
     def deposit(self, who: int, time: float) -> None:
         """Deposit the money of a person's main account in pools, the largest that fit first."""
         main = self.wallets.main(who)
-        kept = int(self.wallets.intents.reserve[who])
+        reserve = int(self.wallets.intents.reserve[who])
         fee = gas_fee(DEPOSIT_GAS)
         for pool, amount in reversed(list(zip(self.pools, DENOMINATIONS, strict=True))):
             cost = fee + _relayer_fee(amount)
-            while main.balance - kept >= amount + cost and self.budget[who] >= cost:
+            while main.balance - reserve >= amount + cost and self.budget[who] >= cost:
                 self.budget[who] -= cost
                 self.wallets.transfer(main, pool, amount, fee=fee)
                 self.wallets.transactions += 1
@@ -85,8 +85,8 @@ class _Pools:
         """Return what a person can pay at once in addition to the reserve for fees."""
         fee = self.wallets.transfer_fee
         main, *fresh = self.wallets.accounts[who]
-        kept = int(self.wallets.intents.reserve[who])
-        return max(0, main.balance - kept) + sum(max(0, a.balance - fee) for a in fresh)
+        reserve = int(self.wallets.intents.reserve[who])
+        return max(0, main.balance - reserve) + sum(max(0, a.balance - fee) for a in fresh)
 
     def _withdraw(self, note: _Note, time: float | None) -> None:
         fresh = self.wallets.fresh(note.owner)

@@ -25,7 +25,11 @@ def make_joinmarket(intents: Intents, share: float, observer: str) -> Realised:
 
 
 def _pay_together(
-    wallets: SimulatedWallets, i: int, adopters: Bools, dice: np.random.Generator, told: KnownOwners
+    wallets: SimulatedWallets,
+    i: int,
+    adopters: Bools,
+    dice: np.random.Generator,
+    known: KnownOwners,
 ) -> None:
     """Pay jointly with makers, if enough of them hold that much, else as an ordinary wallet."""
     payer, payee, amount = wallets.intents.payment(i)
@@ -48,7 +52,7 @@ def _pay_together(
     for who, coins in makers:
         change = sum(c.value for c in coins) - amount + earned
         seats.append(Seat(who, tuple(coins), (amount,), change))
-    join(wallets, float(wallets.intents.time[i]), seats, dice, told, ready=0)
+    join(wallets, float(wallets.intents.time[i]), seats, dice, known, ready=0)
     wallets.settle(i, chosen)
 
 

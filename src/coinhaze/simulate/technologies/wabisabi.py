@@ -31,7 +31,7 @@ def mix(
     time: float,
     people: list[int],
     dice: np.random.Generator,
-    told: KnownOwners,
+    known: KnownOwners,
 ) -> None:
     """Hold one round of everybody who has coins to mix and can pay for it."""
     brought: dict[int, list[SimulatedCoin]] = {}
@@ -56,7 +56,7 @@ def mix(
         change = rest - each if rest - each >= MIN_OUTPUT else 0
         seats.append(Seat(who, tuple(coins), tuple(parts), change))
     taken = sum(_service_fee(coin) for coins in brought.values() for coin in coins)
-    join(wallets, time, seats, dice, told, coordinator=taken)
+    join(wallets, time, seats, dice, known, coordinator=taken)
 
 
 def _service_fee(coin: SimulatedCoin) -> int:

@@ -25,7 +25,7 @@ def mix(
     time: float,
     people: list[int],
     dice: np.random.Generator,
-    told: KnownOwners,
+    known: KnownOwners,
 ) -> None:
     """Hold the rounds of one moment: everybody who has enough to mix, 100 people at a time."""
     brought = {who: _to_mix(wallets, who) for who in people}
@@ -34,7 +34,7 @@ def mix(
     for first in range(0, len(ready), MAX_PEOPLE):
         group = ready[first : first + MAX_PEOPLE]
         if len(group) >= MIN_PEOPLE:
-            _hold(wallets, time, {who: brought[who] for who in group}, dice, told)
+            _hold(wallets, time, {who: brought[who] for who in group}, dice, known)
 
 
 def _to_mix(wallets: SimulatedWallets, who: int) -> list[SimulatedCoin]:
@@ -52,7 +52,7 @@ def _hold(
     time: float,
     brought: dict[int, list[SimulatedCoin]],
     dice: np.random.Generator,
-    told: KnownOwners,
+    known: KnownOwners,
 ) -> None:
     """Hold one round. A level counts if two people can pay it, and the first always does."""
     worth = {who: sum(c.value for c in coins) for who, coins in brought.items()}
@@ -77,7 +77,7 @@ def _hold(
         seats.append(Seat(who, tuple(coins), tuple(levels[who]), change))
         taken += service
     if len(seats) >= MIN_PEOPLE:
-        join(wallets, time, seats, dice, told, coordinator=taken)
+        join(wallets, time, seats, dice, known, coordinator=taken)
 
 
 # Mix everything adopters receive once, in coins of equal size, with separate change.

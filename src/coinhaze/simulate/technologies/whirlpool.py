@@ -30,7 +30,7 @@ def mix(
     time: float,
     people: list[int],
     dice: np.random.Generator,
-    told: KnownOwners,
+    known: KnownOwners,
 ) -> None:
     """Split what is new, then hold mixes as long as there are people and new coins for them."""
     for who in people:
@@ -41,7 +41,7 @@ def mix(
         seats = _seats(new, old, dice)
         if not seats:
             return
-        join(wallets, time, seats, dice, told)
+        join(wallets, time, seats, dice, known)
 
 
 def _is_premix(coin: SimulatedCoin) -> bool:

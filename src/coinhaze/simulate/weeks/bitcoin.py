@@ -54,7 +54,7 @@ class BitcoinWeek:
     to_exchange: float = 0.45
     to_cold: float = 0.62
     hot_amount: int = 5 * COIN
-    hot_most: int = 60 * COIN
+    max_hot: int = 60 * COIN
     no_change: float = 0.1
     change_reuse: float = 0.2
     reuse: float = 0.2
@@ -67,17 +67,17 @@ class BitcoinWeek:
     peel_length: float = 30.0
     # Numbers of inputs and outputs: truncated Pareto.
     inputs_exponent: float = 1.6
-    most_inputs: int = 50
-    batch_least: int = 4
+    max_inputs: int = 50
+    min_batch: int = 4
     batch_exponent: float = 1.1
-    batch_most: int = 300
+    max_batch: int = 300
     payout_exponent: float = 0.5
-    sweep_least: int = 6
+    min_sweep: int = 6
     sweep_exponent: float = 1.2
-    sweep_most: int = 500
-    join_least: int = 5
+    max_sweep: int = 500
+    min_join: int = 5
     join_exponent: float = 1.0
-    join_most: int = 100
+    max_join: int = 100
     join_amount: int = COIN // 10
     maturity: int = 100
 

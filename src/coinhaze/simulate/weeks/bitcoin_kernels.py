@@ -79,7 +79,7 @@ def _payout(book, cast, mining, p, height):
     if coin == NONE:
         coin = earlier_coin(book, p.subsidy, mining.owner[k])
     total = spend(book, coin)
-    outputs = many(book, p.batch_least, p.batch_most, p.payout_exponent)
+    outputs = many(book, p.min_batch, p.max_batch, p.payout_exponent)
     rest = total - fee_of(book, total, 1, outputs, p.fee_rate)
     mean = rest // (outputs + 1)
     for _ in range(outputs):
@@ -95,7 +95,7 @@ def _payout(book, cast, mining, p, height):
 def _join(book, cast, p, height):
     """Mix: everybody puts a coin in and takes the same amount out, and change."""
     begin(book, height, False)
-    people = many(book, p.join_least, p.join_most, p.join_exponent)
+    people = many(book, p.min_join, p.max_join, p.join_exponent)
     share = int(p.fee_rate * (68 + 62)) + 1
     needed = p.join_amount + share
     over = cast.amounts
@@ -127,7 +127,7 @@ def _transact(book, cast, mining, p, kinds, height):
     elif kind == WITHDRAWAL:
         withdraw(book, cast, p, height, 1)
     elif kind == BATCH:
-        outputs = many(book, p.batch_least, p.batch_most, p.batch_exponent)
+        outputs = many(book, p.min_batch, p.max_batch, p.batch_exponent)
         withdraw(book, cast, p, height, outputs)
     elif kind == SWEEP:
         sweep(book, cast, p, height)
@@ -143,7 +143,7 @@ def _transact(book, cast, mining, p, kinds, height):
 def run_week(book, cast, mining, p, kinds, first_height, blocks, transactions):
     """Write blocks until there are `transactions` of them; return False if the columns are full."""
     # No transaction spends and creates more coins than this, and a refill may precede it.
-    most = 2 * max(p.batch_most, p.sweep_most, 3 * p.join_most) + 1000
+    most = 2 * max(p.max_batch, p.max_sweep, 3 * p.max_join) + 1000
     rewards, finders = mining.rewards, mining.finders
     for b in range(blocks):
         height = first_height + b

@@ -173,8 +173,8 @@ def address(book, slots, first, last, reuse):
 def fee_of(book, total, inputs, outputs, rate):
     """Charge a fee for a transaction's size, at most a quarter of what it spends."""
     # Virtual bytes of a segwit payment: 68 per input, 31 per output, 11 in addition (BIP 141).
-    asked = int(rate * np.exp(0.5 * normal(book)) * (11 + 68 * inputs + 31 * outputs))
-    fee = min(total, max(1, min(asked, total // 4)))
+    requested = int(rate * np.exp(0.5 * normal(book)) * (11 + 68 * inputs + 31 * outputs))
+    fee = min(total, max(1, min(requested, total // 4)))
     book.count[FEES] += fee
     return fee
 
@@ -293,7 +293,7 @@ def spend_loose(book, cast, p):
 def pay_somebody(book, cast, p, height):
     """Pay part of some coins to somebody, the rest back to the payer."""
     begin(book, height, False)
-    inputs = many(book, 1, p.most_inputs, p.inputs_exponent)
+    inputs = many(book, 1, p.max_inputs, p.inputs_exponent)
     total = 0
     first = NONE
     for k in range(inputs):
@@ -360,7 +360,7 @@ def sweep(book, cast, p, height):
     """Gather deposits of an exchange; move a part to a cold wallet, the rest to the hot one."""
     x = cast.pick_exchange[below(book, len(cast.pick_exchange))]
     begin(book, height, False)
-    inputs = many(book, p.sweep_least, p.sweep_most, p.sweep_exponent)
+    inputs = many(book, p.min_sweep, p.max_sweep, p.sweep_exponent)
     total = 0
     for _ in range(inputs):
         coin = NONE
@@ -371,8 +371,8 @@ def sweep(book, cast, p, height):
             coin = earlier_coin(book, heavy(book, p.deposit_median, p.spread), owner)
         total += spend(book, coin)
     rest = total - fee_of(book, total, inputs, 2, p.fee_rate)
-    kept = min(int(rest * (1.0 - cast.cold_share[x])), p.hot_most)
-    if rest > kept:
-        make(book, rest - kept, new_owner(book))
-    if kept > 0:
-        push(cast.hot, x, book.after, make(book, kept, cast.hot_owner[x]))
+    stays = min(int(rest * (1.0 - cast.cold_share[x])), p.max_hot)
+    if rest > stays:
+        make(book, rest - stays, new_owner(book))
+    if stays > 0:
+        push(cast.hot, x, book.after, make(book, stays, cast.hot_owner[x]))

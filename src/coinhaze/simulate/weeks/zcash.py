@@ -61,7 +61,7 @@ class ZcashWeek:
     to_exchange: float = 0.5
     to_cold: float = 0.97
     hot_amount: int = 900 * COIN
-    hot_most: int = 300 * COIN
+    max_hot: int = 300 * COIN
     no_change: float = 0.2
     change_reuse: float = 0.5
     reuse: float = 0.5
@@ -75,17 +75,17 @@ class ZcashWeek:
     from_sprout: float = 0.1
     # Numbers of inputs and outputs: truncated Pareto.
     inputs_exponent: float = 2.0
-    most_inputs: int = 50
-    sweep_least: int = 3
+    max_inputs: int = 50
+    min_sweep: int = 3
     sweep_exponent: float = 1.2
-    sweep_most: int = 200
-    payout_least: int = 100
+    max_sweep: int = 200
+    min_payout: int = 100
     payout_exponent: float = 1.5
-    payout_most: int = 2_000
-    gather_least: int = 40
+    max_payout: int = 2_000
+    min_gather: int = 40
     gather_exponent: float = 1.3
-    gather_most: int = 1_000
-    protect_most: int = 50
+    max_gather: int = 1_000
+    max_protect: int = 50
     maturity: int = 100
     # Before the window.
     shieldings: int = 260_000

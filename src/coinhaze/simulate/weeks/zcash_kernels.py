@@ -74,7 +74,7 @@ def _payout(book, mining, p, height):
     """Pay some of a mining pool's miners, the rest back to where it pays from."""
     k = mining.pick[below(book, len(mining.pick))]
     first, last = mining.first[k], mining.first[k + 1]
-    outputs = min(last - first, many(book, p.payout_least, p.payout_most, p.payout_exponent))
+    outputs = min(last - first, many(book, p.min_payout, p.max_payout, p.payout_exponent))
     needed = 2 * outputs * int(p.payout_mean) + 1000 * int(p.fee_rate)
     coin = pop(mining.wallet, k, book.after)
     if coin == NONE or book.output_value[coin] < needed:
@@ -104,13 +104,13 @@ def _gather(book, cast, mining, p, height):
     k = mining.pick[below(book, len(mining.pick))]
     miner = mining.first[k] + below(book, mining.first[k + 1] - mining.first[k])
     begin(book, height, False)
-    inputs = many(book, p.gather_least, p.gather_most, p.gather_exponent)
+    inputs = many(book, p.min_gather, p.max_gather, p.gather_exponent)
     total = 0
     for _ in range(inputs):
         amount = heavy(book, p.payout_mean * 0.6, 1.0)
         total += spend(book, earlier_coin(book, amount, mining.miner_owner[miner]))
     coin = pop(mining.miner_coin, miner, book.after)
-    while coin != NONE and inputs < p.gather_most:
+    while coin != NONE and inputs < p.max_gather:
         total += spend(book, coin)
         inputs += 1
         coin = pop(mining.miner_coin, miner, book.after)
@@ -129,7 +129,7 @@ def _protect(book, mining, p, height):
         coin = earlier_coin(book, p.miner_reward, mining.reward_owner[k])
     total = spend(book, coin)
     inputs = 1
-    while mining.ripe[k] != NONE and inputs < p.protect_most:
+    while mining.ripe[k] != NONE and inputs < p.max_protect:
         total += spend(book, pop(mining.ripe, k, book.after))
         inputs += 1
     flow(book, SAPLING, total - fee_of(book, total, inputs, 1, p.fee_rate))
@@ -191,7 +191,7 @@ def _transact(book, cast, mining, p, kinds, height):
 @kernel
 def run_week(book, cast, mining, p, kinds, first_height, blocks, transactions):
     """Write blocks until there are `transactions` of them; return False if the columns are full."""
-    most = 2 * max(p.payout_most, p.gather_most, p.sweep_most, p.protect_most) + 1000
+    most = 2 * max(p.max_payout, p.max_gather, p.max_sweep, p.max_protect) + 1000
     for b in range(blocks):
         height = first_height + b
         k = mining.pick[below(book, len(mining.pick))]

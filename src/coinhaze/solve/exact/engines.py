@@ -32,7 +32,7 @@ CARE = (False, True)  # in units; and with long chains that carry along what the
 
 
 def width_of(accuracy: object) -> float:
-    """Turn an asked accuracy into the widest interval allowed, in bits."""
+    """Turn a requested accuracy into the widest interval allowed, in bits."""
     if accuracy == "exact":
         return EXACT_WIDTH
     if not (isinstance(accuracy, int | float) and accuracy > 0):
@@ -51,7 +51,7 @@ def score_exactly(
     progress: Progress = silent,
     lumped: LumpedChain | None = None,
 ) -> Scores:
-    """Score rows over every column of B; raise if the proven interval is wider than asked.
+    """Score rows over every column of B; raise if the proven interval is wider than requested.
 
     Lists or tiles are taken, whichever cost less.
     """

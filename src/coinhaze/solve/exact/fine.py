@@ -147,7 +147,7 @@ def exact_moves(chain: AbsorbingChain, reduced: Reduced) -> ExactMoves | None:
 def _nodes(chain: AbsorbingChain, reduced: Reduced) -> Ints:
     """Give the node each state stands for; none where there are several."""
     alias = (np.diff(chain.Q.indptr) == 1) & (chain.column == NO_COLUMN)
-    nodes = np.flatnonzero(reduced.kept & ~alias)
+    nodes = np.flatnonzero(reduced.retained & ~alias)
     node_of = np.full(len(reduced), -1)
     state = reduced.state[nodes]
     node_of[state] = nodes

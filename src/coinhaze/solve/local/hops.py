@@ -10,8 +10,8 @@ from coinhaze.amounts import Floats, Ints
 from coinhaze.errors import UsageError
 from coinhaze.graph.graph import NO_SNAPSHOT
 from coinhaze.observer import AbsorbingChain
-from coinhaze.solve.local.past_kernels import carry
 from coinhaze.solve.planner import thresholds
+from coinhaze.solve.structure.structure import Structure
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,8 +53,8 @@ class Hops:
         return self.hops[hop]
 
 
-def hops_of(chain: AbsorbingChain, node: str | int, *, most: int = 6) -> Hops:
-    """Spread a node's money over its past, `most` hops back or until all of it has ended.
+def hops_of(chain: AbsorbingChain | Structure, node: str | int, *, limit: int = 6) -> Hops:
+    """Spread a node's money over its past, `limit` hops back or until all of it has ended.
 
     A hop leads from an account to one that paid it, from a coin to its transaction, or from a
     transaction to a coin it spent. Money that stays in an account makes no hop, though the walk
@@ -67,25 +67,28 @@ def hops_of(chain: AbsorbingChain, node: str | int, *, most: int = 6) -> Hops:
     >>> [(hop.reached, hop.ends) for hop in hops_of(chain, "d").hops]
     [(1.0, 0.0), (1.0, 0.0), (1.0, 1.0)]
     """
-    if most < 1:
-        raise UsageError(f"hops are 1 or more, not {most}")
+    if limit < 1:
+        raise UsageError(f"hops are 1 or more, not {limit}")
+    structure = Structure.of(chain)
+    chain = structure.chain
     start = chain.graph.names.node(node) if isinstance(node, str) else int(node)
     nodes, share = np.array([start]), np.ones(1)
     found: list[WalkHop] = []
     while True:
-        hop, nodes, share = _hop(chain, nodes, share)
+        hop, nodes, share = _hop(structure, nodes, share)
         if found:
             found[-1] = _joined(found[-1], hop, chain)
         found.append(hop)
-        if len(found) > most or not len(nodes):
+        if len(found) > limit or not len(nodes):
             return Hops(chain, start, (*found[:-1], _last(found[-1])), float(share.sum()))
 
 
-def _hop(chain: AbsorbingChain, nodes: Ints, share: Floats) -> tuple[WalkHop, Ints, Floats]:
+def _hop(structure: Structure, nodes: Ints, share: Floats) -> tuple[WalkHop, Ints, Floats]:
     """Gather what came to some nodes by party; give the nodes it goes on to, and how much."""
+    chain = structure.chain
     names = chain.graph.names
     parties, first, row = np.unique(names.party[nodes], return_index=True, return_inverse=True)
-    passed, mass = _carried(chain, nodes, share)
+    passed, mass = _carried(structure, nodes, share)
     place = np.searchsorted(parties, names.party[passed])
     ended = _sums(place, mass * chain.walk.own[passed], len(parties))
     at, before, chance = chain.moves_of(passed)
@@ -108,15 +111,16 @@ def _gathered(nodes: Ints, flow: Floats, n: int) -> tuple[Ints, Floats]:
     return found, _sums(row, flow, len(found))
 
 
-def _carried(chain: AbsorbingChain, nodes: Ints, share: Floats) -> tuple[Ints, Floats]:
-    names = chain.graph.names
+def _carried(structure: Structure, nodes: Ints, share: Floats) -> tuple[Ints, Floats]:
+    """Add what lay in the same accounts before, with the nodes it lay at."""
+    names = structure.chain.graph.names
     if np.all(names.snapshot[nodes] == NO_SNAPSHOT):
         return nodes, share
-    mass = np.zeros(len(chain))
-    mass[nodes] = share
-    q = chain.Q
-    passed = carry(q.indptr, q.indices, q.data, names.party, names.snapshot, nodes, mass)
-    return passed, mass[passed]
+    walk = structure.walk
+    with walk.begun(nodes, share):
+        walk.push(0.0, party=names.party)
+        found = walk.found()
+    return found.nodes, found.visits
 
 
 def _joined(hop: WalkHop, following: WalkHop, chain: AbsorbingChain) -> WalkHop:

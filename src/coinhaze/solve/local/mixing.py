@@ -3,9 +3,8 @@
 A transaction takes its money from its coins by value, so what it pays has the row sum_i w_i B_i.
 Mass w_i starts at coin i and is pushed back to the ends, all of it, touching only the coins' past.
 
-On large chains, where that takes seconds, `mix_nearly` follows each coin along its largest flows. A
-mix of rows is then known up to the mix of what is missing of each, and its entropy lies between two
-bounds (`measures.intervals.from_missing_mass`).
+On large chains, where that takes seconds, `mix_nearly` pushes the largest shares only. What rests
+is then bounded by the bounds of the nodes it rests at, as in a row (`row.PartialSums`).
 """
 
 from __future__ import annotations
@@ -18,20 +17,20 @@ import numpy as np
 
 from coinhaze.amounts import Floats, Ints
 from coinhaze.errors import InputError, UsageError
-from coinhaze.measures.intervals import ROUNDING, from_missing_mass, surprise
+from coinhaze.measures.intervals import ROUNDING, surprise
 from coinhaze.measures.mixture import Mixture, mixture_of
 from coinhaze.observer import AbsorbingChain
 from coinhaze.observer.chain import NO_COLUMN
 from coinhaze.observer.policies import POLICIES
 from coinhaze.solve.certify import CERTIFICATE
-from coinhaze.solve.local.past import Past, past_of
-from coinhaze.solve.local.row import no_answer
-from coinhaze.solve.local.row_kernels import push_to_ends
+from coinhaze.solve.local.past import follow_largest
+from coinhaze.solve.local.row import PartialSums, no_answer
+from coinhaze.solve.local.walk import Trace
 from coinhaze.solve.planner import thresholds
 from coinhaze.solve.structure.structure import Structure
 
-# Sums of so many roundings change bits by less than this.
-ROUNDINGS = 1e-9
+# Roundings of the shares mass starts with, and of their sum, in units of 2^-53.
+STARTS = 8.0
 
 
 def mix(
@@ -67,7 +66,7 @@ def mix(
     if chain.clean is not None and np.all(chain.clean[nodes[shares > 0]]):
         none = np.zeros(0, dtype=np.int64)
         return Mixture(chain, none, np.zeros(0), {}, math.nan, 0.0)
-    return _mixed(chain, nodes[shares > 0], shares[shares > 0], extra)
+    return _mixed(structure, nodes[shares > 0], shares[shares > 0], extra)
 
 
 def mix_weights(chain: AbsorbingChain, nodes: Ints) -> list[int]:
@@ -82,16 +81,14 @@ def mix_weights(chain: AbsorbingChain, nodes: Ints) -> list[int]:
 
 
 def _mixed(
-    chain: AbsorbingChain, nodes: Ints, shares: Floats, extra: Mapping[str, float]
+    structure: Structure, nodes: Ints, shares: Floats, extra: Mapping[str, float]
 ) -> Mixture:
     """Push all mass to its ends."""
-    n, q = len(chain), chain.Q
-    ended = np.zeros(len(chain.outcomes))
-    queue = (np.zeros(-(-n // 64**k), dtype=np.uint64) for k in (1, 2, 3))
-    steps, units = push_to_ends(
-        q.indptr, q.indices, q.data, chain.walk.own, chain.column,
-        nodes, shares, np.zeros(n), ended, *queue,
-    )  # fmt: skip
+    chain, walk = structure.chain, structure.walk
+    with walk.begun(nodes, shares):
+        walk.push(0.0)
+        found, roundings = walk.found(), walk.roundings
+    ended, added = _ended(chain, found)
     outside = math.fsum(extra.values())
     if chain.listed:
         _end_listed(chain, ended, extra)
@@ -104,9 +101,21 @@ def _mixed(
         outcomes,
         ended[outcomes],
         others=extra,
-        steps=float(steps) + outside,
-        error=1.01 * (units + 4) * ROUNDING,
+        steps=float(found.visits.sum()) + outside,
+        error=1.01 * (roundings + added + STARTS) * ROUNDING,
     )
+
+
+def _ended(chain: AbsorbingChain, found: Trace) -> tuple[Floats, float]:
+    """Add up what ended by outcome; also bound the roundings of these sums in units of 2^-53."""
+    own = chain.walk.own[found.nodes]
+    ends = np.flatnonzero((chain.column[found.nodes] != NO_COLUMN) & (own > 0))
+    column, share = chain.column[found.nodes[ends]], found.visits[ends] * own[ends]
+    ended = np.bincount(column, share, len(chain.outcomes)).astype(np.float64)
+    # Every summand is in the partial sum it is added to, and in all that follow in its column.
+    order = np.argsort(column, kind="stable")
+    last = np.cumsum(np.bincount(column, minlength=len(ended)))
+    return ended, float((share[order] * (last[column[order]] - np.arange(len(order)))).sum())
 
 
 def _end_listed(chain: AbsorbingChain, ended: Floats, extra: Mapping[str, float]) -> None:
@@ -152,13 +161,12 @@ def listed_names(chain: AbsorbingChain) -> list[str]:
 
 @dataclass(frozen=True, eq=False)
 class NearlyMixed:
-    """What is proven of the bits of coins put together, and each coin's share and past."""
+    """What is proven of the bits of coins put together, and each coin's share."""
 
     bits: float  # the middle of the interval
     bits_low: float
     bits_high: float
     shares: tuple[float, ...]
-    pasts: tuple[Past, ...]
 
     @property
     def width(self) -> float:
@@ -170,12 +178,11 @@ def mix_nearly(
     chain: AbsorbingChain | Structure,
     nodes: Sequence[int],
     *,
-    pasts: Sequence[Past] | None = None,
     whole: int = thresholds.MAX_WHOLE_PAST,
 ) -> NearlyMixed:
     """Bound the bits of coins put together, by the weights of `mix`.
 
-    `pasts` are the coins' own, if they are known already.
+    All of a past of up to `whole` moves is followed, and the largest flows of a longer one.
 
     >>> import coinhaze
     >>> ledger = coinhaze.CoinLedger.from_transactions([
@@ -190,31 +197,31 @@ def mix_nearly(
     chain = structure.chain
     if chain.history or chain.clean is not None:
         raise UsageError("mixing nearly is for rows over plain sources: no history, no poison")
-    weights = mix_weights(chain, np.array(nodes, dtype=np.int64))
-    shares = tuple(weight / sum(weights) for weight in weights)
-    found = [past_of(structure, n, whole=whole) for n in nodes] if pasts is None else list(pasts)
-    probability = _added_up(found, shares)
-    # What roundings lost of a past that is whole is no missing origin.
-    missing = max(1.0 - float(probability.sum()), 0.0)
-    if all(past.whole and past.ordered for past in found):
-        missing = 0.0
-    low, high = from_missing_mass(
-        np.array([surprise(probability).sum()]),
-        np.array([missing]),
-        np.array([probability.max(initial=0.0)]),
-        np.array([float(len(chain.outcomes))]),
+    coins = np.array(nodes, dtype=np.int64)
+    shares, _ = _shares(mix_weights(chain, coins), {}, len(coins))
+    _check(structure, coins)
+    walk = structure.walk
+    with walk.begun(coins, shares):
+        if walk.push(0.0, max_moves=whole) > whole:
+            follow_largest(walk, finest=thresholds.MIN_FLOW, moves=thresholds.MAX_PAST_MOVES)
+        found, roundings = walk.found(), walk.roundings
+    ended, added = _ended(chain, found)
+    at = np.flatnonzero(found.mass > 0)
+    rest, node = found.mass[at], found.nodes[at]
+    pieces = float(surprise(ended).sum())
+    bounded = structure.bounded
+    sums = PartialSums(
+        sure=float(ended.sum()),
+        sure_low=pieces,
+        sure_high=pieces,
+        largest=float(ended.max(initial=0.0)),
+        rest=float(rest.sum()),
+        below=float((rest * bounded.node_low[node]).sum()),
+        above=float((surprise(rest) + rest * bounded.node_high[node]).sum()),
+        terms=2 * len(found.nodes),
     )
-    least, most = max(float(low[0]) - ROUNDINGS, 0.0), max(float(high[0]) + ROUNDINGS, 0.0)
-    return NearlyMixed((least + most) / 2, least, most, shares, tuple(found))
-
-
-def _added_up(pasts: Sequence[Past], shares: Sequence[float]) -> Floats:
-    """Add the found shares of all outcomes up, by weight."""
-    columns: list[Ints] = []
-    parts: list[Floats] = []
-    for past, share in zip(pasts, shares, strict=True):
-        outcomes, probability = past.outcomes()
-        columns.append(outcomes)
-        parts.append(share * probability)
-    _, row = np.unique(np.concatenate(columns), return_inverse=True)
-    return np.bincount(row, np.concatenate(parts)).astype(np.float64)
+    if not abs(1 - sums.sure - sums.rest) <= CERTIFICATE:
+        raise no_answer(chain, nodes[0])
+    low, high = sums.interval(roundings + added + STARTS, bounded.most_bits)
+    low = max(low, 0.0)
+    return NearlyMixed((low + high) / 2, low, high, tuple(shares.tolist()))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Literal, Unpack
 
 import numpy as np
@@ -38,6 +37,7 @@ def origins(
     `source` is a chain, or anything `score` takes, with the same settings. `accuracy` is the
     widest interval allowed, in bits: with one above 1e-6 only the largest flows are followed,
     every probability is a lower bound, and `missing` says how much was not followed to its end.
+    Where the accuracy is not reached AccuracyError is raised, and its `origins` are what was.
     Under ordered policies (fifo, lifo) the answer is exact, and there are no steps and no flow.
 
     >>> import coinhaze
@@ -55,14 +55,27 @@ def origins(
     if not 0 <= start < len(chain):
         raise UnknownName(f"no node {start}: the graph has {len(chain)}")
     width = width_of(accuracy)
+    found = None
     if width > thresholds.MIN_LOCAL_WIDTH:
-        try:
-            return _nearly(structure, start, width)
-        except AccuracyError:
-            # Loops can hold mass for long; a small chain is then solved whole.
-            if len(chain) > thresholds.MAX_SOLVED_NODES:
-                raise
-    return _exactly(structure, start, width)
+        found = _nearly(structure, start, width)
+    # Loops can hold mass for long; a small chain is then solved whole.
+    if found is None or (found.shortfall and len(chain) <= thresholds.MAX_SOLVED_NODES):
+        found = _exactly(structure, start, width)
+    if found.shortfall is not None:
+        raise AccuracyError(found.shortfall, origins=found)
+    return found
+
+
+def origins_or_reached(
+    source: Source, node: str | int, *, accuracy: Literal["exact"] | float = "exact"
+) -> Origins:
+    """Give origins as `origins` does, or what was reached: its `shortfall` says so."""
+    try:
+        return origins(source, node, accuracy=accuracy)
+    except AccuracyError as error:
+        if error.origins is None:
+            raise
+        return error.origins
 
 
 def local_row(
@@ -75,8 +88,8 @@ def local_row(
     """Bound one node's entropy to a width in bits.
 
     Bounding a chain takes time and memory that grow with it; every question to its `Structure`
-    then touches only what it needs. Raises where the walk may never end, and where the
-    width was not reached within so many moves.
+    then touches only what it needs. Raises where the walk may never end; where the width was
+    not reached within so many moves, the row's `shortfall` says so.
 
     >>> import coinhaze
     >>> ledger = coinhaze.AccountLedger.from_transfers([("a", "c", 1), ("b", "c", 3)])
@@ -103,10 +116,11 @@ def _nearly(structure: Structure, start: int, width: float) -> Origins:
     )
     found = trace(structure, start)
     return _origins(
-        Past.along(chain, start, found.nodes),
+        Past.along(chain, start, found.passed),
         (row.bits, row.bits_low, row.bits_high, row.steps),
-        visits=found.visits,
+        visits=found.visits[found.visits > 0],
         missing=found.missing,
+        shortfall=row.shortfall,
     )
 
 
@@ -117,26 +131,30 @@ def _exactly(structure: Structure, start: int, width: float) -> Origins:
     # Every node of the past is asked about by itself, so none is merged with its predecessor.
     lumped = structure.lump(rows, np.zeros(0), merge=False)
     query = lumped.query
-    kept, state = query.reduced.kept, query.reduced.state
+    retained, state = query.reduced.retained, query.reduced.state
     if state[start] == NO_STATE:
         raise no_answer(chain, start)
     score = reached(
         lambda: score_exactly(chain, rows, method="origins", width=width, lumped=lumped)
     )
-    nodes = np.flatnonzero(kept)
-    found = _origins(
+    nodes = np.flatnonzero(retained)
+    return _origins(
         Past.along(chain, start, nodes, whole=True),
         tuple(float(v[0]) for v in (score.bits, score.bits_low, score.bits_high, score.steps)),
         visits=query.factor.visits(int(state[start]))[state[nodes]],
         missing=0.0,
+        shortfall=score.shortfall,
     )
-    if score.shortfall is None:
-        return found
-    short = replace(found, shortfall=score.shortfall)
-    raise AccuracyError(score.shortfall, scores=score, origins=short)
 
 
-def _origins(past: Past, figures: tuple[float, ...], *, visits: Floats, missing: float) -> Origins:
+def _origins(
+    past: Past,
+    figures: tuple[float, ...],
+    *,
+    visits: Floats,
+    missing: float,
+    shortfall: str | None,
+) -> Origins:
     """Draw up outcomes, flow and ways from the nodes a walk passes and how often it does."""
     bits, bits_low, bits_high, steps = figures
     outcomes, probability = past.outcomes(visits)
@@ -160,6 +178,7 @@ def _origins(past: Past, figures: tuple[float, ...], *, visits: Floats, missing:
         way_next=way_next,
         way_end=way_end,
         missing=missing,
+        shortfall=shortfall,
     )
 
 

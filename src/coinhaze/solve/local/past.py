@@ -6,26 +6,18 @@ was not followed to its end. A past that is `whole` misses nothing but roundings
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
 
 from coinhaze.amounts import Bools, Floats, Ints
 from coinhaze.observer import AbsorbingChain
 from coinhaze.observer.chain import NO_COLUMN
-from coinhaze.solve.local.past_kernels import ancestors, arrive, nearest, trace_back, visit
+from coinhaze.solve.local.past_kernels import arrive, nearest
+from coinhaze.solve.local.walk import BackwardWalk, Trace, WalkMoves
 from coinhaze.solve.planner import thresholds
 from coinhaze.solve.structure.structure import Structure
-
-
-class Trace(NamedTuple):
-    """Nodes a walk back was followed through, in order of number."""
-
-    nodes: Ints
-    visits: Floats  # how often a walk comes by, at least
-    missing: float  # the mass that was not followed to its end
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,16 +95,29 @@ class Past:
 
     @cached_property
     def _walked(self) -> tuple[Floats, float]:
-        visits, left = visit(
-            self.first,
-            self.to,
-            self.chance,
-            self.start,
-            self.ordered,
-            thresholds.MIN_LOOPING_MASS,
-            self._sweeps,
-        )
-        return visits, float(left)
+        # All mass is pushed; where it may go round in loops, until next to nothing is left.
+        least = 0.0 if self.ordered else thresholds.MIN_LOOPING_MASS / len(self)
+        walk = self.walk
+        with walk.begun(np.array([self.start]), np.ones(1)):
+            walk.push(least, max_moves=thresholds.MAX_LOOPING_MOVES)
+            found = walk.found()
+        visits = np.zeros(len(self))
+        visits[found.nodes] = found.visits
+        return visits, float(found.mass.sum())
+
+    @cached_property
+    def walk(self) -> BackwardWalk:
+        """The walk over these moves; what is not followed is an end."""
+        to = np.where(self.to < 0, len(self), self.to)
+        return BackwardWalk(WalkMoves.of(self.first, to, self.chance), ordered=self.ordered, ends=1)
+
+    def cut_at(self, listed: Bools) -> Past:
+        """Give a past in which no walk goes on from a listed node: each meets one at most.
+
+        So its visits of listed nodes are the chances to meet each first, and what it ends in
+        elsewhere never met one. `listed` is about the chain's nodes.
+        """
+        return replace(self, chance=np.where(listed[self.nodes][self.at], 0.0, self.chance))
 
     @property
     def visits(self) -> Floats:
@@ -149,14 +154,6 @@ class Past:
         found: Floats = (self.visits * self.own)[ends]
         return found
 
-    def arriving(self, outcomes: Ints) -> Floats:
-        """Give for each node the chances that a walk from it ends in each of some outcomes."""
-        value = np.zeros((len(self), len(outcomes)))
-        for k, outcome in enumerate(outcomes.tolist()):
-            at = np.flatnonzero(self.column == outcome)
-            value[at, k] = self.own[at]
-        return self._arrive(value, np.zeros(len(self), dtype=np.bool_))
-
     def passing(self, listed: Bools) -> Floats:
         """Give for each node the chances to pass a listed one, and to end before any: two columns.
 
@@ -164,10 +161,13 @@ class Past:
         """
         here = listed[self.nodes]
         value = np.stack([here.astype(np.float64), np.where(here, 0.0, self.own)], axis=1)
-        return self._arrive(value, here)
+        sweeps = max(10, thresholds.MAX_LOOPING_MOVES // (len(self.chance) + len(self)))
+        least = thresholds.MIN_LOOPING_MASS
+        arrive(self.first, self.to, self.chance, value, here, self.ordered, least, sweeps)
+        return value
 
     def nearest_end(self, ends: Bools | None = None) -> int | None:
-        """Count the steps to the nearest end, or node that is told, the one into it among them.
+        """Count the steps to the nearest end, or node that is named, the one into it among them.
 
         None where there is no end, and where one outside of what was followed may be nearer.
         """
@@ -175,36 +175,19 @@ class Past:
         moves = int(nearest(self.first, self.to, there, self.start))
         return None if moves < 0 else moves + 1
 
-    def _arrive(self, value: Floats, fixed: Bools) -> Floats:
-        arrive(
-            self.first,
-            self.to,
-            self.chance,
-            value,
-            fixed,
-            self.ordered,
-            thresholds.MIN_LOOPING_MASS,
-            self._sweeps,
-        )
-        return value
-
-    @property
-    def _sweeps(self) -> int:
-        return max(10, thresholds.MAX_LOOPING_MOVES // (len(self.chance) + len(self)))
-
 
 def past_of(
     chain: AbsorbingChain | Structure, node: int, *, whole: int = thresholds.MAX_WHOLE_PAST
 ) -> Past:
     """Find a node's past: all of it if that takes at most `whole` moves, else its largest flows."""
     structure = Structure.of(chain)
-    chain = structure.chain
-    with structure.marking() as slot:
-        found = ancestors(chain.Q.indptr, chain.Q.indices, node, whole, slot)
-    is_whole = len(found) > 0
+    walk = structure.walk
+    with walk.begun(np.array([node]), np.ones(1)):
+        is_whole = walk.reach(whole)
+        nodes = walk.found().nodes
     if not is_whole:
-        found = trace(structure, node, moves=thresholds.MAX_PAST_MOVES).nodes
-    return Past.along(chain, node, np.sort(found), whole=is_whole, ordered=structure.is_ordered)
+        nodes = trace(structure, node, moves=thresholds.MAX_PAST_MOVES).passed
+    return Past.along(structure.chain, node, nodes, whole=is_whole, ordered=structure.is_ordered)
 
 
 def trace(
@@ -214,19 +197,23 @@ def trace(
     finest: float = thresholds.MIN_FLOW,
     moves: int = thresholds.MAX_TRACED_MOVES,
 ) -> Trace:
-    """Follow money back from a node: shares above 10 %, then above 1 %, and so on, to `finest`.
+    """Follow money back from a node along its largest flows (`follow_largest`)."""
+    walk = Structure.of(chain).walk
+    with walk.begun(np.array([node]), np.ones(1)):
+        return follow_largest(walk, finest=finest, moves=moves)
+
+
+def follow_largest(walk: BackwardWalk, *, finest: float, moves: int) -> Trace:
+    """Follow shares above 10 %, then above 1 %, and so on, to `finest`.
 
     Ends where every share above `finest` was followed, where a thousandth is left after some
     moves, or after so many `moves`. What is given is a part of the walk: every visit is at least
     as likely as said.
     """
-    structure = Structure.of(chain)
-    q = structure.chain.Q
-    with structure.marking() as slot:
-        nodes, visits, mass = trace_back(
-            q.indptr, q.indices, q.data, node, structure.is_ordered, finest, thresholds.ENOUGH,
-            thresholds.FEW_TRACED_MOVES, moves, slot,
-        )  # fmt: skip
-    passed = np.flatnonzero(visits > 0)
-    passed = passed[np.argsort(nodes[passed])]
-    return Trace(nodes[passed], visits[passed], float(mass.sum()))
+    least, made = 1.0, 0
+    while least > finest and made < moves:
+        if made >= thresholds.FEW_TRACED_MOVES and walk.resting <= thresholds.ENOUGH:
+            break
+        least *= 0.1
+        made += walk.push(least, max_moves=moves - made - 1)
+    return walk.found()

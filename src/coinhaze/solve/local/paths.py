@@ -49,10 +49,10 @@ _Move = tuple[float, float, float, int]
 _Item = tuple[float, int, float, float, bool, _Beginning]
 
 
-def largest_paths(found: Origins, *, most: int = 3) -> list[Path]:
+def largest_paths(found: Origins, *, limit: int = 3) -> list[Path]:
     """Find the paths that carried most of a node's money from listed sources, largest first.
 
-    All sources count where the chain has no list. Fewer than `most` are given where there are no
+    All sources count where the chain has no list. Fewer than `limit` are given where there are no
     more, or where the past is so long that looking for more would take too long.
 
     >>> import coinhaze
@@ -67,7 +67,7 @@ def largest_paths(found: Origins, *, most: int = 3) -> list[Path]:
     past = Past.along(chain, found.node, found.past)
     beginnings = _Beginnings(past)
     paths = []
-    for share, beginning in islice(beginnings.finished(past.start, most), most):
+    for share, beginning in islice(beginnings.finished(past.start, limit), limit):
         nodes = found.past[_unrolled(beginning)].tolist()
         whole = share * float(chain.walk.own[nodes[0]])
         paths.append(Path(tuple(nodes), int(chain.column[nodes[0]]), whole))
@@ -104,7 +104,7 @@ class _Beginnings:
         left: Floats = scipy.sparse.csgraph.dijkstra(backwards, indices=n)
         return left[:n]
 
-    def finished(self, start: int, most: int) -> Iterator[tuple[float, _Beginning]]:
+    def finished(self, start: int, limit: int) -> Iterator[tuple[float, _Beginning]]:
         """Give whole paths back from a node, largest first, and the share of their moves."""
         if not math.isfinite(self.left[start]):
             return
@@ -122,18 +122,18 @@ class _Beginnings:
             if math.isfinite(self.end[node]):
                 whole = length + float(self.end[node])
                 heapq.heappush(heap, (whole, next(order), whole, share, True, beginning))
-            for least, step, chance, to in self._best(node, most):
+            for least, step, chance, to in self._best(node, limit):
                 item = (length + step, share * chance, False, (to, beginning))
                 heapq.heappush(heap, (length + least, next(order), *item))
 
-    def _best(self, node: int, most: int) -> list[_Move]:
-        """Give the moves of a node that can be part of the `most` largest paths through it."""
+    def _best(self, node: int, limit: int) -> list[_Move]:
+        """Give the moves of a node that can be part of the `limit` largest paths through it."""
         if node in self.best:
             return self.best[node]
         moves = slice(self.first[node], self.first[node + 1])
         to, length = self.to[moves], self.length[moves]
         total = length + self.left[to]
-        best = np.argsort(total, kind="stable")[:most]
+        best = np.argsort(total, kind="stable")[:limit]
         best = best[np.isfinite(total[best])]
         columns = (total, length, self.chance[moves], to)
         self.best[node] = list(zip(*(c[best].tolist() for c in columns), strict=True))

@@ -1,4 +1,4 @@
-"""One row of B to an asked width, on as little of the coin's past as that takes.
+"""One row of B to a requested width, on as little of the coin's past as that takes.
 
 Mass 1 starts at the coin. Pushing a node hands its mass on to its predecessors and its own
 outcome, so at any time b = what has ended + sum_j r_j B_j, with r_j the mass that rests at node j.
@@ -24,15 +24,14 @@ phi(q_s) + q_s h_s; r what rests elsewhere, of mass m = 1 - M.
 - Entropy is concave, so U >= M H(q/M) + m H(r/m) >= S - phi(M) + sum_j r_j Low(j). Also, S grows
   least if all that rests falls on the largest piece.
 - Roundings change b by at most d in all, the units in the last place of every partial sum and every
-  pushed row (`push_in_order`). |phi(x) - phi(y)| <= phi(|x - y|) up to 1/2, so U changes by at most
-  d log2 n + phi(d) for n origins (Fannes).
+  pushed row (`walk_kernels.push`). |phi(x) - phi(y)| <= phi(|x - y|) up to 1/2, so U changes by at
+  most d log2 n + phi(d) for n origins (Fannes).
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from threading import Lock
 from typing import NamedTuple
 
 import numpy as np
@@ -47,18 +46,15 @@ from coinhaze.solve.certify import CERTIFICATE
 from coinhaze.solve.local.row_kernels import (
     BINS,
     LOST,
-    SEEN,
     TREE_STATE,
     bound_nodes,
-    clear,
     condense,
     count_in_degree,
     follow,
     number_states,
-    push_in_order,
-    push_in_rounds,
     tally,
 )
+from coinhaze.solve.local.walk import BackwardWalk, WalkMoves
 from coinhaze.solve.planner import thresholds
 from coinhaze.solve.structure.reduce import certain_nodes
 from coinhaze.solve.structure.reduce_kernels import is_in_order, strong_components
@@ -117,7 +113,7 @@ class BoundedChain:
         number = np.empty(n, dtype=np.int32)
         states = int(number_states(kind, number))
         plain = np.flatnonzero(number >= 0)
-        most_ends = int(
+        max_ends = int(
             np.count_nonzero((kind == TREE_STATE) & (in_degree > 1)) + np.count_nonzero(~single)
         )
         room = int((q.indptr[plain + 1] - q.indptr[plain] + 1).sum())
@@ -125,7 +121,7 @@ class BoundedChain:
         to, share = np.empty(room, dtype=np.int32), np.empty(room)
         size, private = np.zeros(states), np.zeros(states)
         private_low, private_high = np.zeros(states), np.zeros(states)
-        ends = np.zeros(most_ends, dtype=np.int64)
+        ends = np.zeros(max_ends, dtype=np.int64)
         found = condense(
             *moves, single, prior, kind, in_degree, low, high, number, states,
             start, to, share, size, private, private_low, private_high,
@@ -199,6 +195,7 @@ class LocalRow:
     steps: float  # NaN where loops leave it open
     mass: float  # what ended or rests in parts whose entropy is known: the rest is bounded
     moves: int  # how many moves of the bounded chain were made
+    shortfall: str | None = None  # why the interval is wider than requested, if it is
 
     @property
     def width(self) -> float:
@@ -214,30 +211,27 @@ def no_answer(chain: AbsorbingChain, node: int) -> InputError:
     return InputError(f"{name} has no answer: {why}")
 
 
-class _Work(NamedTuple):
-    """Room to work in, all zero between questions."""
+class PartialSums(NamedTuple):
+    """Sums over pieces that are sure and masses that rest, as at the top of this module."""
 
-    mass: Floats  # at states, then at ends
-    visits: Floats  # mass pushed from each state
-    state: npt.NDArray[np.uint8]
-    touched: npt.NDArray[np.int32]  # where mass has been ...
-    used: Ints  # ... and how many of them
+    sure: float  # the mass of pieces ...
+    sure_low: float  # ... their entropy, from below and above ...
+    sure_high: float
+    largest: float  # ... and how large one of them is at most
+    rest: float  # the mass that rests, and its entropy from below and above
+    below: float
+    above: float
+    terms: int  # how many were added
 
-    @classmethod
-    def of(cls, states: int, ends: int) -> _Work:
-        """Make room."""
-        return cls(
-            mass=np.zeros(states + ends),
-            visits=np.zeros(states),
-            state=np.zeros(states + ends, dtype=np.uint8),
-            touched=np.empty(states + ends, dtype=np.int32),
-            used=np.zeros(1, dtype=np.int64),
-        )
-
-    def begin(self, state: int) -> None:
-        """Put mass 1 at a state."""
-        self.mass[state], self.state[state] = 1.0, SEEN
-        self.touched[0], self.used[0] = state, 1
+    def interval(self, roundings: float, most_bits: float) -> tuple[float, float]:
+        """Bound the entropy; roundings are those of all masses, in units of 2^-53."""
+        total = 1.01 * roundings * ROUNDING
+        slack = total * most_bits + phi(total)
+        slack += 2 * (self.terms + 128) * ROUNDING * (self.sure_high + self.above + 2)
+        apart = self.below - phi(min(self.sure, 1.0))
+        on_largest = phi(min(self.largest + self.rest, 1.0)) - phi(min(self.largest, 1.0))
+        low = self.sure_low + max(apart, on_largest) - slack
+        return low, self.sure_high + self.above + slack
 
 
 class _Reached(NamedTuple):
@@ -255,8 +249,8 @@ class _Reached(NamedTuple):
 
     def threshold(self, width: float) -> float:
         """Choose what to push next: all but the smallest, which may keep part of the width."""
-        kept = np.cumsum(self.narrows[::-1])[::-1] <= UNPUSHED_SHARE * width
-        return float(2.0 ** (-int(np.argmax(kept)) / 4)) if kept.any() else 0.0
+        retained = np.cumsum(self.narrows[::-1])[::-1] <= UNPUSHED_SHARE * width
+        return float(2.0 ** (-int(np.argmax(retained)) / 4)) if retained.any() else 0.0
 
 
 class LocalSolver:
@@ -264,33 +258,27 @@ class LocalSolver:
 
     def __init__(self, bounded: BoundedChain) -> None:
         self.bounded = bounded
-        states = len(self.bounded)
-        self._work = _Work.of(states, len(self.bounded.ends))
-        self._queue: tuple[npt.NDArray[np.generic], ...] = (np.empty(states, dtype=np.int32),)
-        if self.bounded.ordered:
-            # A set of bits, a bit for each word of it that is not 0, and so once more.
-            words = (-(-states // 64**k) for k in (1, 2, 3))
-            self._queue = tuple(np.zeros(w, dtype=np.uint64) for w in words)
-        self._lock = Lock()
+        # A share may be a sum of all moves its row is made of.
+        rounding = bounded.size + 16.0
+        moves = WalkMoves(bounded.start, bounded.to, bounded.share, rounding, bounded.gap)
+        self._walk = BackwardWalk(moves, ordered=bounded.ordered, ends=len(bounded.ends))
 
     def lost(self, node: int) -> bool:
         """Tell whether a walk back from a node may never end."""
         return self.bounded.lost(node)
 
     def row(self, node: int, *, width: float, moves: int = thresholds.MAX_LOCAL_MOVES) -> LocalRow:
-        """Answer one question; leave no trace of it."""
+        """Bound a node's bits; `shortfall` says if so many moves did not reach the width."""
         known, state = self.bounded.known(node), self.bounded.state(node)
         reached, made = _Reached(*known, 0.0, 1.0, np.zeros(0)), 0
         if 0 <= state < len(self.bounded) and not reached.width <= width:
-            with self._lock:
-                try:
-                    reached, made = self._narrow(known, state, width, moves)
-                finally:
-                    clear(*self._work)
+            with self._walk.begun(np.array([state]), np.ones(1)):
+                reached, made = self._narrow(known, width, moves)
+        shortfall = None
         if not reached.width <= width:
-            raise AccuracyError(
+            shortfall = (
                 f"after {made:,} moves the proven interval is {reached.width:.2e} bits wide, above "
-                f"the asked {width:.0e}: ask for accuracy={at_least(reached.width)} or wider"
+                f"the requested {width:.0e}: ask for accuracy={at_least(reached.width)} or wider"
             )
         likely = LIKELY if self.bounded.ordered else 0.5
         return LocalRow(
@@ -301,50 +289,36 @@ class LocalSolver:
             steps=float(self.bounded.steps[node]),
             mass=reached.sure,
             moves=made,
+            shortfall=shortfall,
         )
 
     def _narrow(
-        self, known: tuple[float, float], state: int, width: float, most: int
+        self, known: tuple[float, float], width: float, max_moves: int
     ) -> tuple[_Reached, int]:
-        """Push more and more until the interval is as narrow as asked, or nothing rests."""
-        self._work.begin(state)
-        moves, error = 0, 0.0
+        """Push more and more until the interval is as narrow as requested, or nothing rests."""
+        moves = 0
         threshold = width / 4
         for _ in range(thresholds.MAX_LOCAL_ROUNDS):
-            made, added = self._push(threshold, most - moves)
-            moves, error = moves + made, error + added
-            reached = self._interval(known, error)
-            if reached.width <= width or reached.rest == 0 or moves > most:
+            # Of mass at the threshold phi takes the logarithm: it is some 2^-6 of it.
+            extra = 6.0 - math.log2(max(threshold, 1e-300))
+            moves += self._walk.push(threshold, extra=extra, max_moves=max_moves - moves)
+            reached = self._interval(known)
+            if reached.width <= width or reached.rest == 0 or moves > max_moves:
                 break
             threshold = min(threshold / 2, reached.threshold(width))
         return reached, moves
 
-    def _push(self, threshold: float, most: int) -> tuple[int, float]:
-        """Push what may narrow the interval by the threshold."""
-        bounded = self.bounded
-        push = push_in_order if bounded.ordered else push_in_rounds
-        # Of mass at the threshold phi takes the logarithm: it is some 2^-6 of it.
-        extra = 6.0 - math.log2(max(threshold, 1e-300))
-        made, error = push(
-            bounded.start, bounded.to, bounded.share, bounded.size, bounded.gap,
-            extra, threshold, most, *self._work, *self._queue,
-        )  # fmt: skip
-        return int(made), float(error)
-
-    def _interval(self, known: tuple[float, float], error: float) -> _Reached:
+    def _interval(self, known: tuple[float, float]) -> _Reached:
         """Bound the entropy by what was pushed so far, and by what was known beforehand."""
         bounded, narrows = self.bounded, np.empty(BINS)
-        sure, sure_low, sure_high, largest, rest, below, above, terms = tally(
-            *self._work, bounded.low, bounded.high, bounded.private,
-            bounded.private_low, bounded.private_high, narrows,
+        sums = PartialSums(
+            *tally(
+                *self._walk.room, bounded.low, bounded.high, bounded.private,
+                bounded.private_low, bounded.private_high, narrows,
+            )
         )  # fmt: skip
-        if not abs(sure + rest - 1) <= CERTIFICATE:
-            raise AccuracyError(f"a row of B sums to {sure + rest!r}: mass was lost")
-        total = 1.01 * error * ROUNDING
-        slack = total * bounded.most_bits + phi(total)
-        slack += 2 * (terms + 128) * ROUNDING * (sure_high + above + 2)
-        apart = below - phi(min(sure, 1.0))
-        on_largest = phi(min(largest + rest, 1.0)) - phi(min(largest, 1.0))
-        low = max(known[0], sure_low + max(apart, on_largest) - slack)
-        high = min(known[1], sure_high + above + slack)
-        return _Reached(min(low, high), high, sure, rest, narrows)
+        if not abs(sums.sure + sums.rest - 1) <= CERTIFICATE:
+            raise AccuracyError(f"a row of B sums to {sums.sure + sums.rest!r}: mass was lost")
+        low, high = sums.interval(self._walk.roundings, bounded.most_bits)
+        low, high = max(known[0], low), min(known[1], high)
+        return _Reached(min(low, high), high, sums.sure, sums.rest, narrows)

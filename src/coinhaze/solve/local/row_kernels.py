@@ -1,155 +1,21 @@
-"""Hot loops of one coin's row: bounds of all nodes, mass pushed back, and what it adds up to.
+"""Hot loops of one coin's row: bounds of all nodes, and what pushed mass adds up to.
 
 Slow twins in the tests: exact scores, ways found by plain search, and rows of B in dense and
-rational arithmetic (tests/solve/test_local.py; of several coins, tests/solve/test_mixing.py).
+rational arithmetic (tests/solve/test_local.py).
 """
 
 from __future__ import annotations
 
 import numpy as np
-from llvmlite import ir
-from numba import njit, types
-from numba.extending import intrinsic
+from numba import njit
 
 from coinhaze.measures.intervals import LOG2_E, ROUNDING
 from coinhaze.solve.exact.stream_kernels import surprise
 
-# Marks of a state that mass has reached, and of one that waits in a queue.
-SEEN, QUEUED = 1, 2
 BINS = 256
 # What becomes of mass that arrives at a node: it waits to be pushed, passes on to the only
 # predecessor at once, or rests in a tree state. A walk from a node that is LOST may never end.
 PLAIN, ALIAS, TREE_STATE, LOST = 0, 1, 2, 3
-
-
-@intrinsic
-def _leading_zeros(typing_context, value):
-    def code(context, builder, signature, args):
-        return builder.ctlz(args[0], ir.Constant(ir.IntType(1), 0))
-
-    return types.uint64(types.uint64), code
-
-
-@njit(cache=True, nogil=True, inline="always")
-def _queue(j, bits, groups, fields):
-    """Put a node into the queue in order of number: a set of bits, and bits on what is not 0."""
-    one = np.uint64(1)
-    w = j >> 6
-    v = w >> 6
-    if bits[w] == 0:
-        if groups[v] == 0:
-            fields[v >> 6] |= one << np.uint64(v & 63)
-        groups[v] |= one << np.uint64(w & 63)
-    bits[w] |= one << np.uint64(j & 63)
-
-
-@njit(cache=True, nogil=True, inline="always")
-def _last(word):
-    return 63 - np.int64(_leading_zeros(word))
-
-
-@njit(cache=True, nogil=True, inline="always")
-def _take(field, bits, groups, fields):
-    """Take the highest node out of a field that is not empty."""
-    one = np.uint64(1)
-    v = (field << 6) + _last(fields[field])
-    w = (v << 6) + _last(groups[v])
-    j = (w << 6) + _last(bits[w])
-    bits[w] &= ~(one << np.uint64(j & 63))
-    if bits[w] == 0:
-        groups[v] &= ~(one << np.uint64(w & 63))
-        if groups[v] == 0:
-            fields[field] &= ~(one << np.uint64(v & 63))
-    return j
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def push_in_order(
-    start, to, share, size, gap, extra, least, most_moves,
-    mass, visits, state, touched, count, bits, groups, fields,
-):  # fmt: skip
-    """Push every state worth `least` bits of width, highest number first, all its mass at once.
-
-    Gives the moves made and a bound on their roundings in units of 2^-53: one for each partial
-    sum, and for what is pushed those of its row.
-    """
-    states = len(size)
-    field = -1
-    for t in range(count[0]):
-        j = np.int64(touched[t])
-        if j < states and mass[j] * (gap[j] + extra) >= least:
-            _queue(j, bits, groups, fields)
-            field = max(field, j >> 18)
-    moves = 0
-    error = 0.0
-    while field >= 0:
-        if fields[field] == 0:
-            field -= 1
-            continue
-        j = _take(field, bits, groups, fields)
-        # Past the limit the queue is emptied, and what is in it stays where it is.
-        if moves > most_moves:
-            continue
-        m = mass[j]
-        mass[j] = 0.0
-        visits[j] += m
-        moves += start[j + 1] - start[j] + 1
-        error += m * (size[j] + 16.0) + visits[j]
-        for e in range(start[j], start[j + 1]):
-            k = np.int64(to[e])
-            if state[k] == 0:
-                state[k] = SEEN
-                touched[count[0]] = k
-                count[0] += 1
-            mass[k] += m * share[e]
-            error += mass[k]
-            if k < states and mass[k] * (gap[k] + extra) >= least:
-                _queue(k, bits, groups, fields)
-    return moves, error
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def push_in_rounds(
-    start, to, share, size, gap, extra, least, most_moves,
-    mass, visits, state, touched, count, queue,
-):  # fmt: skip
-    """Push every state worth it, first come first served, until none is: for chains with loops."""
-    states = len(size)
-    head = waiting = 0
-    for t in range(count[0]):
-        j = np.int64(touched[t])
-        if j < states and mass[j] * (gap[j] + extra) >= least:
-            queue[waiting] = j
-            waiting += 1
-            state[j] |= QUEUED
-    moves = 0
-    error = 0.0
-    while waiting > 0:
-        j = np.int64(queue[head])
-        head = head + 1 if head + 1 < states else 0
-        waiting -= 1
-        state[j] = SEEN
-        if moves > most_moves:
-            continue
-        m = mass[j]
-        mass[j] = 0.0
-        visits[j] += m
-        moves += start[j + 1] - start[j] + 1
-        error += m * (size[j] + 16.0) + visits[j]
-        for e in range(start[j], start[j + 1]):
-            k = np.int64(to[e])
-            if state[k] == 0:
-                state[k] = SEEN
-                touched[count[0]] = k
-                count[0] += 1
-            mass[k] += m * share[e]
-            error += mass[k]
-            if k < states and state[k] == SEEN and mass[k] * (gap[k] + extra) >= least:
-                last = head + waiting
-                queue[last if last < states else last - states] = k
-                waiting += 1
-                state[k] |= QUEUED
-    return moves, error
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -188,18 +54,6 @@ def tally(
             left = surprise(p) + p * (high[j] - low[j] + LOG2_E)
             narrows[min(max(int(-4 * np.log2(left)), 0), BINS - 1)] += left
     return sure, sure_low, sure_high, largest, rest, below, above, 2 * count[0]
-
-
-@njit(cache=True, nogil=True)
-def clear(mass, visits, state, touched, count):
-    """Forget a question: only what it touched."""
-    for t in range(count[0]):
-        j = touched[t]
-        mass[j] = 0.0
-        state[j] = 0
-        if j < len(visits):
-            visits[j] = 0.0
-    count[0] = 0
 
 
 @njit(cache=True, nogil=True)
@@ -396,41 +250,3 @@ def condense(
         private_high[s] = private_high[s] * (1 + error) + error * (1 - lift)
     start[states] = end
     return n_ends
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def push_to_ends(
-    indptr, indices, data, own, column, nodes, weights, mass, ended, bits, groups, fields
-):
-    """Push all mass of a chain in order, highest node first; `ended` gets it by outcome.
-
-    Gives the expected steps and a bound on all roundings in units of 2^-53: eight for each row
-    pushed (its shares and products), one for each partial sum.
-    """
-    field = -1
-    steps = error = 0.0
-    for t in range(len(nodes)):
-        k = nodes[t]
-        mass[k] += weights[t]
-        error += 4.0 * mass[k]
-        _queue(k, bits, groups, fields)
-        field = max(field, k >> 18)
-    while field >= 0:
-        if fields[field] == 0:
-            field -= 1
-            continue
-        j = _take(field, bits, groups, fields)
-        m = mass[j]
-        mass[j] = 0.0
-        steps += m
-        error += 8.0 * m
-        c = column[j]
-        if c >= 0 and own[j] > 0.0:
-            ended[c] += m * own[j]
-            error += ended[c]
-        for e in range(indptr[j], indptr[j + 1]):
-            k = indices[e]
-            mass[k] += m * data[e]
-            error += mass[k]
-            _queue(k, bits, groups, fields)
-    return steps, error

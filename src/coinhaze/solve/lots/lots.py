@@ -46,8 +46,9 @@ class LotLabels:
 class Parcels:
     """All money of a ledger at its end, in parcels of one source each; valid once built.
 
-    A node that holds money is told by what it holds; one that holds none any more, such as a spent
-    coin or an earlier snapshot, by what it held when it came to be; a transaction by its inputs.
+    A node that holds money is described by what it holds; one that holds none any more, such as a
+    spent coin or an earlier snapshot, by what it held when it came to be; a transaction by its
+    inputs.
     """
 
     graph: TransactionGraph

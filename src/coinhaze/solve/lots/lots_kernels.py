@@ -203,7 +203,7 @@ def _clear(room, count):
     room.amount[len(room.amount) - 1] = 0
 
 
-# What is told of a pile.
+# What is said of a stack of lots.
 BITS, SOURCES, TOP, TOP_SHARE, EXPOSURE, LISTED_BITS = 0, 1, 2, 3, 4, 5
 FIGURES = 6
 

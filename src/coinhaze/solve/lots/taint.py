@@ -128,9 +128,9 @@ class _Held(NamedTuple):
     entry: Ints
     amounts: Amounts
 
-    def take(self, kept: Bools) -> _Held:
+    def take(self, retained: Bools) -> _Held:
         """Select rows."""
-        return _Held(self.node[kept], self.entry[kept], self.amounts.take(kept))
+        return _Held(self.node[retained], self.entry[retained], self.amounts.take(retained))
 
     def total(self, entries: int) -> Amounts:
         """Add up by entry."""

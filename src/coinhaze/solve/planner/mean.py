@@ -76,7 +76,7 @@ def _soon_proven(
 ) -> Scores | None:
     """Give intervals of that mean width, if they are had within some seconds of one core."""
     query = lumped.query
-    # With a history the score without it is told too, and dropping does not tell that.
+    # With a history the score without it is given too, and dropping does not give that.
     if query.chain.history or not query.reduced.acyclic or not may_drop(query, width, ()):
         return None
     most = seconds / (thresholds.DROP_NS * 1e-9)

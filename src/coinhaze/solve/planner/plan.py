@@ -183,8 +183,8 @@ def choose(
                 "a preview is a sketch of bits: it takes no renyi, no method, and no preset that "
                 "names one"
             )
-        asked = _drawing(miss, simultaneous=simultaneous, seed=seed)
-        return _sketch(structure, rows, draws, asked, budget)
+        drawing = _drawing(miss, simultaneous=simultaneous, seed=seed)
+        return _sketch(structure, rows, draws, drawing, budget)
     if draws != DRAWS:
         raise UsageError('draws are those of a preview: ask for accuracy="preview"')
     if miss is None and (simultaneous or seed is not None):
@@ -224,12 +224,12 @@ def choose(
         )
     if miss is None or chain.listed:
         return proven
-    asked = _drawing(miss, simultaneous=simultaneous, seed=seed)
-    costs = _costs(lumped, width, over, asked, budget, drops=drops)
+    drawing = _drawing(miss, simultaneous=simultaneous, seed=seed)
+    costs = _costs(lumped, width, over, drawing, budget, drops=drops)
     if costs.draws is None or costs.proven <= costs.drawn:
         return replace(proven, costs=costs)
     drawn = _sketch(
-        structure, rows, costs.draws, asked, budget, lumped=lumped, of_mean=over == "mean"
+        structure, rows, costs.draws, drawing, budget, lumped=lumped, of_mean=over == "mean"
     )
     return replace(drawn, costs=costs)
 
@@ -251,14 +251,14 @@ def _drawing(miss: float | None, *, simultaneous: bool, seed: int | None) -> _Dr
 
 
 def _costs(
-    lumped: LumpedChain, width: float, over: Over, asked: _Drawing, budget: Budget, *, drops: bool
+    lumped: LumpedChain, width: float, over: Over, drawing: _Drawing, budget: Budget, *, drops: bool
 ) -> Costs:
     """Count what a width takes, proven and drawn."""
     draws = needed_draws(
         lumped,
         width,
-        asked.miss,
-        simultaneous=asked.simultaneous,
+        drawing.miss,
+        simultaneous=drawing.simultaneous,
         of_mean=over == "mean",
         budget=budget,
     )
@@ -277,7 +277,7 @@ def _sketch(
     structure: Structure,
     rows: Ints,
     draws: int,
-    asked: _Drawing,
+    drawing: _Drawing,
     budget: Budget,
     *,
     lumped: LumpedChain | None = None,
@@ -287,7 +287,7 @@ def _sketch(
     if lumped is None:
         lumped = structure.lump(rows, np.zeros(0), missing=thresholds.PREVIEW_MISSING)
     question = lumped
-    settings: dict[str, Any] = {"budget": budget, "lumped": question, **asked._asdict()}
+    settings: dict[str, Any] = {"budget": budget, "lumped": question, **drawing._asdict()}
 
     def estimate() -> Estimate:
         begin = time.perf_counter()
@@ -298,15 +298,15 @@ def _sketch(
             question.query.factor.inner, precision(question.query, question.columns, budget)[0]
         )
         seconds = (time.perf_counter() - begin) * math.ceil(tiles / workers)
-        told = widest(
+        width = widest(
             question,
             draws,
-            asked.miss,
-            simultaneous=asked.simultaneous,
+            drawing.miss,
+            simultaneous=drawing.simultaneous,
             of_mean=of_mean,
             budget=budget,
         )
-        return Estimate(seconds, memory, width=told)
+        return Estimate(seconds, memory, width=width)
 
     return Choice(
         f"sketch of {draws} draws",

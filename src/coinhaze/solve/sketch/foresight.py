@@ -23,7 +23,7 @@ from coinhaze.solve.sketch.sketch import alone_states, log_sources, precision
 from coinhaze.solve.structure.lump import LumpedChain
 
 # Nobody waits for more draws than this.
-MOST_DRAWS = 1 << 32
+MAX_DRAWS = 1 << 32
 
 
 def needed_draws(
@@ -40,7 +40,7 @@ def needed_draws(
     if left <= 0:
         return None
     each = _each(lumped, miss, simultaneous=simultaneous and not of_mean)
-    return draws_for(left, each, of_mean=of_mean, tile=WIDTH, most=MOST_DRAWS)
+    return draws_for(left, each, of_mean=of_mean, tile=WIDTH, most=MAX_DRAWS)
 
 
 def widest(

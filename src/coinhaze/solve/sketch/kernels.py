@@ -122,7 +122,7 @@ def sum_draws(
 
 
 @njit(cache=True, nogil=True)
-def most_back(upper, upper_at, back, start, end, most):
+def max_back(upper, upper_at, back, start, end, most):
     """Count them on the way back through one block."""
     for i in range(end - 1, start - 1, -1):
         worst = most[i]
@@ -132,7 +132,7 @@ def most_back(upper, upper_at, back, start, end, most):
 
 
 @njit(cache=True, nogil=True)
-def most_through(
+def max_through(
     lower, lower_at, upper, upper_at, pivot, block_start, forward, back, first, last, most
 ):
     """Count the most roundings of any walk through blocks first .. last - 1, and into `last`.
@@ -149,11 +149,11 @@ def most_through(
                 worst = max(worst, most[lower_at[e]])
             most[i] = worst + forward[i]
         if b < last and (end - start > 1 or pivot[start] != 1.0):
-            most_back(upper, upper_at, back, start, end, most)
+            max_back(upper, upper_at, back, start, end, most)
 
 
 @njit(cache=True, nogil=True)
-def most_in_sweep(indptr, indices, cost, right, most, forward):
+def max_in_sweep(indptr, indices, cost, right, most, forward):
     """Count them through one sweep over a core, each state with the newest counts."""
     n = len(right)
     for k in range(n):

@@ -19,7 +19,7 @@ from coinhaze.solve.exact.core import DenseCore, SparseCore
 from coinhaze.solve.exact.factor import Factor
 from coinhaze.solve.planner import thresholds
 from coinhaze.solve.query import Query
-from coinhaze.solve.sketch.kernels import most_back, most_in_sweep, most_through
+from coinhaze.solve.sketch.kernels import max_back, max_in_sweep, max_through
 
 SINGLE = 2.0**-24
 # Draws are found to 1e-11 relative and absolute, exp to 1e-12, and sums of them to 64 roundings.
@@ -47,7 +47,7 @@ class TileRounding:
         times = 2.0 if factor.sweeps else 1.0
 
         def error(unit: float) -> Floats:
-            along = unit * most_roundings(factor, unit)[scored]
+            along = unit * max_roundings(factor, unit)[scored]
             found: Floats = np.expm1(times * (along + made) * (1 + 1e-6) + DRAW_ERROR)
             return found
 
@@ -66,7 +66,7 @@ def _fits_single(factor: Factor) -> bool:
     return least > thresholds.MIN_SINGLE_PIVOT
 
 
-def most_roundings(factor: Factor, unit: float) -> Floats:
+def max_roundings(factor: Factor, unit: float) -> Floats:
     """Give, for every place, the most roundings of size `unit` on any walk through the factors."""
     forward = _row_cost(np.diff(factor.lower))
     back = _row_cost(np.diff(factor.upper)) + 2.0  # the pivot, and the division by it
@@ -78,12 +78,12 @@ def most_roundings(factor: Factor, unit: float) -> Floats:
         core = factor.cores[block]
         end = int(factor.block_start[block + 1])
         part = most[end - len(core) : end]
-        most_through(*walk, first, block, most)
-        part[:] = _most_in_core(core, part, unit)
+        max_through(*walk, first, block, most)
+        part[:] = _max_in_core(core, part, unit)
         bounds = int(factor.block_start[block]), end
-        most_back(factor.upper, factor.upper_at, back, *bounds, most)
+        max_back(factor.upper, factor.upper_at, back, *bounds, most)
         first = block + 1
-    most_through(*walk, first, len(factor.block_start) - 1, most)
+    max_through(*walk, first, len(factor.block_start) - 1, most)
     return most
 
 
@@ -93,7 +93,7 @@ def _row_cost(terms: np.ndarray) -> Floats:
     return cost
 
 
-def _most_in_core(core: DenseCore | SparseCore, most: Floats, unit: float) -> Floats:
+def _max_in_core(core: DenseCore | SparseCore, most: Floats, unit: float) -> Floats:
     """Give the most roundings of walks that have passed a core."""
     highest = float(most.max(initial=0.0))
     if isinstance(core, DenseCore):
@@ -105,5 +105,5 @@ def _most_in_core(core: DenseCore | SparseCore, most: Floats, unit: float) -> Fl
     cost = np.diff(core.indptr) + 2.0 + own
     after = right.copy()
     for sweep in range(core.sweeps):
-        most_in_sweep(core.indptr, core.indices, cost, right, after, sweep % 2 == 0)
+        max_in_sweep(core.indptr, core.indices, cost, right, after, sweep % 2 == 0)
     return after

@@ -134,7 +134,7 @@ def sketch(
         raise not_reached(
             scores,
             f"{taken.draws} draws leave a standard error of {taken.mean_error:.2g} bits of the "
-            f"mean, above the asked {mean_error:g}: ask for a larger one",
+            f"mean, above the requested {mean_error:g}: ask for a larger one",
         )
     return scores
 

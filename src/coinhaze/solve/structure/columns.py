@@ -122,7 +122,7 @@ def _inner(
 
 
 def possible_sources(
-    query: Query, columns: Columns, *, most_words: float = thresholds.FEW_COUNTED_WORDS
+    query: Query, columns: Columns, *, max_words: float = thresholds.FEW_COUNTED_WORDS
 ) -> tuple[Floats, bool]:
     """Count the sources each scored state can reach, or bound them if counting takes long.
 
@@ -131,7 +131,7 @@ def possible_sources(
     """
     reduced, count = query.reduced, columns.priors.count
     words = len(_words(count)[1])
-    if float(words) * len(reduced.indices) <= most_words:
+    if float(words) * len(reduced.indices) <= max_words:
         return reached(reduced, columns.of_state, count)[query.scored], True
     most = float(count.sum())
     if not reduced.acyclic:

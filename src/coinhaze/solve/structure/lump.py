@@ -44,7 +44,7 @@ class LumpedChain:
         if self.sources[1]:
             return self.sources
         words = thresholds.MAX_COUNTED_WORDS
-        return possible_sources(self.query, self.columns, most_words=words)
+        return possible_sources(self.query, self.columns, max_words=words)
 
 
 def lump(query: Query, orders: Floats, *, merge: bool = True) -> LumpedChain:

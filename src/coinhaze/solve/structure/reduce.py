@@ -43,7 +43,7 @@ class Reduced:
     States are numbered so that moves between blocks (strong components) lead to lower numbers.
     """
 
-    kept: Bools  # the nodes that any requested row leads back to and that have an answer
+    retained: Bools  # the nodes that any requested row leads back to and that have an answer
     state: Ints  # for each node its state, NO_STATE if it has none
     extra_steps: Floats  # for each requested row the steps to its state
     indptr: Ints
@@ -97,15 +97,15 @@ def reduce_chain(
     ordered = is_in_order(q.indptr, q.indices) if ordered is None else ordered
     requested &= certain_nodes(chain, ordered=ordered) if certain is None else certain
     reach = reachable_in_order if ordered else reachable
-    kept = np.asarray(reach(q.indptr, q.indices, requested), dtype=np.bool_)
-    alias = kept & (np.diff(q.indptr) == 1) & (chain.column == NO_COLUMN) & merge
+    retained = np.asarray(reach(q.indptr, q.indices, requested), dtype=np.bool_)
+    alias = retained & (np.diff(q.indptr) == 1) & (chain.column == NO_COLUMN) & merge
     target, extra = follow_aliases(q.indptr, q.indices, alias)
-    states = np.flatnonzero(kept & ~alias)
+    states = np.flatnonzero(retained & ~alias)
     number = np.full(n, NO_STATE, dtype=q.indices.dtype)
     number[states] = np.arange(len(states))
     # The state of a node is that of its alias; of a node that is not kept there is none.
     number = number[target]
-    number[~kept] = NO_STATE
+    number[~retained] = NO_STATE
     errors = np.broadcast_to(ENTRY_ERROR, len(q.data))
     *moves, cost = add_moves(q.indptr, q.indices, q.data, errors, states, number, extra)
     steps = extra[rows]
@@ -134,7 +134,7 @@ def reduce_chain(
         states, cost = states[order], cost[order]
     indptr, indices, data, error = moves
     return Reduced(
-        kept=kept,
+        retained=retained,
         state=number,
         extra_steps=steps,
         indptr=indptr,
@@ -148,13 +148,13 @@ def reduce_chain(
     )
 
 
-def kept_excess(chain: AbsorbingChain, kept: Bools) -> Floats:
+def retained_excess(chain: AbsorbingChain, retained: Bools) -> Floats:
     """Give x of the law x^T B = b: what each kept node took in and did not pass to kept nodes."""
     graph = chain.graph
     assert graph.amounts is not None
     assert graph.opening is not None
     n = len(graph)
-    flow = kept[graph.head]
+    flow = retained[graph.head]
     out = graph.amounts.take(flow).total_by(graph.tail[flow], n)
     excess: Amounts = graph.opening + graph.amounts.total_by(graph.head, n) - out
-    return np.where(kept, excess.where_positive().floats(), 0.0)
+    return np.where(retained, excess.where_positive().floats(), 0.0)

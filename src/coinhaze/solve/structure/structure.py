@@ -6,30 +6,23 @@ where somebody holds one (a session does), and make one where they are given a b
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import cached_property
-from threading import Lock
-
-import numpy as np
-import numpy.typing as npt
 
 from coinhaze.amounts import Bools, Floats, Ints
 from coinhaze.observer import AbsorbingChain
 from coinhaze.solve.local.row import BoundedChain, LocalSolver
+from coinhaze.solve.local.walk import BackwardWalk, WalkMoves
 from coinhaze.solve.planner import thresholds
 from coinhaze.solve.query import Query
 from coinhaze.solve.structure.lump import LumpedChain, lump
 from coinhaze.solve.structure.reduce import certain_nodes, reduce_chain
 from coinhaze.solve.structure.reduce_kernels import is_in_order
 
-NO_SLOT = -1
-
 
 class Structure:
     """A chain, and what was worked out of it so far.
 
-    >>> import coinhaze
+    >>> import coinhaze, numpy as np
     >>> ledger = coinhaze.AccountLedger.from_transfers([("a", "c", 1), ("b", "c", 3)])
     >>> structure = Structure(coinhaze.absorbing_chain(coinhaze.transaction_graph(ledger)))
     >>> structure.is_ordered, structure.lump(np.array([2]), np.zeros(0)).query.reduced.acyclic
@@ -39,7 +32,6 @@ class Structure:
     def __init__(self, chain: AbsorbingChain, *, bounded: BoundedChain | None = None) -> None:
         self.chain = chain
         self._given = bounded
-        self._lock = Lock()
         self._latest: tuple[tuple[bytes, bytes, float, bool], LumpedChain] | None = None
 
     @classmethod
@@ -88,12 +80,8 @@ class Structure:
         self._latest = key, found
         return found
 
-    @contextmanager
-    def marking(self) -> Iterator[npt.NDArray[np.int32]]:
-        """Lend an array with a slot for every node, all empty; it must be empty again after."""
-        with self._lock:
-            yield self._slots
-
     @cached_property
-    def _slots(self) -> npt.NDArray[np.int32]:
-        return np.full(len(self.chain), NO_SLOT, dtype=np.int32)
+    def walk(self) -> BackwardWalk:
+        """The walk back over the chain's moves, with room for one question at a time."""
+        q = self.chain.Q
+        return BackwardWalk(WalkMoves.of(q.indptr, q.indices, q.data), ordered=self.is_ordered)

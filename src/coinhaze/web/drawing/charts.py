@@ -84,11 +84,11 @@ def _marker(bits: float, width: float, step: float, foot: float, words: str) -> 
 def _ticks(last: float) -> list[tuple[int, float, str]]:
     """Give equal origins, their bits, and how their words are anchored; none too near the next."""
     found = [(e, math.log2(e)) for e in _EQUAL if math.log2(e) <= last]
-    kept: list[tuple[int, float, str]] = []
+    retained: list[tuple[int, float, str]] = []
     for equal, bits in found:
-        if not kept or (bits - kept[-1][1]) / last > 0.07:
-            kept.append((equal, bits, "middle" if bits / last < 0.96 else "end"))
-    return kept
+        if not retained or (bits - retained[-1][1]) / last > 0.07:
+            retained.append((equal, bits, "middle" if bits / last < 0.96 else "end"))
+    return retained
 
 
 def _dots(histogram: Histogram, step: float, foot: float) -> str:

@@ -31,8 +31,8 @@ def fold_flow(flow: Flow, *, per_column: int) -> Flow:
             nodes += here
             continue
         ranked = sorted(here, key=lambda n: (n.folded, -n.share, n.id))
-        kept, rest = ranked[: per_column - 1], ranked[per_column - 1 :]
-        nodes += [*kept, _bucket(rest)]
+        retained, rest = ranked[: per_column - 1], ranked[per_column - 1 :]
+        nodes += [*retained, _bucket(rest)]
         into |= {node.id: rest[0].id for node in rest}
     return flow.model_copy(update={"nodes": tuple(nodes), "bands": _bands(flow, into)})
 
@@ -72,8 +72,8 @@ def _bands(flow: Flow, into: dict[str, str]) -> tuple[FlowBand, ...]:
 
 
 SPANS = 5  # of the axis, at most
-MOST_COLUMNS = 7  # that leave room for words
-CLOSE = 2 * 86_400  # seconds: of a shorter past hours are told, not days
+MAX_COLUMNS = 7  # that leave room for words
+CLOSE = 2 * 86_400  # seconds: of a shorter past hours are shown, not days
 UNDATED = "No date"
 
 
@@ -81,7 +81,7 @@ def order_by_time(flow: Flow) -> Flow:
     """Put boxes in columns of time; as many spans as leave room for words."""
     for spans in range(SPANS, 0, -1):
         columns = _columns(flow, spans)
-        if max(columns.values(), default=0) < MOST_COLUMNS or spans == 1:
+        if max(columns.values(), default=0) < MAX_COLUMNS or spans == 1:
             break
     nodes = [node.model_copy(update={"column": columns[node.id]}) for node in flow.nodes]
     count = 1 + max(columns.values(), default=0)

@@ -9,14 +9,14 @@ from coinhaze.explore.describe import share_words
 from coinhaze.explore.models import FlowNode
 from coinhaze.report.flow_layout import Stop
 from coinhaze.report.page import Html, escape
-from coinhaze.report.svg import BOLD, SPAN, fit_text, fits, most_letters, percent, text_width
+from coinhaze.report.svg import BOLD, SPAN, fit_text, fits, max_letters, percent, text_width
 
 BAR = 10.0  # pixels across a bar
 SIZE, SMALL = 12.5, 12.0  # of letters
 FLAG, TURN = "⚑ ", "↻ "  # on a list; also elsewhere in the drawing
 THROUGH = ", through "  # behind an origin whose money passed a listed name
 HIT = 24.0  # the least that can be pointed at
-LEAST_WIDE, LEAST_NARROW = 998.0, 268.0  # pixels that a drawing has at least
+MIN_WIDE, MIN_NARROW = 998.0, 268.0  # pixels that a drawing has at least
 SOLE_LINE = 30.0  # height under which share and name share a line
 
 
@@ -83,10 +83,10 @@ def wide_node(node: FlowNode, box: Stop, marks: Marks, href: str | None, *, last
     if node.column == 0:
         seen, words = "", ""
     elif node.column == last:
-        room = LEAST_WIDE * marks.along(last) / SPAN - BAR
+        room = MIN_WIDE * marks.along(last) / SPAN - BAR
         seen, words = _line(node, -BAR / 2 - 6, middle + 4.5, room, marks, anchor="end")
     else:
-        room = LEAST_WIDE * marks.step - 2 * BAR
+        room = MIN_WIDE * marks.step - 2 * BAR
         seen, words = _beside(node, tall, room, marks)
     inner = (
         f'<svg x="{percent(marks.along(node.column))}" y="{y:.1f}" overflow="visible">'
@@ -115,7 +115,7 @@ def narrow_node(
             f"{escape(letter)}</text>"
         )
     elif node.column > 0:
-        seen = _short_label(node, LEAST_NARROW * width / SPAN, marks)
+        seen = _short_label(node, MIN_NARROW * width / SPAN, marks)
         if seen:
             parts.append(
                 f'<text class="lb halo" x="{centre}" y="{y + 23:.1f}" text-anchor="middle">'
@@ -142,11 +142,11 @@ def _fitted(node: FlowNode, room: float) -> str:
         return fit_text(f"{node.count:,} more", room, SIZE)
     flag = FLAG if words.startswith(FLAG) else ""
     room -= text_width(flag, SIZE)
-    # The flag stays; who it came through is told where the box is heard, and by the thread.
+    # The flag stays; who it came through is said where the box is read aloud, and by the thread.
     words = words.removeprefix(flag).rpartition(THROUGH)[0] or words.removeprefix(flag)
     if node.label is None:
         # Each word has its blank: of a long name no more of them can fit than letters do.
-        words = " ".join(words.split(" ")[-max(most_letters(room, SIZE), 1) :])
+        words = " ".join(words.split(" ")[-max(max_letters(room, SIZE), 1) :])
         while " " in words and not fits(words, room, SIZE):
             words = words.partition(" ")[2]
     return flag + fit_text(words, room, SIZE)

@@ -35,7 +35,7 @@ from coinhaze.web.pages.words import moment, noun_of, table_caption
 from coinhaze.web.schema import Problem
 
 MORE = 8  # origins that "show more" adds
-MOST_OFFERED, MOST_NAMED = 6, 6  # coins that a what-if offers, and that a warning names
+MAX_OFFERED, MAX_NAMED = 6, 6  # coins that a what-if offers, and that a warning names
 _KIND_WORDS = {
     "service": "labelled service",
     "earlier": "older than the window",
@@ -259,7 +259,7 @@ def letter(k: int) -> str:
 def _what_if(view: CoinView) -> dict[str, object]:
     """Offer to spend it with others; the chosen coins are in the link, so it can be shared."""
     path, _, query = view.link().partition("?")
-    offered = [row for row in view.beside if row.name != view.answer.name][:MOST_OFFERED]
+    offered = [row for row in view.beside if row.name != view.answer.name][:MAX_OFFERED]
     known = {row.name for row in offered}
     found = view.what_if if isinstance(view.what_if, WhatIfAnswer) else None
     spend: dict[str, object] = {
@@ -283,8 +283,8 @@ def _warning(what_if: WhatIfAnswer) -> str:
     names = exposed_by(what_if.before, what_if.after, 0.0)
     if not names:
         return ""
-    shown = ", ".join(short_id(name) for name in names[:MOST_NAMED])
-    left = len(names) - MOST_NAMED
+    shown = ", ".join(short_id(name) for name in names[:MAX_NAMED])
+    left = len(names) - MAX_NAMED
     more = f" and {left:,} more" if left > 0 else ""
     would = "would" if (what_if.after.exposure or 0.0) > 0 else "may"
     return (

@@ -41,8 +41,8 @@ def group_page(
 
     def link(**changes: object) -> str:
         # A choice begins again at the first of its coins; boxes of a flow it has none.
-        kept = {key: value for key, value in changes.items() if key != "open"}
-        now = ask.model_copy(update={"after": None, **kept})
+        retained = {key: value for key, value in changes.items() if key != "open"}
+        now = ask.model_copy(update={"after": None, **retained})
         return link_with_list(thing_link(card.id, path, answer.name, now), now, lists)
 
     path = GROUP_PATHS[answer.kind]
@@ -97,10 +97,12 @@ def _exposure(answer: GroupAnswer) -> tuple[str, str]:
     return share_words(exposure.share), f"{amount}from {of}"
 
 
-MOST_PAIRS = 60  # rows of pairs that a page shows
-MOST_NAMES = 12
+MAX_PAIRS = 60  # rows of pairs that a page shows
+MAX_NAMES = 12
 NO_LINK, APART, UNTOLD = "Groups that add no new link", "Keep apart", "Spent together"
-NOT_TOLD = "Exposure is not told, since no exposed address was named: no group can be set apart."
+NO_EXPOSURE = (
+    "Exposure is not shown, since no exposed address was named: no group can be set apart."
+)
 
 
 @dataclass(frozen=True)
@@ -115,7 +117,7 @@ class WalletForm:
 def wallet_page(card: LedgerCard, form: WalletForm, answer: WalletAnswer | Problem | None) -> str:
     """Return the form as it was filled, and the answer; accounts have no wallets."""
     problem = answer if isinstance(answer, Problem) else None
-    told = answer if isinstance(answer, WalletAnswer) else None
+    weighed = answer if isinstance(answer, WalletAnswer) else None
     return render(
         "wallet.html",
         "Wallet",
@@ -123,9 +125,9 @@ def wallet_page(card: LedgerCard, form: WalletForm, answer: WalletAnswer | Probl
         here=f"{ledger_link(card.id)}/wallet" if answer is None else "",
         form=form,
         problem=problem,
-        answer=told,
+        answer=weighed,
         effect_words=effect_words,
-        **(_groups(told) if told is not None else {}),
+        **(_groups(weighed) if weighed is not None else {}),
     )
 
 
@@ -134,11 +136,11 @@ def _groups(answer: WalletAnswer) -> dict[str, Any]:
     used = answer.settings
     read = reading_words(used.view, used.time, used.policy)
     panels = []
-    # Either some group is told to add no link, or nothing is told of any: ownership stands once.
+    # Either some group is said to add no link, or nothing is said of any: ownership stands once.
     for title, ties, notes in (
         (NO_LINK, False, (OWNERSHIP,)),
         (APART, True, ()),
-        (UNTOLD, None, (NOT_TOLD, OWNERSHIP)),
+        (UNTOLD, None, (NO_EXPOSURE, OWNERSHIP)),
     ):
         rows = [(each.kind.capitalize(), each) for each in answer.groups if each.ties is ties]
         if rows:
@@ -152,8 +154,8 @@ def _groups(answer: WalletAnswer) -> dict[str, Any]:
         "pairs": {
             "too_many": answer.pairs is None and len(answer.coins) > 1,
             "count": len(pairs),
-            "rows": [("", pair) for pair in pairs[:MOST_PAIRS]],
-            "left": len(pairs) - MOST_PAIRS,
+            "rows": [("", pair) for pair in pairs[:MAX_PAIRS]],
+            "left": len(pairs) - MAX_PAIRS,
         },
     }
 
@@ -171,8 +173,8 @@ def effect_words(coins: Sequence[Before], spend: Together, limit: float) -> str:
     if spend.ties is None:
         return DASH
     if spend.ties:
-        names = ", ".join(short_id(name) for name in exposed_by(coins, spend, limit)[:MOST_NAMES])
-        left = len(exposed_by(coins, spend, limit)) - MOST_NAMES
+        names = ", ".join(short_id(name) for name in exposed_by(coins, spend, limit)[:MAX_NAMES])
+        left = len(exposed_by(coins, spend, limit)) - MAX_NAMES
         more = f" and {left:,} more" if left > 0 else ""
         sure = spend.exposure_high is None or (spend.exposure or 0.0) > limit
         return f"keep apart: {'would' if sure else 'may'} expose {names}{more}"

@@ -79,9 +79,11 @@ def ledger_page(page: LedgerPage, density: Density | None) -> str:
 def _range_form(ask: TableQuery, ledger: str) -> dict[str, object]:
     """Return the four numbers that say which coins are listed; works without script."""
     given = ask.model_dump(exclude_defaults=True)
-    kept = {k: v for k, v in given.items() if k not in {*dict(FIELDS), "after"} and v is not None}
+    retained = {
+        k: v for k, v in given.items() if k not in {*dict(FIELDS), "after"} and v is not None
+    }
     fields = [(name, words, _given(getattr(ask, name))) for name, words in FIELDS]
-    return {"action": f"{ledger_link(ledger)}/table", "hidden": kept.items(), "fields": fields}
+    return {"action": f"{ledger_link(ledger)}/table", "hidden": retained.items(), "fields": fields}
 
 
 def _given(number: float | None) -> str:

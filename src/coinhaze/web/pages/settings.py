@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from coinhaze.explore.describe import TIMES, VIEWS
 from coinhaze.explore.models import LedgerCard, ListCard
-from coinhaze.explore.query import MOST_COINS, Model, Settings
+from coinhaze.explore.query import MAX_COINS, Model, Settings
 from coinhaze.observer.policies import POLICIES, needs_list
 from coinhaze.options import known
 from coinhaze.web.schema import Refused
@@ -85,7 +85,7 @@ def ties_of(request: Request) -> tuple[str, ...]:
     """Read the coins of a what-if: `with` once or more, commas or spaces between."""
     text = ",".join(request.query_params.getlist("with"))
     names = dict.fromkeys(name for name in BETWEEN.split(text) if name)
-    return tuple(names)[:MOST_COINS]
+    return tuple(names)[:MAX_COINS]
 
 
 async def form_of(request: Request) -> dict[str, str]:

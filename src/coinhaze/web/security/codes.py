@@ -18,7 +18,7 @@ from coinhaze.web.security.headers import RequestHead
 ENTER = "/enter"  # at the root, so that a browser sends the login everywhere below it
 LOGIN = "coinhaze"  # the name of the login; its password is the token
 CHALLENGE = {"www-authenticate": 'Basic realm="coinhaze", charset="UTF-8"'}
-MOST_CODES = 100
+MAX_CODES = 100
 
 
 class Codes:
@@ -39,7 +39,7 @@ class Codes:
         """Make a code."""
         code = secrets.token_urlsafe(16)
         self._until[digest(code)] = self._clock() + self._within
-        if len(self._until) > MOST_CODES:
+        if len(self._until) > MAX_CODES:
             del self._until[next(iter(self._until))]
         return code
 

@@ -398,13 +398,13 @@ def _with_slashes(
 
 
 def _replay(body: bytes, receive: Receive) -> Receive:
-    told = False
+    replayed = False
 
     async def replay() -> Message:
-        nonlocal told
-        if told:
+        nonlocal replayed
+        if replayed:
             return await receive()
-        told = True
+        replayed = True
         return {"type": "http.request", "body": body, "more_body": False}
 
     return replay
