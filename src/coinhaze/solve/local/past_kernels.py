@@ -9,12 +9,22 @@ from __future__ import annotations
 import heapq
 
 import numpy as np
-from numba import njit
+
+from coinhaze.kernels import kernel
 
 NO_SLOT = -1
 
 
-@njit(cache=True, nogil=True)
+@kernel()
+def _total(values):
+    """Add up from the first to the last, as numpy's own sum does not."""
+    found = 0.0
+    for value in values:
+        found += value
+    return found
+
+
+@kernel()
 def ancestors(indptr, indices, begin, most_moves, slot):
     """Find every node a walk back can come to; an empty array where that takes too many moves.
 
@@ -41,7 +51,7 @@ def ancestors(indptr, indices, begin, most_moves, slot):
     return nodes[: 0 if moves > most_moves else used]
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def visit(first, to, chance, begin, ordered, least, most_sweeps):
     """Push mass 1 back from a node: how often a walk comes by each, and what was left on the way.
 
@@ -71,10 +81,10 @@ def visit(first, to, chance, begin, ordered, least, most_sweeps):
         if first[i] == first[i + 1]:  # nothing follows: what came here has been here
             visits[i] += mass[i]
             mass[i] = 0.0
-    return visits, mass.sum()
+    return visits, _total(mass)
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def arrive(first, to, chance, value, fixed, ordered, least, most_sweeps):
     """Add to each node's values those of where it moves to, by chance; fixed nodes keep theirs.
 
@@ -101,7 +111,7 @@ def arrive(first, to, chance, value, fixed, ordered, least, most_sweeps):
             break
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def nearest(first, to, ends, begin):
     """Count the moves to the nearest node where a walk can end, -1 if there is none."""
     n = len(first) - 1
@@ -123,7 +133,7 @@ def nearest(first, to, ends, begin):
     return np.int64(-1)
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def stay(first, to, chance, party, listed, box, mass):
     """Push mass (nodes x columns) back inside parties, from above, leaving it where it came by.
 
@@ -141,7 +151,7 @@ def stay(first, to, chance, party, listed, box, mass):
                     mass[k, c] += mass[i, c] * chance[e]
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _longer(values, used):
     """Double the room of an array."""
     longer = np.zeros(2 * len(values), values.dtype)
@@ -149,7 +159,7 @@ def _longer(values, used):
     return longer
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def trace_back(indptr, indices, data, begin, ordered, finest, enough, few_moves, most_moves, slot):
     """Push mass back from a node while shares are large, then smaller ones, down to `finest`.
 
@@ -166,7 +176,7 @@ def trace_back(indptr, indices, data, begin, ordered, finest, enough, few_moves,
     moves = 0
     least = 1.0
     while least > finest and moves < most_moves:
-        if moves >= few_moves and np.sum(mass[:used]) <= enough:
+        if moves >= few_moves and _total(mass[:used]) <= enough:
             break
         least *= 0.1
         heap = [(0.0, np.int64(0)) for _ in range(0)]
@@ -206,7 +216,7 @@ def trace_back(indptr, indices, data, begin, ordered, finest, enough, few_moves,
     return nodes[:used], visits[:used], mass[:used]
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def carry(indptr, indices, data, party, snapshot, starts, mass):
     """Push mass back inside accounts, newest snapshots first; give every node it comes to.
 

@@ -6,11 +6,11 @@ rational arithmetic (tests/solve/test_local.py; of several coins, tests/solve/te
 
 from __future__ import annotations
 
-import numpy as np
-from llvmlite import ir
-from numba import njit, types
-from numba.extending import intrinsic
+import math
 
+import numpy as np
+
+from coinhaze.kernels import intrinsic, kernel
 from coinhaze.measures.intervals import LOG2_E, ROUNDING
 from coinhaze.solve.exact.stream_kernels import surprise
 
@@ -22,15 +22,26 @@ BINS = 256
 PLAIN, ALIAS, TREE_STATE, LOST = 0, 1, 2, 3
 
 
-@intrinsic
-def _leading_zeros(typing_context, value):
-    def code(context, builder, signature, args):
-        return builder.ctlz(args[0], ir.Constant(ir.IntType(1), 0))
+def _compiled_leading_zeros():
+    from llvmlite import ir
+    from numba import extending, types
 
-    return types.uint64(types.uint64), code
+    @extending.intrinsic
+    def leading_zeros(typing_context, value):
+        def code(context, builder, signature, args):
+            return builder.ctlz(args[0], ir.Constant(ir.IntType(1), 0))
+
+        return types.uint64(types.uint64), code
+
+    return leading_zeros
 
 
-@njit(cache=True, nogil=True, inline="always")
+@intrinsic(_compiled_leading_zeros)
+def _leading_zeros(word):
+    return 64 - int(word).bit_length()
+
+
+@kernel(inline="always")
 def _queue(j, bits, groups, fields):
     """Put a node into the queue in order of number: a set of bits, and bits on what is not 0."""
     one = np.uint64(1)
@@ -43,12 +54,12 @@ def _queue(j, bits, groups, fields):
     bits[w] |= one << np.uint64(j & 63)
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(inline="always")
 def _last(word):
     return 63 - np.int64(_leading_zeros(word))
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(inline="always")
 def _take(field, bits, groups, fields):
     """Take the highest node out of a field that is not empty."""
     one = np.uint64(1)
@@ -63,7 +74,7 @@ def _take(field, bits, groups, fields):
     return j
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def push_in_order(
     start, to, share, size, gap, extra, least, most_moves,
     mass, visits, state, touched, count, bits, groups, fields,
@@ -108,7 +119,7 @@ def push_in_order(
     return moves, error
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def push_in_rounds(
     start, to, share, size, gap, extra, least, most_moves,
     mass, visits, state, touched, count, queue,
@@ -152,7 +163,7 @@ def push_in_rounds(
     return moves, error
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def tally(
     mass, visits, state, touched, count, low, high, private, private_low, private_high, narrows
 ):
@@ -186,11 +197,11 @@ def tally(
             below += p * low[j]
             above += surprise(p) + p * high[j]
             left = surprise(p) + p * (high[j] - low[j] + LOG2_E)
-            narrows[min(max(int(-4 * np.log2(left)), 0), BINS - 1)] += left
+            narrows[min(max(int(-4 * math.log2(left)), 0), BINS - 1)] += left
     return sure, sure_low, sure_high, largest, rest, below, above, 2 * count[0]
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def clear(mass, visits, state, touched, count):
     """Forget a question: only what it touched."""
     for t in range(count[0]):
@@ -202,7 +213,7 @@ def clear(mass, visits, state, touched, count):
     count[0] = 0
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def count_in_degree(indptr, indices):
     """Count for each node the successors a walk may come from on its way from anywhere.
 
@@ -221,7 +232,7 @@ def count_in_degree(indptr, indices):
     return in_degree
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def bound_nodes(
     indptr, indices, data, own, column, single, prior, order, looped, in_degree,
     kind, low, high, steps,
@@ -236,9 +247,9 @@ def bound_nodes(
     most = 0.0  # how many origins the outcomes met so far stand for
     everything = 0.0
     for c in range(len(single)):
-        everything += 2.0 ** prior[c]
+        everything += math.exp2(prior[c])
     # Sums of so many terms may be off by a billionth.
-    everything = np.log2(everything) + 1e-9 if everything > 1 else 0.0
+    everything = math.log2(everything) + 1e-9 if everything > 1 else 0.0
     for t in range(n):
         i = order[t]
         first, last = indptr[i], indptr[i + 1]
@@ -246,7 +257,7 @@ def bound_nodes(
         ends = c >= 0 and own[i] > 0
         if ends and not met[c]:
             met[c] = True
-            most += 2.0 ** prior[c]
+            most += math.exp2(prior[c])
         lost = kind[i] == LOST or not (ends or last > first)
         closed = not looped[i] and (not ends or single[c])
         upper = lower = walk = 0.0
@@ -285,7 +296,7 @@ def bound_nodes(
         elif closed:
             kind[i] = TREE_STATE
         else:
-            limit = np.log2(most) + 1e-9 if most > 1 else 0.0
+            limit = math.log2(most) + 1e-9 if most > 1 else 0.0
             if not looped[i]:
                 upper = min(upper, limit)
             # A ring of nodes that only pass on is lost, so following them comes to an end.
@@ -295,7 +306,7 @@ def bound_nodes(
         low[i] = max(min(lower, upper), 0.0)
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def number_states(kind, number):
     """Number the nodes that are pushed; the others have none yet. Gives how many there are."""
     count = 0
@@ -307,7 +318,7 @@ def number_states(kind, number):
     return count
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(inline="always")
 def follow(k, kind, indptr, indices):
     """Go on from a node that only passes mass on to where it comes to rest."""
     while kind[k] == ALIAS:
@@ -315,7 +326,7 @@ def follow(k, kind, indptr, indices):
     return k
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def condense(
     indptr, indices, data, own, column, single, prior, kind, in_degree, low, high, number, states,
     start, to, share, size, private, private_low, private_high, ends, column_end,
@@ -386,7 +397,7 @@ def condense(
             for e in range(start[s], end):
                 share[e] /= total
             # Pieces q scaled by 1/w: sum phi(q/w) = (sum phi(q) + log2 w sum q) / w.
-            lift = np.log2(total)
+            lift = math.log2(total)
             private_low[s] = (private_low[s] + lift * private[s]) / total
             private_high[s] = (private_high[s] + lift * private[s]) / total
             private[s] /= total
@@ -398,7 +409,7 @@ def condense(
     return n_ends
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def push_to_ends(
     indptr, indices, data, own, column, nodes, weights, mass, ended, bits, groups, fields
 ):
