@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Set
 from functools import update_wrapper
 from types import FunctionType
 from typing import Any
@@ -125,17 +125,25 @@ _plain = _Names(lambda kernel: kernel.plain)
 _compiled = _Names(lambda kernel: kernel.compiled)
 
 
-def kernel(*, plain: Function | None = None, **options: Any) -> Callable[[Function], Any]:
-    """Make a function a kernel; `options` are those of numba.njit beside cache and nogil.
+def kernel(
+    *,
+    plain: Function | None = None,
+    inline: str = "never",
+    error_model: str = "python",
+    fastmath: Set[str] = frozenset(),
+    _nrt: bool = True,
+) -> Callable[[Function], Any]:
+    """Make a function a kernel; all but `plain` is what numba.njit calls so.
 
     Where plain Python has a quicker way to the same bits, `plain` is that.
     """
+    options = {"inline": inline, "error_model": error_model, "_nrt": _nrt}
 
     def compiler(function: Function) -> Function:
         from numba import njit
 
         _listen()
-        made: Function = njit(cache=True, nogil=True, **options)(function)
+        made: Function = njit(cache=True, nogil=True, fastmath=set(fastmath), **options)(function)
         return made
 
     return lambda function: Kernel(function, compiler, plain)
