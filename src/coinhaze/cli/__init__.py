@@ -10,10 +10,9 @@ from importlib import import_module
 
 import click
 
-from coinhaze import __version__, kernels
+from coinhaze import __version__
 from coinhaze.errors import CoinhazeError, InputError, ResourceError, shorten
 from coinhaze.memory_limit import is_out_of_memory, leave, work_in_a_child
-from coinhaze.registry import PLUGINS
 from coinhaze.working_folder import refuse_settings
 
 # What the help says of each command: its module is imported only when it is called.
@@ -47,6 +46,8 @@ class _Lazy(click.Group):
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         if name not in COMMANDS:
             return None
+        if ctx.obj is not None:
+            ctx.obj()
         command: click.Command = import_module(f"coinhaze.cli.{name}").command
         return command
 
@@ -81,6 +82,16 @@ def main() -> None:
         raise
 
 
+def _prepare() -> None:
+    """Set up this process before a command is loaded."""
+    from coinhaze import kernels
+    from coinhaze.registry import PLUGINS
+
+    kernels.announce = _say_compiling
+    if PLUGINS not in os.environ:
+        sys.meta_path.insert(0, _WithoutPandas())
+
+
 def _say_compiling() -> None:
     click.echo("note: compiling for this machine, once: up to half a minute", err=True)
 
@@ -88,13 +99,10 @@ def _say_compiling() -> None:
 def _run() -> None:
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # names of files may be any bytes
-    kernels.announce = _say_compiling
-    if PLUGINS not in os.environ:
-        sys.meta_path.insert(0, _WithoutPandas())
     try:
         refuse_settings()
         work_in_a_child()
-        code = cli.main(prog_name="coinhaze", standalone_mode=False)
+        code = cli.main(prog_name="coinhaze", standalone_mode=False, obj=_prepare)
         sys.exit(code if isinstance(code, int) else 0)
     except click.ClickException as error:
         error.show()
