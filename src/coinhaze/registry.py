@@ -51,10 +51,11 @@ def load_plugins() -> None:
 
 
 class Registry(Generic[Entry]):
-    """Entries found by name or alias, listed in the order in which they were added."""
+    """Entries found by name or alias, listed in the order in which they were added, or by name."""
 
-    def __init__(self, kind: str) -> None:
+    def __init__(self, kind: str, *, by_name: bool = False) -> None:
         self.kind = kind
+        self._by_name = by_name
         self._entries: dict[str, Entry] = {}
 
     def add(self, entry: Entry) -> Entry:
@@ -86,7 +87,8 @@ class Registry(Generic[Entry]):
 
     def __iter__(self) -> Iterator[Entry]:
         load_plugins()
-        return iter(tuple(self._entries.values()))
+        order = sorted(self._entries) if self._by_name else list(self._entries)
+        return iter([self._entries[name] for name in order])
 
     def __contains__(self, name: object) -> bool:
         return self.get(name) is not None

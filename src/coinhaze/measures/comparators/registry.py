@@ -41,7 +41,7 @@ class Comparator:
     aliases: tuple[str, ...] = ()
 
 
-COMPARATORS: Registry[Comparator] = Registry("measure")
+COMPARATORS: Registry[Comparator] = Registry("measure", by_name=True)
 
 
 def register_comparator(
