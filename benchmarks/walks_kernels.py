@@ -8,8 +8,9 @@ from __future__ import annotations
 import numpy as np
 from numba import njit, prange
 
-from coinhaze.solve.sketch.kernels import mix
+from coinhaze.solve.sketch import kernels
 
+mix = kernels.mix.compiled
 _WEYL = np.uint64(0x9E3779B97F4A7C15)
 
 

@@ -6,7 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from coinhaze import errors
+from coinhaze import errors, kernels
+
+# Kernels are tested as compiled code, which large ledgers run; tests/test_kernels.py compares it
+# with plain Python.
+kernels.SMALL = -1
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

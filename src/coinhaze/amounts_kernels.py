@@ -7,13 +7,13 @@ Slow twins in the tests: Python's integers, wherever a caller is compared with t
 
 from __future__ import annotations
 
-from numba import njit
+from coinhaze.kernels import kernel
 
 DIGIT_BITS = 32
 MASK = (1 << DIGIT_BITS) - 1
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(inline="always")
 def add(a, i, b, j, sign):
     """Add row j of b to row i of a, or take it away, and carry."""
     top = b.shape[1] - 1
@@ -25,7 +25,7 @@ def add(a, i, b, j, sign):
     a[i, top] += sign * b[j, top] + carry
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(inline="always")
 def below(a, i, b, j):
     """Tell whether row i of a is less than row j of b."""
     for k in range(a.shape[1] - 1, -1, -1):
@@ -34,14 +34,14 @@ def below(a, i, b, j):
     return False
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(inline="always")
 def copy(a, i, b, j):
     """Write row j of b over row i of a."""
     for k in range(a.shape[1]):
         a[i, k] = b[j, k]
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(inline="always")
 def is_zero(a, i):
     """Tell whether row i of a is zero."""
     anything = False
@@ -50,7 +50,7 @@ def is_zero(a, i):
     return not anything
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(inline="always")
 def rounded(a, i):
     """Round row i of a, not negative, to float64: relative error at most 2^-52."""
     # Low digits first: each partial sum is tiny beside the next digit, so its rounding is too.

@@ -8,15 +8,12 @@ a child process, and its parent says what happened.
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import errno
 import io
-import mmap
 import os
 import resource
 import signal
 import sys
-import tempfile
 from collections.abc import Iterator
 from typing import IO
 
@@ -71,6 +68,8 @@ def work_in_a_child() -> None:
     limit = memory_limit()
     if limit is None or not hasattr(signal, "sigwaitinfo"):
         return
+    import tempfile  # only here: starting a command takes a third longer with it
+
     waited = {signal.SIGCHLD, signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
     before = signal.pthread_sigmask(signal.SIG_BLOCK, waited)
     with tempfile.TemporaryFile() as said:
@@ -112,6 +111,9 @@ def _keep_apart(said: IO[bytes]) -> None:
 
 def _save_room() -> None:
     """Take less room for threads, and start Arrow's while there is some: without it, it waits."""
+    import ctypes
+    import mmap
+
     with contextlib.suppress(OSError, AttributeError):
         library = ctypes.CDLL(None)
         library.prctl(_PARENT_ENDS, signal.SIGKILL)

@@ -300,6 +300,13 @@ class OutputOptions:
     figure: Path | None = option(None, "Draw a figure: a .png, .svg or .pdf file.", metavar="FILE")
     figures: bool = option(True, "Draw figures and a page beside the tables.")
     top: int = option(10, "How many of the largest to show.", minimum=1)
+    unit: str | None = option(
+        None,
+        "What amounts are shown in: a known unit such as BTC or DAI, NAME:DECIMALS for another, or "
+        "smallest.",
+        metavar="NAME[:DECIMALS]",
+        default_words="by the ledger's addresses or token; else the smallest unit",
+    )
     labels: tuple[str, ...] = option(
         (),
         "Names for addresses: a FILE address,label, JSON or a TagPack; can be repeated.",
@@ -390,8 +397,10 @@ class WalletOptions:
     )
     spend: str | None = option(None, "What if these coins were spent together?", metavar="COIN,...")
     psbt: str | None = option(None, "What if this transaction were sent?", metavar="FILE")
-    amount: int | None = option(
-        None, "Suggest coins worth this much, in the smallest unit.", minimum=1
+    amount: str | None = option(
+        None,
+        "Suggest coins worth this much, such as 0.05, 0.05 BTC or 5_000_000 sat.",
+        metavar="AMOUNT",
     )
     max_transactions: int = option(
         2_000, "From a node: how many transactions to fetch at most.", minimum=1, passed_on=True

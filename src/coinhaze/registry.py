@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import os
-import pkgutil
 from collections.abc import Iterator
 from importlib import import_module
-from importlib.util import module_from_spec, spec_from_file_location
-from pathlib import Path
 from typing import Generic, Protocol, TypeVar
 
 from coinhaze.errors import UsageError
@@ -40,7 +37,9 @@ def load_plugins() -> None:
         _loaded.add(name)  # first: it may look entries up while it is imported
         try:
             if name.endswith(".py"):
-                spec = spec_from_file_location(Path(name).stem, name)
+                from importlib.util import module_from_spec, spec_from_file_location
+
+                spec = spec_from_file_location(os.path.basename(name).removesuffix(".py"), name)
                 assert spec is not None
                 assert spec.loader is not None
                 spec.loader.exec_module(module_from_spec(spec))
@@ -52,17 +51,11 @@ def load_plugins() -> None:
 
 
 class Registry(Generic[Entry]):
-    """Entries found by name or alias.
+    """Entries found by name or alias, listed in the order in which they were added, or by name."""
 
-    They are listed in the order in which they were added; where the modules of a `package` add
-    them, those modules are imported when an entry is first looked for, and entries are listed by
-    name.
-    """
-
-    def __init__(self, kind: str, *, package: str | None = None) -> None:
+    def __init__(self, kind: str, *, by_name: bool = False) -> None:
         self.kind = kind
-        self._package = package
-        self._imported = package is None
+        self._by_name = by_name
         self._entries: dict[str, Entry] = {}
 
     def add(self, entry: Entry) -> Entry:
@@ -94,13 +87,8 @@ class Registry(Generic[Entry]):
 
     def __iter__(self) -> Iterator[Entry]:
         load_plugins()
-        if self._package is None:
-            return iter(tuple(self._entries.values()))
-        if not self._imported:
-            for module in pkgutil.iter_modules(import_module(self._package).__path__):
-                import_module(f"{self._package}.{module.name}")
-            self._imported = True
-        return iter([self._entries[name] for name in sorted(self._entries)])
+        order = sorted(self._entries) if self._by_name else list(self._entries)
+        return iter([self._entries[name] for name in order])
 
     def __contains__(self, name: object) -> bool:
         return self.get(name) is not None

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import sys
-from pathlib import Path
 
 from coinhaze.errors import UsageError
 
@@ -33,7 +32,8 @@ def drop_from_path() -> None:
     """
     if sys.flags.safe_path or not sys.path or sys.path[0] not in ("", os.getcwd()):
         return
-    if Path(__file__).resolve().parent.parent != Path.cwd().resolve():
+    package = os.path.dirname(os.path.realpath(__file__))
+    if os.path.dirname(package) != os.path.realpath(os.getcwd()):
         del sys.path[0]
 
 

@@ -66,17 +66,17 @@ def exposed(tmp_path: Path) -> Path:
 def test_the_report_answers_what_people_ask(
     run: Run, ledger: Path, coins: Path, exposed: Path
 ) -> None:
-    asked = ("--nodes", coins, "--listed", exposed, "--amount", 65)
+    asked = ("--nodes", coins, "--listed", exposed, "--amount", "65 sat")
     code, out, err = run("wallet", ledger, *asked)
     assert (code, err) == (0, "")
     text = " ".join(out.split())
     for words in (
-        f"To pay 65: spend coin 1 ({C}:0)",
+        f"To pay 0.00000065 BTC: spend coin 1 ({C}:0)",
         "Why: No exposed coin is in it",
         "What would change it",
         "What the numbers are not",
         "Bits are exact but for roundings",
-        "Exposed: 1 coin worth 40. Keep apart from the rest: coin 2.",
+        "Exposed: 1 coin worth 0.0000004 BTC. Keep apart from the rest: coin 2.",
         "keep apart: exposes",
         "100.00%",
     ):
@@ -84,7 +84,7 @@ def test_the_report_answers_what_people_ask(
 
 
 def test_json_holds_every_figure(run: Run, ledger: Path, coins: Path, exposed: Path) -> None:
-    asked = ("--nodes", coins, "--listed", exposed, "--amount", 65, "--json")
+    asked = ("--nodes", coins, "--listed", exposed, "--amount", "65 sat", "--json")
     told = json.loads(run("wallet", ledger, *asked)[1])
     assert [c["value"] for c in told["coins"]] == [70, 40, 60]
     assert [c["exposed"] for c in told["coins"]] == [False, True, False]
@@ -148,7 +148,7 @@ def test_the_page_stands_alone_and_runs_nothing(
     run: Run, ledger: Path, coins: Path, exposed: Path
 ) -> None:
     Path("labels.csv").write_text(f"address,label\nx,{EVIL}\n")
-    asked = ("--nodes", coins, "--listed", exposed, "--amount", 65, "--labels", "labels.csv")
+    asked = ("--nodes", coins, "--listed", exposed, "--amount", "65 sat", "--labels", "labels.csv")
     code, out, err = run("wallet", ledger, *asked, "-o", "report.html")
     assert (code, out, err) == (0, "", "wrote report.html\n")
     text = Path("report.html").read_text()
@@ -207,7 +207,7 @@ def test_a_list_that_is_wrong_is_one_line(
         (("--listed", "test.txt"), 3, f"{TEST} is an address of bitcoin "),
         (("--listed", "none.txt"), 3, "none.txt: lists no name"),
         (("--listed", "none.json"), 3, "list of exposed addresses is empty"),
-        (("--amount", "0"), 2, "0 is not in the range"),
+        (("--amount", "0 sat"), 2, "an amount is above 0"),
     ],
 )  # fmt: skip
 def test_what_makes_no_sense_is_refused(

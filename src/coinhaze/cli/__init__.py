@@ -15,25 +15,26 @@ from coinhaze.errors import CoinhazeError, InputError, ResourceError, shorten
 from coinhaze.memory_limit import is_out_of_memory, leave, work_in_a_child
 from coinhaze.working_folder import refuse_settings
 
-COMMANDS = (
-    "compare",
-    "demo",
-    "desiderata",
-    "growth",
-    "info",
-    "ingest",
-    "knowledge",
-    "lab",
-    "origins",
-    "robustness",
-    "score",
-    "screen",
-    "sensitivity",
-    "serve",
-    "simulate",
-    "verify",
-    "wallet",
-)
+# What the help says of each command: its module is imported only when it is called.
+COMMANDS = {
+    "compare": "Compare ledgers with the paper's tables and figures.",
+    "demo": "Make a small ledger of coins, score it and draw it.",
+    "desiderata": "Try measures on what the paper asks of one.",
+    "growth": "Say how many bits money has after each payment.",
+    "info": "Say what a ledger holds, after checking every rule.",
+    "ingest": "Read files, or a node, into a store.",
+    "knowledge": "Find clusters and links with heuristics.",
+    "lab": "Try what a privacy technology gains and costs.",
+    "origins": "Show where the money of one node came from.",
+    "robustness": "Say how bits fall as an observer learns more.",
+    "score": "Score a ledger: how many bits an observer lacks.",
+    "screen": "Say what share of each balance came from a list.",
+    "sensitivity": "Say how results change with other choices.",
+    "serve": "Show ledgers as pages in the browser.",
+    "simulate": "Simulate a week of a ledger.",
+    "verify": "Check every rule of a store, and its sums, again.",
+    "wallet": "Say how private a wallet's coins are, and which to spend.",
+}
 
 
 class _Lazy(click.Group):
@@ -45,14 +46,31 @@ class _Lazy(click.Group):
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         if name not in COMMANDS:
             return None
+        if ctx.obj is not None:
+            ctx.obj()
         command: click.Command = import_module(f"coinhaze.cli.{name}").command
         return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
 
 
 @click.group(cls=_Lazy, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="coinhaze")
 def cli() -> None:
     """Say how many bits an observer of a public ledger lacks to tell where money came from."""
+
+
+class _WithoutPandas:
+    """Lets Arrow not find pandas, which it imports with the first array if it is installed.
+
+    No command uses it, and importing it takes as long as scoring a small ledger.
+    """
+
+    def find_spec(self, name: str, path: object, target: object = None) -> None:
+        if name == "pandas":
+            raise ModuleNotFoundError("no command uses pandas", name=name)
 
 
 def main() -> None:
@@ -64,13 +82,27 @@ def main() -> None:
         raise
 
 
+def _prepare() -> None:
+    """Set up this process before a command is loaded."""
+    from coinhaze import kernels
+    from coinhaze.registry import PLUGINS
+
+    kernels.announce = _say_compiling
+    if PLUGINS not in os.environ:
+        sys.meta_path.insert(0, _WithoutPandas())
+
+
+def _say_compiling() -> None:
+    click.echo("note: compiling for this machine, once: up to half a minute", err=True)
+
+
 def _run() -> None:
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # names of files may be any bytes
     try:
         refuse_settings()
         work_in_a_child()
-        code = cli.main(prog_name="coinhaze", standalone_mode=False)
+        code = cli.main(prog_name="coinhaze", standalone_mode=False, obj=_prepare)
         sys.exit(code if isinstance(code, int) else 0)
     except click.ClickException as error:
         error.show()

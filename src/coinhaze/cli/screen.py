@@ -20,6 +20,7 @@ from coinhaze.cli.options import (
 )
 from coinhaze.cli.waiting import wait_for
 from coinhaze.options import GraphOptions, ReadOptions, known
+from coinhaze.units import Unit
 
 # Several, with commas between or one after another: they are shown side by side.
 _POLICY = known(
@@ -35,7 +36,7 @@ SUFFIXES = (".html", ".csv", ".json", ".parquet")
 @click.argument("sources", nargs=-1, required=True, metavar="SOURCE...")
 @takes(known("listed", required=True), _POLICY, "nodes", "top", "paths")
 @takes(ReadOptions, GraphOptions, known("time", default_words="temporal"))
-@takes("strict", "as_json", known("output", metavar="FILE.html|.csv|.json|.parquet"))
+@takes("strict", "unit", "as_json", known("output", metavar="FILE.html|.csv|.json|.parquet"))
 def command(
     sources: tuple[str, ...],
     listed: str,
@@ -46,6 +47,7 @@ def command(
     as_json: bool,
     output: Path | None,
     strict: bool,
+    unit: str | None,
     **options: Any,
 ) -> None:
     """Screen a ledger: what share of each balance came from a list, by every rule side by side.
@@ -56,6 +58,7 @@ def command(
     from coinhaze.formats.lists.knowledge import read_listed
     from coinhaze.formats.registry import digest_of
     from coinhaze.report.files import check_output, made_by
+    from coinhaze.report.money import unit_of
     from coinhaze.screening.report import ListFile, notes_of
     from coinhaze.screening.screen import screen
     from coinhaze.solve.score import refuse_incomplete
@@ -80,32 +83,35 @@ def command(
     )  # fmt: skip
     if strict:
         refuse_incomplete(found.graph)
+    shown_in = unit_of(found.graph.ledger, unit=unit, token=options["token"])
     listing = ListFile(Path(listed).name, digest_of(Path(listed)))
     about = made_by(inputs=inputs, command=command_line())
     if output is not None or as_json:  # what is shown has them
         tell_notes(notes_of(found))
     if output is not None:
-        _write(found, listing, about, output, top)
+        _write(found, listing, about, output, top, shown_in)
         click.echo(found.graph.ledger.completeness.line(), err=True)
     if as_json:
         from coinhaze.screening.report import screening_json
 
         click.echo(screening_json(found, listing, about), nl=False)
     elif output is None:
-        _show(found, listing, about, top)
+        _show(found, listing, about, top, shown_in)
 
 
-def _show(found: Any, listing: Any, about: dict[str, object], top: int) -> None:
+def _show(found: Any, listing: Any, about: dict[str, object], top: int, unit: Unit) -> None:
     from rich.console import Console
 
     from coinhaze.report.grids import sections_text
     from coinhaze.screening.report import screening_sections
 
-    sections = screening_sections(found, listing, about, limit=top)
+    sections = screening_sections(found, listing, about, limit=top, unit=unit)
     Console().print(sections_text(f"Money from {listing.name}", sections))
 
 
-def _write(found: Any, listing: Any, about: dict[str, object], output: Path, top: int) -> None:
+def _write(
+    found: Any, listing: Any, about: dict[str, object], output: Path, top: int, unit: Unit
+) -> None:
     from coinhaze.report.files import write_table
     from coinhaze.report.grids import sections_page
     from coinhaze.screening import report as report
@@ -114,7 +120,7 @@ def _write(found: Any, listing: Any, about: dict[str, object], output: Path, top
         made = report.provenance_of(found, listing, about)
         tell_written(*write_table(found.to_arrow(), output, made))
     elif output.suffix == ".html":
-        sections = report.screening_sections(found, listing, about, limit=max(top, 100))
+        sections = report.screening_sections(found, listing, about, limit=max(top, 100), unit=unit)
         write_text(output, sections_page(f"Money from {listing.name}", sections))
     else:
         write_text(output, report.screening_json(found, listing, about))

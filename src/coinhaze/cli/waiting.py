@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from coinhaze.errors import ResourceError
-from coinhaze.solve.progress import Progress
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Bar
     from rich.progress import ProgressColumn
+
+    from coinhaze.solve.progress import Progress
 
 PATIENCE = 2.0
 BETWEEN_LINES = 30.0  # seconds, where there is no terminal

@@ -39,7 +39,7 @@ WIDTH = 120  # letters a line, in a file of text
 @takes(known("nodes", choices=(), default=None, required=True), "listed", "labels", WalletOptions)
 @takes(_POLICY, "links", "history", "pools", "format", "first", "last", "unknown", "complete")
 @takes("strict", known("accuracy", choices=(), default_words="0.1"), known("top", default=3))
-@takes("form", "as_json", known("output", metavar="FILE.html|.json|.txt"))
+@takes("unit", "form", "as_json", known("output", metavar="FILE.html|.json|.txt"))
 def command(
     sources: tuple[str, ...],
     form: str | None,
@@ -54,7 +54,7 @@ def command(
     LEDGER is a file or several, or a node: bitcoin+http://127.0.0.1:8332, whose chain is then
     walked back from the coins only as far as --accuracy needs.
 
-    Example: coinhaze wallet ledger --nodes mine.txt --listed known.txt --amount 50000
+    Example: coinhaze wallet ledger --nodes mine.txt --listed known.txt --amount 0.05
     """
     from coinhaze.errors import UsageError
 
@@ -97,6 +97,7 @@ def _report(
     from coinhaze import __version__
     from coinhaze.graph.holes import incomplete_notes
     from coinhaze.report.files import input_digests
+    from coinhaze.report.money import unit_of
     from coinhaze.solve.score import refuse_incomplete
     from coinhaze.wallet.report import WalletReport
     from coinhaze.wallet.suggestion import suggest_coins
@@ -110,11 +111,12 @@ def _report(
     nodes = np.array([node for node in coins if node is not None], dtype=np.int64)
     notes += incomplete_notes(graph, nodes, wallet.chain.walk.q)
     tell_notes(notes)
-    amount = options["amount"]
+    unit = unit_of(graph.ledger, unit=options["unit"])
+    amount = None if options["amount"] is None else unit.read(options["amount"])
     return WalletReport(
         wallet,
         proposal=_proposal(wallet, spend, psbt),
-        suggestion=None if amount is None else suggest_coins(wallet, amount),
+        suggestion=None if amount is None else suggest_coins(wallet, amount, unit=unit),
         made_by={
             "software": f"coinhaze {__version__}",
             "command": _command(),
@@ -123,6 +125,7 @@ def _report(
             "completeness": graph.ledger.completeness.record(),
             "notes": list(notes),
         },
+        unit=unit,
     )
 
 
@@ -163,7 +166,7 @@ def _wallet(sources: Sequence[str], options: dict[str, Any]) -> Wallet:
     listed = _coins(options["nodes"])
     names = None if options["listed"] is None else read_listed(options["listed"])
     labels = labels_of(options["labels"])
-    ours = ("nodes", "listed", "labels", "limit", "amount", "top", "strict", *NODE_OPTIONS)
+    ours = ("nodes", "listed", "labels", "limit", "amount", "unit", "top", "strict", *NODE_OPTIONS)
     settings = settings_of({n: v for n, v in options.items() if n not in ours})
     thing, most_origins = _opened(sources, listed, settings, options)
     chain = chain_of(thing, **settings)

@@ -8,13 +8,14 @@ twin in the tests: tests/coinjoin/interpretations_twin.py.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from coinhaze.kernels import kernel
 
 # The cost, in comparisons, of visiting one choice of outputs and looking up its inputs.
 LOOKUP = 8
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def count_down(k, choose, modulus, reached, limit):
     """Count the ways to reach each state from the whole; return the steps, or -1 past `limit`."""
     reached[-1] = 1
@@ -34,7 +35,7 @@ def count_down(k, choose, modulus, reached, limit):
     return steps
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def count_up(k, choose, modulus, reached, finished, blocks):
     """Count the ways to finish from each state, and the occurrences of each block."""
     finished[0] = 1
@@ -46,7 +47,7 @@ def count_up(k, choose, modulus, reached, finished, blocks):
         _take(k, whole, top, present, choose, modulus, reached, finished, blocks, 2**62)
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _take(k, whole, top, present, choose, modulus, reached, finished, blocks, limit):
     """Remove every block that fits from the states with these inputs; return the steps made."""
     here = k.state_start[whole] - k.state_first[whole]
@@ -82,7 +83,7 @@ def _take(k, whole, top, present, choose, modulus, reached, finished, blocks, li
     return steps
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _by_inputs(
     k, whole, at, outputs, fits, in_ways, choose, modulus, reached, finished, blocks
 ):  # fmt: skip
@@ -103,7 +104,7 @@ def _by_inputs(
                 )  # fmt: skip
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _by_outputs(
     k, whole, at, outputs, fits, sums, in_ways, choose, modulus, reached, finished, blocks
 ):
@@ -133,7 +134,7 @@ def _by_outputs(
             return moves
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(inline="always")
 def _move(
     begins, names, left, at, outputs, a, b, number, ways, modulus, reached, finished, blocks
 ):  # fmt: skip
@@ -151,7 +152,7 @@ def _move(
             _add(blocks, block_start[a] + number, _times(onward, reached[at], modulus), modulus)
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _reached_here(reached, begin, end, here, present):
     """List, by rank, the outputs of the states that were reached; return how many there are."""
     n = 0
@@ -162,7 +163,7 @@ def _reached_here(reached, begin, end, here, present):
     return n
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _fitting(k, whole, top):
     """List block inputs within `whole` with one of its highest value; return them and the steps."""
     begin = np.searchsorted(k.block_inputs, k.in_stride[top])
@@ -187,7 +188,7 @@ def _fitting(k, whole, top):
             return fits[:n], 4 * choices
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(inline="always")
 def _next(most, part, code, digit, stride):
     """Return the next choice within `most`, packed and as a code; 0 after the last."""
     for t in range(len(stride)):
@@ -199,7 +200,7 @@ def _next(most, part, code, digit, stride):
     return 0, 0
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _choices(most, digit):
     """Count the choices within `most`."""
     n = 1
@@ -208,7 +209,7 @@ def _choices(most, digit):
     return n
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(inline="always")
 def _ways(whole, part, digit, choose, modulus):
     """Count the ways to choose `part` of `whole`, given shift and mask of the repeated values."""
     ways = choose[0, 0]
@@ -218,12 +219,12 @@ def _ways(whole, part, digit, choose, modulus):
     return ways
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(inline="always")
 def _times(x, y, modulus):
     return x * y % modulus if modulus else x * y
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(inline="always")
 def _add(counts, at, more, modulus):
     counts[at] += more
     if modulus:

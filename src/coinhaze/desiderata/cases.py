@@ -19,10 +19,13 @@ from rich.text import Text
 from coinhaze.amounts import Floats
 from coinhaze.desiderata.approaches import APPROACHES, Approach
 from coinhaze.errors import UsageError
-from coinhaze.measures.comparators.rings import MATCHING
-from coinhaze.measures.comparators.sources import DEGREE
-from coinhaze.measures.comparators.system_anonymity import SYSTEM_ANONYMITY
-from coinhaze.measures.comparators.transaction import BOLTZMANN, K_ANONYMITY
+from coinhaze.measures.comparators.registry import (
+    BOLTZMANN,
+    DEGREE,
+    K_ANONYMITY,
+    MATCHING,
+    SYSTEM_ANONYMITY,
+)
 from coinhaze.simulate.small_worlds import COIN_WORLDS, RING_WORLDS, World, Worlds
 
 ROUNDING = 1e-9

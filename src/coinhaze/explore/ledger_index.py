@@ -17,23 +17,14 @@ from coinhaze.explore.models import Amount
 from coinhaze.graph.order_kernels import group_rows
 from coinhaze.ledger import AccountLedger, CoinLedger, Ledger
 from coinhaze.ledger.text import text_buffers
+from coinhaze.units import SMALLEST, UNITS
 
 NOBODY = -1
-# What a network's whole unit is called, and how many digits it has after the point. Tokens on
-# Ethereum have each their own, so that its addresses tell nothing.
-UNITS = {
-    "bitcoin": ("BTC", 8),
-    "bitcoin cash": ("BCH", 8),
-    "litecoin": ("LTC", 8),
-    "dogecoin": ("DOGE", 8),
-    "dash": ("DASH", 8),
-    "zcash": ("ZEC", 8),
-}
 
 
 def unit_of(network: str | None) -> str | None:
     """Say what a network's amounts are counted in; None where it is not known."""
-    return UNITS[network][0] if network in UNITS else None
+    return UNITS[network].symbol if network in UNITS else None
 
 
 class LedgerIndex:
@@ -79,17 +70,18 @@ class LedgerIndex:
 
     def amount(self, smallest: int) -> Amount:
         """Show an amount given in the smallest unit."""
-        unit, decimals = UNITS.get(self.network or "", ("", 0))
+        unit = UNITS.get(self.network or "", SMALLEST)
         text = str(max(smallest, 0))
-        return Amount(smallest=text, shown=amount_words(text, decimals, unit), unit=unit or None)
+        shown = amount_words(text, unit.decimals, unit.symbol)
+        return Amount(smallest=text, shown=shown, unit=unit.symbol or None)
 
     def part(self, smallest: int, share: float) -> Amount:
         """Show a share of an amount, to the nearest unit, without rounding the amount itself."""
         scaled = round(min(max(share, 0.0), 1.0) * 2**60)
-        unit, decimals = UNITS.get(self.network or "", ("", 0))
+        unit = UNITS.get(self.network or "", SMALLEST)
         text = str((smallest * scaled + 2**59) >> 60)
-        shown = amount_words(text, decimals, unit, shortest=True)
-        return Amount(smallest=text, shown=shown, unit=unit or None)
+        shown = amount_words(text, unit.decimals, unit.symbol, shortest=True)
+        return Amount(smallest=text, shown=shown, unit=unit.symbol or None)
 
     @cached_property
     def spender(self) -> Ints:

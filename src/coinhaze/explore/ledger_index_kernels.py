@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from coinhaze.kernels import kernel
 
 LETTERS = 8
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def first_letters(offsets, data):
     """Give the first eight bytes of each text as one number that sorts as they do."""
     keys = np.zeros(len(offsets) - 1, np.uint64)

@@ -7,10 +7,11 @@ tests/graph/test_order.py and tests/measures/test_mint.py.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from coinhaze.kernels import kernel
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def group_starts(key, n):
     """Return where each group 0 .. n-1 begins among rows sorted by group."""
     start = np.zeros(n + 1, np.int64)
@@ -21,7 +22,7 @@ def group_starts(key, n):
     return start
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def group_rows(key, n):
     """Sort rows by group 0 .. n-1; return where each group begins, and the rows in order."""
     start = group_starts(key, n)
@@ -34,7 +35,7 @@ def group_rows(key, n):
     return start, order
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def merge_pairs(tail, head, n):
     """Number distinct pairs by tail, then head; return each row's pair number, and the pairs."""
     m = len(tail)
@@ -66,7 +67,7 @@ def merge_pairs(tail, head, n):
     return pair, pair_tail[:count].copy(), pair_head[:count].copy()
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def sparse_rows(row, column, value, n, indices, data):
     """Sort entries by row, stably, into the arrays of a CSR matrix."""
     start = group_starts(row, n)
@@ -79,7 +80,7 @@ def sparse_rows(row, column, value, n, indices, data):
     return start
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def spread(tail, head, marks):
     """Hand each node's marks on along the edges, in their order, until nothing changes."""
     changed = True

@@ -8,12 +8,12 @@ Slow twins in the tests: tests/graph/test_snapshots.py, and the model itself in 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from coinhaze.amounts_kernels import add, below
+from coinhaze.kernels import kernel
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _step_end(order, step, first):
     last = first
     while last < len(order) and step[order[last]] == step[order[first]]:
@@ -21,7 +21,7 @@ def _step_end(order, step, first):
     return last
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def replay(order, step, tail, head, holder, digits, holders):
     """Find each holder's lowest balance and receipts, and the snapshots each flow leaves and meets.
 
@@ -58,7 +58,7 @@ def replay(order, step, tail, head, holder, digits, holders):
     return lowest, receipts, leaves, meets
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def carries(order, step, tail, head, holder, digits, balance, total):
     """Find what each holder retains at each receipt, given its opening balance.
 
@@ -100,7 +100,7 @@ def carries(order, step, tail, head, holder, digits, balance, total):
     return party[:count], snapshot[:count], retained[:, :count]
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def slot_times(slot, tail, head, leaves, meets, step, never, first_in, first_out):
     """Record for each slot the first step at which money comes in, and at which it goes out."""
     first_in[:] = never
@@ -112,7 +112,7 @@ def slot_times(slot, tail, head, leaves, meets, step, never, first_in, first_out
         first_in[into] = min(first_in[into], step[row])
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def flow_nodes(slot, tail, head, leaves, meets, number):
     """Return the node that each flow leaves and the one it meets."""
     leaving = np.empty(len(tail), np.int64)
@@ -123,7 +123,7 @@ def flow_nodes(slot, tail, head, leaves, meets, number):
     return leaving, meeting
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def name_nodes(slot, holds, number, nodes):
     """Return the party of each node, and its snapshot number for that holder, -1 if it has none."""
     party = np.empty(nodes, np.int64)

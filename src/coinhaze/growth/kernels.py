@@ -6,14 +6,14 @@ Slow twins in the tests: tests/growth/test_growth.py.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from coinhaze.kernels import kernel
 from coinhaze.solve.sketch.kernels import mix
 
 _WEYL = np.uint64(0x9E3779B97F4A7C15)
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def running_shares(start, weight):
     """Return the running sum of each row's weights, as a share of the row's sum."""
     reach = np.empty(len(weight))
@@ -28,7 +28,7 @@ def running_shares(start, weight):
     return reach
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def walk_forward(start, head, reach, pays, first, length, seed):
     """Walk from each of `first` until `length` payments are made, or no edge leads on.
 
@@ -64,14 +64,14 @@ def walk_forward(start, head, reach, pays, first, length, seed):
     return visited, ends
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def move_on(tail, head, share, mass):
     """Move mass along edges in order, in place: later edges pass on what arrived before."""
     for e in range(len(tail)):
         mass[head[e]] += share[e] * mass[tail[e]]
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def pay_on(tail, head, share, mass):
     """Return the mass that edges bring to every node, each node's mass being split by share."""
     found = np.zeros(len(mass))

@@ -7,13 +7,14 @@ the tests: tests/ledger/test_text.py and test_names.py.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from coinhaze.kernels import kernel
 
 COLON, ZERO, NINE = 58, 48, 57
 HALF, LOW = np.uint64(32), np.uint64(0xFFFFFFFF)
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def fnv(data, first, last):
     """Hash a stretch of letters to 64 bits (FNV-1a), the same on every machine."""
     h = np.uint64(0xCBF29CE484222325)
@@ -22,7 +23,7 @@ def fnv(data, first, last):
     return h
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def hash_texts(offsets, data):
     """Give each text its hash."""
     hashes = np.empty(len(offsets) - 1, np.uint64)
@@ -31,7 +32,7 @@ def hash_texts(offsets, data):
     return hashes
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def number_lengths(offsets, data):
     """Count the digits each text ends in after a colon; -1 if it is digits only, 0 if neither."""
     lengths = np.zeros(len(offsets) - 1, np.int64)
@@ -49,7 +50,7 @@ def number_lengths(offsets, data):
     return lengths
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def number_texts(offsets, data, slots, ends, letters, count, adds):
     """Give each text its number, -1 to one not met before, or the next number where `adds`.
 
@@ -85,7 +86,7 @@ def number_texts(offsets, data, slots, ends, letters, count, adds):
     return numbers, count
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def same_text(some, first, last, others, begin, end):
     """Tell whether two stretches of letters are equal."""
     if last - first != end - begin:
@@ -96,7 +97,7 @@ def same_text(some, first, last, others, begin, end):
     return True
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def upper_half(data, first, last):
     """Hash a text to 32 bits: the low bits of its hash mixed into the upper ones."""
     h = fnv(data, first, last)
@@ -104,7 +105,7 @@ def upper_half(data, first, last):
     return h >> HALF
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def spread_slots(old, new):
     """Put the slots of one table into a larger, empty one."""
     mask = np.uint64(len(new) - 1)

@@ -22,8 +22,10 @@ from coinhaze.measures.intervals import at_least
 from coinhaze.observer.chain import reading_of, reading_words
 from coinhaze.observer.policies import POLICIES, PROPORTIONAL
 from coinhaze.report.grids import LEFT, RIGHT, Section
+from coinhaze.report.money import NOT_KNOWN
 from coinhaze.report.tables import way_words
 from coinhaze.screening.screen import Route, Screening
+from coinhaze.units import SMALLEST, Unit
 
 IS_NOT = (
     "It is no proof that the holder of a node did anything, knew anything, or ever met anybody on "
@@ -63,13 +65,18 @@ class ListFile:
 
 
 def screening_sections(
-    found: Screening, listing: ListFile, made_by: Mapping[str, object], *, limit: int = 10
+    found: Screening,
+    listing: ListFile,
+    made_by: Mapping[str, object],
+    *,
+    limit: int = 10,
+    unit: Unit = SMALLEST,
 ) -> list[Section]:
-    """Return the sections of the statement."""
+    """Return the sections of the statement, with amounts in `unit`."""
     return [
-        _short(found),
-        _found(found, limit),
-        _rules(found),
+        _short(found, unit),
+        _found(found, limit, unit),
+        _rules(found, unit),
         *([_ways(found)] if found.routes else []),
         Section("How sure it is", _certainty(found)),
         Section("What would change it", CHANGES),
@@ -130,7 +137,7 @@ def window_of(found: Screening) -> dict[str, object]:
     return {k: v if v is None or isinstance(v, int) else str(v) for k, v in window.items()}
 
 
-def _short(found: Screening) -> Section:
+def _short(found: Screening, unit: Unit) -> Section:
     """Summarise the lowest and highest findings for the largest nodes, and the names not found."""
     rows = found.order()[:MAX_NAMED]
     names = found.graph.names.of(found.taint.nodes[rows]).to_pylist()
@@ -142,16 +149,18 @@ def _short(found: Screening) -> Section:
         if shares and max(shares) > 0:
             low, high = f"{min(shares):.2%}", f"{max(shares):.2%}"
             much = low if low == high else f"{low} to {high}, by rule"
-            part = assumed_words(balance[k], assumed[k], _amount(assumed[k]))
-            lines.append(f"{names[k]}: {much}, of the {_amount(balance[k])} it holds{part}.")
+            part = assumed_words(balance[k], assumed[k], _amount(assumed[k], unit))
+            lines.append(f"{names[k]}: {much}, of the {_amount(balance[k], unit)} it holds{part}.")
     lines = lines or ["No money from the list was found."]
     lines.append(f"All figures: {reading_words(found.graph.settings)}; rules as named.")
     there = f"{len(found.found):,} of {len(found.found) + len(found.missing):,}"
     not_found = f"; not found: {first_few(found.missing)}" if found.missing else ""
+    if unit is SMALLEST:
+        lines.append(NOT_KNOWN)
     return Section("In short", (*lines, f"Names listed and in the ledger: {there}{not_found}."))
 
 
-def _found(found: Screening, limit: int) -> Section:
+def _found(found: Screening, limit: int, unit: Unit) -> Section:
     rows = found.order()
     what = "holding money at the end" if found.every else "asked about"
     count = int(found.reached().sum())
@@ -164,30 +173,30 @@ def _found(found: Screening, limit: int) -> Section:
         lines.append(f"The {limit} largest are shown; write a .csv to see all.")
     if found.listed[rows[:limit]].any():
         lines.append("* is on the list itself.")
-    lines.append(_in_all(found))
+    lines.append(_in_all(found, unit))
     columns = [("node", LEFT), ("holds", RIGHT)]
     if found.assumed.take(rows[:limit]).positive().any():
         columns.append(("of it assumed", RIGHT))
         lines.append(ASSUMED)
     columns += [(p, RIGHT) for p in found.requested]
     lines.append(f"Shares and amounts: {reading_words(found.graph.settings)}.")
-    cells = _rows(found, rows[:limit])
+    cells = _rows(found, rows[:limit], unit)
     return Section("What was found", tuple(lines), columns=tuple(columns), rows=tuple(cells))
 
 
-def _in_all(found: Screening) -> str:
+def _in_all(found: Screening, unit: Unit) -> str:
     whole = sum(found.taint.balance.ints())
     parts = [
-        f"{row['policy']} {_amount(row['screened'])}"
+        f"{row['policy']} {_amount(row['screened'], unit)}"
         + (f" ({row['screened'] / whole:.2%})" if whole else "")
         for row in found.totals()
     ]
     assumed = sum(found.assumed.ints())
-    part = assumed_words(whole, assumed, _amount(assumed))
-    return f"Of the {_amount(whole)} they hold in all{part}, listed: {'; '.join(parts)}."
+    part = assumed_words(whole, assumed, _amount(assumed, unit))
+    return f"Of the {_amount(whole, unit)} they hold in all{part}, listed: {'; '.join(parts)}."
 
 
-def _rows(found: Screening, rows: Ints) -> list[tuple[str, ...]]:
+def _rows(found: Screening, rows: Ints, unit: Unit) -> list[tuple[str, ...]]:
     amounts = {policy: found.amounts(policy, rows) for policy in found.policies}
     names = found.graph.names.of(found.taint.nodes[rows]).to_pylist()
     balance = found.taint.balance.take(rows).ints()
@@ -195,16 +204,16 @@ def _rows(found: Screening, rows: Ints) -> list[tuple[str, ...]]:
     cells = []
     for k, row in enumerate(rows.tolist()):
         shares = [
-            "-" if p in found.undefined else _cell(found.shares[p][row], amounts[p][k])
+            "-" if p in found.undefined else _cell(found.shares[p][row], amounts[p][k], unit)
             for p in found.requested
         ]
         name = f"{names[k]} *" if found.listed[row] else names[k]
-        held = [_amount(balance[k])] + ([_amount(assumed[k])] if any(assumed) else [])
+        held = [_amount(balance[k], unit)] + ([_amount(assumed[k], unit)] if any(assumed) else [])
         cells.append((name, *held, *shares))
     return cells
 
 
-def _rules(found: Screening) -> Section:
+def _rules(found: Screening, unit: Unit) -> Section:
     total = sum(found.taint.balance.ints())
     names = (
         "policy", "listed money", "in these nodes", "in others", "fees", "unspendable",
@@ -213,7 +222,7 @@ def _rules(found: Screening) -> Section:
     keys = ("listed", "screened", "other_sinks", "fees", "unspendable", "relisted")
     rows = []
     for row in found.totals():
-        cells = ["-" if row[key] is None else _amount(row[key]) for key in keys]
+        cells = ["-" if row[key] is None else _amount(row[key], unit) for key in keys]
         if total:
             cells[1] += f"\n{row['screened'] / total:.2%}"
         rows.append((row["policy"], *cells))
@@ -296,14 +305,17 @@ def _span(window: Mapping[str, object], name: str) -> str:
     return f"{name}s not known" if first is None else f"{name}s {first} to {last}"
 
 
-def _cell(share: float, amount: float) -> str:
-    return "-" if np.isnan(share) else f"{share:.2%}\n{_amount(amount)}"
+def _cell(share: float, amount: float, unit: Unit) -> str:
+    return "-" if np.isnan(share) else f"{share:.2%}\n{_amount(amount, unit)}"
 
 
-def _amount(value: float) -> str:
+def _amount(value: float, unit: Unit) -> str:
     """Format an amount; beyond 15 digits it is rounded, while files have every digit."""
+    if isinstance(value, float) and np.isnan(value):
+        return "-"
+    if unit.decimals:  # shares of amounts are rounded to the smallest unit
+        return unit.words(round(value), significant=6 if abs(value) >= MANY_DIGITS else None)
     if abs(value) >= MANY_DIGITS:
-        return f"{value:.6g}"
-    if isinstance(value, int):
-        return f"{value:,}"
-    return "-" if np.isnan(value) else f"{value:,.2f}"
+        return f"{value:.6g} {unit.symbol}".rstrip()
+    number = f"{value:,}" if isinstance(value, int) else f"{value:,.2f}"
+    return f"{number} {unit.symbol}".rstrip()

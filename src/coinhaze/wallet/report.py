@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from coinhaze.observer.chain import reading_words
 from coinhaze.observer.policies import POLICIES, UNIFORM
 from coinhaze.report.grids import LEFT, RIGHT, Section
+from coinhaze.report.money import NOT_KNOWN
+from coinhaze.units import SMALLEST, Unit
 from coinhaze.wallet.holdings import coin_ledger
 from coinhaze.wallet.suggestion import Suggestion
 from coinhaze.wallet.wallet import MAX_PAIRED, Combination, HeldCoin, Wallet
@@ -122,22 +124,23 @@ class WalletReport:
     proposal: Proposal | None = None
     suggestion: Suggestion | None = None
     made_by: Mapping[str, object] | None = None
+    unit: Unit = SMALLEST  # what amounts are shown in
 
     @property
     def title(self) -> str:
         """The number of coins, and their value."""
-        return f"Wallet of {_worth(self.wallet, self.wallet.holdings)}"
+        return f"Wallet of {self._worth(self.wallet.holdings)}"
 
     def sections(self, *, with_inputs: bool = True) -> list[Section]:
         """Return the sections in order; with `with_inputs`, the inputs at the end."""
         wallet = self.wallet
         parts = [
             self._short(),
-            _coins(wallet),
+            _coins(wallet, self.unit),
             _origins(wallet),
             *(_groups(wallet) if len(wallet.holdings) > 1 else []),
-            *([] if self.proposal is None else [_proposal(wallet, self.proposal)]),
-            *([] if self.suggestion is None else [_suggestion(wallet, self.suggestion)]),
+            *([] if self.proposal is None else [_proposal(wallet, self.proposal, self.unit)]),
+            *([] if self.suggestion is None else [_suggestion(wallet, self.suggestion, self.unit)]),
             Section("How sure this is", tuple(how_sure(wallet))),
             Section("What would change it", tuple(would_change(wallet))),
             Section("What the numbers are not", IS_NOT),
@@ -151,21 +154,22 @@ class WalletReport:
             exposed = [h for h in wallet.holdings if wallet.is_exposed(h)]
             lines.append(exposure_words(wallet.limit))
             lines.append(
-                f"Exposed: {_worth(wallet, exposed)}. Keep apart from the rest: "
+                f"Exposed: {self._worth(exposed)}. Keep apart from the rest: "
                 f"{_numbers(wallet, [h.coin.name for h in exposed])}."
                 if 0 < len(exposed) < len(wallet.holdings)
                 else f"Exposed: {'all coins' if exposed else 'none of the coins'}."
             )
         if self.suggestion is not None:
-            lines.append(_advice(wallet, self.suggestion))
+            lines.append(_advice(wallet, self.suggestion, self.unit))
+        if self.unit is SMALLEST and wallet.total is not None:
+            lines.append(NOT_KNOWN)
         return Section("In short", tuple(lines))
 
-
-def _worth(wallet: Wallet, holdings: Sequence[HeldCoin]) -> str:
-    count = f"{len(holdings):,} coin{'' if len(holdings) == 1 else 's'}"
-    if wallet.total is None:
-        return f"{count} of hidden value"
-    return f"{count} worth {sum(h.coin.value or 0 for h in holdings):,}"
+    def _worth(self, holdings: Sequence[HeldCoin]) -> str:
+        count = f"{len(holdings):,} coin{'' if len(holdings) == 1 else 's'}"
+        if self.wallet.total is None:
+            return f"{count} of hidden value"
+        return f"{count} worth {self.unit.words(sum(h.coin.value or 0 for h in holdings))}"
 
 
 def _number(wallet: Wallet, name: str) -> str:
@@ -182,7 +186,7 @@ def _numbers(wallet: Wallet, names: Sequence[str]) -> str:
     return f"coin {shown}" if len(numbers) == 1 else f"coins {shown}"
 
 
-def _coins(wallet: Wallet) -> Section:
+def _coins(wallet: Wallet, unit: Unit) -> Section:
     exposed = wallet.coin_set.exposed is not None
     columns = [
         ("", RIGHT), ("coin", LEFT), ("value", RIGHT), ("bits", RIGHT), ("proven", RIGHT),
@@ -193,7 +197,7 @@ def _coins(wallet: Wallet) -> Section:
     for place, holding in enumerate(wallet.holdings, 1):
         coin, row = holding.coin, holding.row
         name = coin.name if coin.label is None else f"{coin.name} ({coin.label})"
-        cells = [str(place), name, _value(coin.value), f"{row.bits:.4f}", _proven(holding)]
+        cells = [str(place), name, _value(coin.value, unit), f"{row.bits:.4f}", _proven(holding)]
         cells += [f"{holding.equal_origins:,.1f}", f"{row.steps:.2f}"]
         cells += [_exposure(holding)] if exposed else []
         rows.append(tuple(cells))
@@ -249,8 +253,8 @@ def _percent(share: float) -> str:
     return ">99.99%" if 1 - 5e-5 < share < 1 else f"{share:.2%}"
 
 
-def _value(value: int | None) -> str:
-    return "hidden" if value is None else f"{value:,}"
+def _value(value: int | None, unit: Unit) -> str:
+    return "hidden" if value is None else unit.words(value)
 
 
 def _origins(wallet: Wallet) -> Section:
@@ -329,25 +333,25 @@ def _verdict(wallet: Wallet, some: Combination) -> str:
     return f"keep apart: {exposes} {_numbers(wallet, some.taints(wallet.limit))}"
 
 
-def _proposal(wallet: Wallet, proposal: Proposal) -> Section:
+def _proposal(wallet: Wallet, proposal: Proposal, unit: Unit) -> Section:
     answer = proposal.answer
     exposed = answer.exposure is not None
     rows = [
-        ("spends", _spent(wallet, c.name), _value(c.value), f"{c.bits:.4f}")
+        ("spends", _spent(wallet, c.name), _value(c.value, unit), f"{c.bits:.4f}")
         + ((_percent(c.exposure or 0.0),) if exposed else ())
         for c in answer.coins
     ]
     after = f"{answer.after.bits:.4f}"
     for output in answer.outputs:
         share = answer.exposure_of(output)
-        cells = ("pays", output.address or "no address", _value(output.value), after)
+        cells = ("pays", output.address or "no address", _value(output.value, unit), after)
         rows.append(cells + ((_percent(share or 0.0),) if exposed else ()))
     if answer.fee is not None:
-        rows.append(("fee", "", _value(answer.fee), "") + (("",) if exposed else ()))
+        rows.append(("fee", "", _value(answer.fee, unit), "") + (("",) if exposed else ()))
     if not answer.outputs:
         values = [c.value for c in answer.coins]
         value = None if None in values else sum(v or 0 for v in values)
-        cells = ("pays", "whoever is paid", _value(value), after)
+        cells = ("pays", "whoever is paid", _value(value, unit), after)
         rows.append(cells + ((_percent(answer.exposure or 0.0),) if exposed else ()))
     columns = [("", LEFT), ("coin or address", LEFT), ("value", RIGHT), ("bits", RIGHT)]
     columns += [("exposure", RIGHT)] if exposed else []
@@ -367,15 +371,16 @@ def _spent(wallet: Wallet, name: str) -> str:
     return name if number == name else f"coin {number}: {name}"
 
 
-def _advice(wallet: Wallet, suggestion: Suggestion) -> str:
+def _advice(wallet: Wallet, suggestion: Suggestion, unit: Unit) -> str:
+    amount = unit.words(suggestion.amount)
     if suggestion.chosen is None:
-        return f"To pay {suggestion.amount:,}: no suggestion. {suggestion.why[0]}"
+        return f"To pay {amount}: no suggestion. {suggestion.why[0]}"
     coins = suggestion.chosen.coins
-    return f"To pay {suggestion.amount:,}: spend {_numbers(wallet, coins)} ({' and '.join(coins)})."
+    return f"To pay {amount}: spend {_numbers(wallet, coins)} ({' and '.join(coins)})."
 
 
-def _suggestion(wallet: Wallet, suggestion: Suggestion) -> Section:
-    lines = [_advice(wallet, suggestion)] if suggestion.chosen is not None else []
+def _suggestion(wallet: Wallet, suggestion: Suggestion, unit: Unit) -> Section:
+    lines = [_advice(wallet, suggestion, unit)] if suggestion.chosen is not None else []
     lines.append(f"Why: {' '.join(suggestion.why)}")
     lines.append(
         "The rule: never exposed coins with others; then fewest coins; then most bits; then least "
@@ -389,7 +394,7 @@ def _suggestion(wallet: Wallet, suggestion: Suggestion) -> Section:
     columns = [("", LEFT), ("coins", LEFT), ("bits before", RIGHT), ("after", RIGHT)]
     if wallet.coin_set.exposed is not None:
         columns += [("exposure before", RIGHT), ("after", RIGHT), ("verdict", LEFT)]
-    title = f"To pay {suggestion.amount:,}"
+    title = f"To pay {unit.words(suggestion.amount)}"
     return Section(title, tuple(lines), (), tuple(columns) if rows else (), tuple(rows))
 
 

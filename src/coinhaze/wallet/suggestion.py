@@ -16,6 +16,7 @@ from itertools import combinations, islice
 from math import comb
 
 from coinhaze.errors import UsageError
+from coinhaze.units import SMALLEST, Unit
 from coinhaze.wallet.wallet import ALL, EXPOSED, NOT_EXPOSED, Combination, HeldCoin, Wallet
 
 # Sets examined, and those of them evaluated: beyond these, the best is reported as the best of
@@ -37,8 +38,10 @@ class Suggestion:
     why: tuple[str, ...]
 
 
-def suggest_coins(wallet: Wallet, amount: int, *, show: int = 2) -> Suggestion:
-    """Suggest coins worth the amount, in the smallest unit, by the rule above.
+def suggest_coins(
+    wallet: Wallet, amount: int, *, show: int = 2, unit: Unit = SMALLEST
+) -> Suggestion:
+    """Suggest coins worth the amount, in the smallest unit, by the rule above; say why in `unit`.
 
     >>> import coinhaze
     >>> from coinhaze.wallet.holdings import find_coin
@@ -58,7 +61,7 @@ def suggest_coins(wallet: Wallet, amount: int, *, show: int = 2) -> Suggestion:
     for kind, group in _groups(wallet):
         if _worth(group) >= amount:
             return _best(wallet, kind, group, amount, show)
-    return _none(wallet, amount)
+    return _none(wallet, amount, unit)
 
 
 def _groups(wallet: Wallet) -> list[tuple[str, list[HeldCoin]]]:
@@ -142,10 +145,10 @@ def _reasons(kind: str, size: int) -> tuple[str, ...]:
     return (fewest,)
 
 
-def _none(wallet: Wallet, amount: int) -> Suggestion:
+def _none(wallet: Wallet, amount: int, unit: Unit) -> Suggestion:
     total = wallet.total or 0
     why = (
-        f"All coins are worth {total:,}, less than {amount:,}."
+        f"All coins are worth {unit.words(total)}, less than {unit.words(amount)}."
         if total < amount
         else "Only exposed coins together with others are worth so much; that is not suggested."
     )

@@ -18,14 +18,15 @@ from coinhaze.explore.query import Settings
 from coinhaze.explore.views import ViewOptions, Views
 from coinhaze.graph import transaction_graph
 from coinhaze.graph.graph import Kind
-from coinhaze.measures.comparators.registry import COMPARATORS, Comparator
-from coinhaze.measures.comparators.side_by_side import compare_measures
-from coinhaze.measures.comparators.sources import (
+from coinhaze.measures.comparators.registry import (
+    COMPARATORS,
     DEGREE,
     EFFECTIVE_SOURCES,
     MINT_CENTRALITY,
     POSSIBLE_SOURCES,
+    Comparator,
 )
+from coinhaze.measures.comparators.side_by_side import compare_measures
 from coinhaze.observer.policies import ordered_policies
 from coinhaze.options import Time
 from coinhaze.solve import score_or_reached

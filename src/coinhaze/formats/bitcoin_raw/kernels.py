@@ -6,7 +6,6 @@ Slow twins in the tests: tests/formats/block_twin.py.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from coinhaze.formats.bitcoin_raw.networks import MWEB, SPECIAL, WITNESS
 from coinhaze.formats.bitcoin_raw.script_kernels import (
@@ -16,6 +15,7 @@ from coinhaze.formats.bitcoin_raw.script_kernels import (
     SCRIPT_HASH,
     kind_of_script,
 )
+from coinhaze.kernels import kernel
 
 UNLOCK = 9  # Dash: type of a transaction that takes money out of the platform
 MOST = np.uint64(2**63 - 1)
@@ -38,7 +38,7 @@ CUT, LONG, EMPTY, VALUE, NO_COINBASE, COINBASE, FLAGS, LEFT, PLATFORM, HIDDEN = 
 TXS, INS, OUTS, PLAIN, HOGEX = 0, 1, 2, 3, 4
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def number_at(data, at, size):
     """Give the whole number in `size` bytes, the lowest first."""
     number = np.uint64(0)
@@ -47,7 +47,7 @@ def number_at(data, at, size):
     return number
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def compact_size(data, at, end):
     """Give a number and the place after it, below 0 for a fault."""
     if at >= end:
@@ -66,7 +66,7 @@ def compact_size(data, at, end):
     return np.int64(number), at + 1 + size
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _after_texts(data, at, end, texts):
     """Skip texts that each follow their length."""
     for _ in range(texts):
@@ -79,7 +79,7 @@ def _after_texts(data, at, end, texts):
     return at
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _is_nothing(data, at):
     """Tell whether an input spends the coin that is none: what a coinbase spends."""
     for i in range(32):
@@ -88,7 +88,7 @@ def _is_nothing(data, at):
     return data[at + 32] & data[at + 33] & data[at + 34] & data[at + 35] == 0xFF
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _inputs(data, at, end, number, coinbase, counts, spent_at):
     if number > end or number * 41 > end - at:
         return CUT
@@ -113,7 +113,7 @@ def _inputs(data, at, end, number, coinbase, counts, spent_at):
     return at
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _outputs(data, at, end, counts, value, script_at, script_size):
     number, at = compact_size(data, at, end)
     if at < 0:
@@ -142,7 +142,7 @@ def _outputs(data, at, end, counts, value, script_at, script_size):
     return at
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _after_witness(data, at, end, flags, inputs, counts):
     """Skip what is no part of a transaction's id."""
     if flags & 1:
@@ -165,7 +165,7 @@ def _after_witness(data, at, end, flags, inputs, counts):
     return at
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _keep(data, first, last, plain, counts):
     """Add bytes to those that make the id."""
     k = counts[PLAIN]
@@ -173,7 +173,7 @@ def _keep(data, first, last, plain, counts):
     counts[PLAIN] += last - first
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _transaction(data, at, end, rules, coinbase, counts, plain, spent_at, value, s_at, s_size):
     """Walk over one transaction, and give the place after it."""
     if end - at < 10:
@@ -218,7 +218,7 @@ def _transaction(data, at, end, rules, coinbase, counts, plain, spent_at, value,
     return at
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def walk(data, starts, ends, rules):
     """Find all transactions of blocks, each from their number at `starts` to `ends`.
 
@@ -260,7 +260,7 @@ def walk(data, starts, ends, rules):
     )
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _block(data, at, end, rules, counts, plain, spent_at, value, s_at, s_size, lasts):
     """Walk over one block; give its fault, and the place of the transaction that has it."""
     number, after = compact_size(data, at, end)
@@ -285,7 +285,7 @@ def _block(data, at, end, rules, counts, plain, spent_at, value, s_at, s_size, l
     return 0, at
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def varint(data, at, end):
     """Give a number as Bitcoin Core writes it in its own files, and the place after it."""
     number = np.uint64(0)
@@ -304,7 +304,7 @@ def varint(data, at, end):
         number += np.uint64(1)
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def amount_of(code):
     """Give the amount of a compressed one (Bitcoin Core's compressor.cpp), below 0 if too large."""
     one, nine, ten = np.uint64(1), np.uint64(9), np.uint64(10)
@@ -322,7 +322,7 @@ def amount_of(code):
     return np.int64(amount) if amount <= MOST else np.int64(VALUE)
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _coin(data, at, end, coins, k):
     """Read one spent coin: value, kind, place and size of its script; give the place after it."""
     code, at = varint(data, at, end)
@@ -358,7 +358,7 @@ def _coin(data, at, end, coins, k):
     return at + form - 6 if form >= 6 else coins[k, 2] + coins[k, 3]
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def spent_coins(data, start, end):
     """Read the undo of one block: the fault, coins per transaction, and each coin as in `_coin`."""
     coins = np.empty(((end - start) // 3 + 1, 4), np.int64)

@@ -6,7 +6,8 @@ Slow twins in the tests: tests/formats/test_scripts.py.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from coinhaze.kernels import kernel
 
 # What a script pays to. HALF_KEY, only in undo files: a key of 65 bytes of which half is left out.
 OTHER, KEY_HASH, SCRIPT_HASH, WITNESS_KEY, WITNESS_SCRIPT, TAPROOT = range(6)
@@ -72,7 +73,7 @@ RIPEMD_ADDED = np.array(
 RIPEMD_START = np.array([0x67452301, 0xEFCDAB89, 0x98BADCFE, 0x10325476, 0xC3D2E1F0], np.uint32)
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _is_key(data, at, size):
     """Tell whether bytes have the first byte and the size of a public key."""
     if size == 33:
@@ -80,7 +81,7 @@ def _is_key(data, at, size):
     return size == 65 and (data[at] == 4 or data[at] == 6 or data[at] == 7)
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _is_multisig(data, at, size):
     """Tell whether a script asks for m of n keys that stand in it."""
     if size < 37 or data[at + size - 1] != 0xAE:
@@ -97,7 +98,7 @@ def _is_multisig(data, at, size):
     return k == last
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def kind_of_script(data, at, size):
     """Give the kind of a script and where what it pays to begins."""
     if size > LARGEST_SCRIPT:
@@ -123,7 +124,7 @@ def kind_of_script(data, at, size):
     return OTHER, at
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def kinds_of_scripts(data, starts, sizes):
     """Give the kind of each script and where what it pays to begins."""
     kinds = np.empty(len(starts), np.int64)
@@ -133,12 +134,12 @@ def kinds_of_scripts(data, starts, sizes):
     return kinds, places
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _turn_right(x, n):
     return (x >> np.uint32(n)) | (x << np.uint32(32 - n))
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _sha256_block(w, state):
     """Hash one block of 16 words, in place; `w` has room for 64."""
     for t in range(16, 64):
@@ -164,7 +165,7 @@ def _sha256_block(w, state):
     state[7] += h
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _add_checksum(text, size, w, state):
     """Put the first four bytes of the double SHA-256 of a short text behind it."""
     w[:16] = 0
@@ -184,7 +185,7 @@ def _add_checksum(text, size, w, state):
         text[size + i] = (state[0] >> np.uint32(24 - 8 * i)) & np.uint32(255)
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _write_base58(text, size, out, at):
     """Write bytes as a number of base 58; every zero byte before it is a letter 1."""
     zeros = 0
@@ -219,7 +220,7 @@ def _write_base58(text, size, out, at):
     return at
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _step(check, value):
     top = check >> 25
     check = (check & 0x1FFFFFF) << 5 ^ value
@@ -229,7 +230,7 @@ def _step(check, value):
     return check
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _write_bech32(data, place, size, version, hrp, out, at):
     """Write a witness program (BIP173, and BIP350 for versions above 0)."""
     check = np.int64(1)
@@ -267,7 +268,7 @@ def _write_bech32(data, place, size, version, hrp, out, at):
     return at
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def write_addresses(data, kinds, places, key_version, script_version, hrp):
     """Write the addresses of hashes and witness programs: letters, and where each one ends."""
     out = np.empty(len(kinds) * LONGEST, np.uint8)
@@ -292,7 +293,7 @@ def write_addresses(data, kinds, places, key_version, script_version, hrp):
     return out[:at], ends
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _mix(round_, x, y, z):
     if round_ == 0:
         return x ^ y ^ z
@@ -305,7 +306,7 @@ def _mix(round_, x, y, z):
     return x ^ (y | ~z)
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def ripemd160(digests):
     """Hash texts of 32 bytes, a row each: the only ones that addresses need."""
     hashes = np.empty((len(digests), 20), np.uint8)

@@ -1,14 +1,15 @@
 """The registry of comparators: other people's measures of the same coins, by name.
 
-The modules of this package add them. The command line, the Python functions, the
-experiments and the page take their choices from here when they are used, so that a comparator
-registered with `register_comparator` is known to all of them.
+The modules beside it compute them, and are imported when one is used. The command line,
+the Python functions, the experiments and the page take their choices from here when they are used,
+so that a comparator registered with `register_comparator` is known to all of them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from coinhaze.errors import UsageError
@@ -40,7 +41,7 @@ class Comparator:
     aliases: tuple[str, ...] = ()
 
 
-COMPARATORS: Registry[Comparator] = Registry("measure", package=__package__)
+COMPARATORS: Registry[Comparator] = Registry("measure", by_name=True)
 
 
 def register_comparator(
@@ -88,3 +89,114 @@ def check_measures(names: Sequence[str], *, owners: bool) -> None:
                 f"{name} is what a wallet knows of itself: name a table of owners, address to "
                 "wallet"
             )
+
+
+def _function(module: str, name: str) -> Callable[[ComparedScores], Floats]:
+    """Give a function of a module of this package, which is imported when it is called."""
+
+    def measure(compared: ComparedScores) -> Floats:
+        found: Floats = getattr(import_module(f"{__package__}.{module}"), name)(compared)
+        return found
+
+    return measure
+
+
+BOLTZMANN = COMPARATORS.add(
+    Comparator(
+        "boltzmann",
+        "log2 of the interpretations of the transaction that made the coin",
+        lambda compared: compared.by_transaction(lambda matrix: matrix.bits),
+        unit="bits",
+        about="transaction",
+    )
+)
+DEGREE = COMPARATORS.add(
+    Comparator(
+        "degree",
+        "bits as a share of what as many equally likely sources would have",
+        lambda compared: compared.scores.degree,
+        unit="of 1",
+        about="sources",
+    )
+)
+EFFECTIVE_SOURCES = COMPARATORS.add(
+    Comparator(
+        "effective-sources",
+        "equally likely sources that would be as uncertain: 2^bits",
+        lambda compared: compared.scores.effective_sources,
+        unit="origins",
+        about="sources",
+    )
+)
+EFFICIENCY = COMPARATORS.add(
+    Comparator(
+        "efficiency",
+        "interpretations of the transaction as a share of the closest perfect CoinJoin's",
+        lambda compared: compared.by_transaction(lambda matrix: matrix.efficiency),
+        unit="of 1",
+        about="transaction",
+    )
+)
+K_ANONYMITY = COMPARATORS.add(
+    Comparator(
+        "k-anonymity",
+        "outputs of the transaction with the coin's value, itself among them",
+        _function("transaction", "equal_outputs"),
+        unit="outputs",
+        about="transaction",
+    )
+)
+LINK_BITS = COMPARATORS.add(
+    Comparator(
+        "link-bits",
+        "bits of the coin's shares over the inputs of its transaction",
+        _function("transaction", "link_bits"),
+        unit="bits",
+        about="transaction",
+    )
+)
+MATCHING = COMPARATORS.add(
+    Comparator(
+        "matching",
+        "coins that the transaction's rings can have spent, every coin spent once",
+        _function("rings", "spendable_members"),
+        unit="coins",
+        needs=frozenset({"rings"}),
+    )
+)
+MINT_CENTRALITY = COMPARATORS.add(
+    Comparator(
+        "mint-centrality",
+        "coinbases the coin can be traced back to",
+        _function("sources", "mints_behind"),
+        unit="coinbases",
+        about="sources",
+    )
+)
+POSSIBLE_SOURCES = COMPARATORS.add(
+    Comparator(
+        "possible-sources",
+        "sources the coin can come from: k-anonymity over the whole graph",
+        lambda compared: compared.scores.sources,
+        unit="origins",
+        about="sources",
+    )
+)
+SYSTEM_ANONYMITY = COMPARATORS.add(
+    Comparator(
+        "system-anonymity",
+        "of matching a transaction's inputs and outputs one to one, how much is left open",
+        _function("system_anonymity", "transaction_anonymity"),
+        unit="of 1",
+        about="transaction",
+        no_answer="its transaction has not as many inputs as outputs, or too many",
+    )
+)
+WASABI = COMPARATORS.add(
+    Comparator(
+        "wasabi",
+        "the score the coin's own wallet would give it",
+        _function("wasabi", "own_scores"),
+        needs=frozenset({"owners"}),
+    )
+)

@@ -23,7 +23,6 @@ import scipy.sparse.csgraph
 from coinhaze.amounts import Bools, Floats, Ints
 from coinhaze.errors import InputError, UsageError
 from coinhaze.ledger import CoinLedger
-from coinhaze.measures.comparators.registry import COMPARATORS, Comparator
 from coinhaze.measures.comparators.side_by_side import ComparedScores
 from coinhaze.measures.comparators.system_anonymity import permanent
 from coinhaze.measures.entropy import effective_number
@@ -146,14 +145,3 @@ def spendable_members(compared: ComparedScores) -> Floats:
     count = np.bincount(pairs[0], minlength=len(ledger.txids)).astype(np.float64)
     count[count == 0] = math.nan
     return compared.by_coin(lambda made: float(count[ledger.output_tx[made]]))
-
-
-MATCHING = COMPARATORS.add(
-    Comparator(
-        "matching",
-        "coins that the transaction's rings can have spent, every coin spent once",
-        spendable_members,
-        unit="coins",
-        needs=frozenset({"rings"}),
-    )
-)

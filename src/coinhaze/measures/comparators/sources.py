@@ -12,40 +12,7 @@ from coinhaze.amounts import Floats
 from coinhaze.graph import TransactionGraph
 from coinhaze.graph.graph import Kind
 from coinhaze.graph.order_kernels import spread
-from coinhaze.measures.comparators.registry import COMPARATORS, Comparator
-
-POSSIBLE_SOURCES = COMPARATORS.add(
-    Comparator(
-        "possible-sources",
-        "sources the coin can come from: k-anonymity over the whole graph",
-        lambda compared: compared.scores.sources,
-        unit="origins",
-        about="sources",
-    )
-)
-
-
-EFFECTIVE_SOURCES = COMPARATORS.add(
-    Comparator(
-        "effective-sources",
-        "equally likely sources that would be as uncertain: 2^bits",
-        lambda compared: compared.scores.effective_sources,
-        unit="origins",
-        about="sources",
-    )
-)
-
-
-DEGREE = COMPARATORS.add(
-    Comparator(
-        "degree",
-        "bits as a share of what as many equally likely sources would have",
-        lambda compared: compared.scores.degree,
-        unit="of 1",
-        about="sources",
-    )
-)
-
+from coinhaze.measures.comparators.side_by_side import ComparedScores
 
 AT_ONCE = 64  # sources that share one pass, a bit each
 
@@ -82,12 +49,6 @@ def mint_centrality(graph: TransactionGraph) -> Floats:
     return count
 
 
-MINT_CENTRALITY = COMPARATORS.add(
-    Comparator(
-        "mint-centrality",
-        "coinbases the coin can be traced back to",
-        lambda compared: mint_centrality(compared.scores.chain.graph)[compared.scores.nodes],
-        unit="coinbases",
-        about="sources",
-    )
-)
+def mints_behind(compared: ComparedScores) -> Floats:
+    """Count the coinbases that each scored coin can come from."""
+    return mint_centrality(compared.scores.chain.graph)[compared.scores.nodes]

@@ -15,7 +15,6 @@ import numpy as np
 
 from coinhaze.amounts import Floats
 from coinhaze.errors import InputError, ResourceError
-from coinhaze.measures.comparators.registry import COMPARATORS, Comparator
 from coinhaze.measures.comparators.side_by_side import ComparedScores
 
 
@@ -34,18 +33,6 @@ def transaction_anonymity(compared: ComparedScores) -> Floats:
         if len(spent) == len(made) > 1 and parts.can_be_taken_apart(tx):
             value[tx] = staircase_anonymity(spent, made)
     return compared.by_coin(lambda coin: value[int(ledger.output_tx[coin])])
-
-
-SYSTEM_ANONYMITY = COMPARATORS.add(
-    Comparator(
-        "system-anonymity",
-        "of matching a transaction's inputs and outputs one to one, how much is left open",
-        transaction_anonymity,
-        unit="of 1",
-        about="transaction",
-        no_answer="its transaction has not as many inputs as outputs, or too many",
-    )
-)
 
 
 MAX_ROWS = 20

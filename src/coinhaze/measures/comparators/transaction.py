@@ -12,30 +12,8 @@ import math
 import numpy as np
 
 from coinhaze.amounts import Floats
-from coinhaze.measures.comparators.registry import COMPARATORS, Comparator
 from coinhaze.measures.comparators.side_by_side import ComparedScores
 from coinhaze.measures.entropy import shannon
-
-BOLTZMANN = COMPARATORS.add(
-    Comparator(
-        "boltzmann",
-        "log2 of the interpretations of the transaction that made the coin",
-        lambda compared: compared.by_transaction(lambda matrix: matrix.bits),
-        unit="bits",
-        about="transaction",
-    )
-)
-
-
-EFFICIENCY = COMPARATORS.add(
-    Comparator(
-        "efficiency",
-        "interpretations of the transaction as a share of the closest perfect CoinJoin's",
-        lambda compared: compared.by_transaction(lambda matrix: matrix.efficiency),
-        unit="of 1",
-        about="transaction",
-    )
-)
 
 
 def link_bits(compared: ComparedScores) -> Floats:
@@ -48,17 +26,6 @@ def link_bits(compared: ComparedScores) -> Floats:
     return compared.by_coin(lambda coin: bits.get(coin, math.nan))
 
 
-LINK_BITS = COMPARATORS.add(
-    Comparator(
-        "link-bits",
-        "bits of the coin's shares over the inputs of its transaction",
-        link_bits,
-        unit="bits",
-        about="transaction",
-    )
-)
-
-
 def equal_outputs(compared: ComparedScores) -> Floats:
     """Count for each coin the outputs of its transaction with its value."""
     ledger, parts = compared.ledger, compared.parts
@@ -69,14 +36,3 @@ def equal_outputs(compared: ComparedScores) -> Floats:
         _, group, count = np.unique(values, return_inverse=True, return_counts=True)
         equal.update(zip(coins.tolist(), count[group].tolist(), strict=True))
     return compared.by_coin(lambda coin: equal.get(coin, math.nan))
-
-
-K_ANONYMITY = COMPARATORS.add(
-    Comparator(
-        "k-anonymity",
-        "outputs of the transaction with the coin's value, itself among them",
-        equal_outputs,
-        unit="outputs",
-        about="transaction",
-    )
-)

@@ -16,7 +16,6 @@ import numpy as np
 from coinhaze.amounts import Floats
 from coinhaze.coinjoin.parts import Parts
 from coinhaze.ledger import CoinLedger
-from coinhaze.measures.comparators.registry import COMPARATORS, Comparator
 from coinhaze.measures.comparators.side_by_side import ComparedScores
 
 RECEIVED = 1.0  # the score of a coin its owner did not make: somebody knows whose it is
@@ -93,13 +92,3 @@ def own_scores(compared: ComparedScores) -> Floats:
     assert compared.owners is not None
     score = wasabi_scores(compared.ledger, compared.owners, parts=compared.parts)
     return compared.by_coin(lambda coin: float(score[coin]))
-
-
-WASABI = COMPARATORS.add(
-    Comparator(
-        "wasabi",
-        "the score the coin's own wallet would give it",
-        own_scores,
-        needs=frozenset({"owners"}),
-    )
-)

@@ -7,11 +7,12 @@ transaction at a time through `CoinLedger.from_transactions`, which checks every
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from coinhaze import kernels
 from coinhaze.solve.sketch.kernels import mix
 
 # Indices into CoinColumns.count.
@@ -21,7 +22,7 @@ DUST = 546  # less is not worth spending, and is not relayed (Bitcoin Core's rel
 
 # Kernels pass dozens of arrays to one another. Counting references to each at every call takes most
 # of the time (6 us per transaction instead of 0.8), and nothing here allocates, so it is off.
-kernel = njit(cache=True, nogil=True, _nrt=False)
+kernel = kernels.kernel(_nrt=False)
 
 
 class CoinColumns(NamedTuple):
@@ -65,7 +66,7 @@ def below(book, n):
 @kernel
 def normal(book):
     """Draw from the normal distribution (Box & Muller 1958)."""
-    return np.sqrt(-2.0 * np.log(1.0 - uniform(book))) * np.cos(2.0 * np.pi * uniform(book))
+    return math.sqrt(-2.0 * math.log(1.0 - uniform(book))) * math.cos(2.0 * math.pi * uniform(book))
 
 
 @kernel
@@ -173,7 +174,7 @@ def address(book, slots, first, last, reuse):
 def fee_of(book, total, inputs, outputs, rate):
     """Charge a fee for a transaction's size, at most a quarter of what it spends."""
     # Virtual bytes of a segwit payment: 68 per input, 31 per output, 11 in addition (BIP 141).
-    requested = int(rate * np.exp(0.5 * normal(book)) * (11 + 68 * inputs + 31 * outputs))
+    requested = int(rate * math.exp(0.5 * normal(book)) * (11 + 68 * inputs + 31 * outputs))
     fee = min(total, max(1, min(requested, total // 4)))
     book.count[FEES] += fee
     return fee
@@ -182,7 +183,7 @@ def fee_of(book, total, inputs, outputs, rate):
 @kernel
 def heavy(book, median, spread):
     """Draw a heavy-tailed amount above dust: lognormal by median and spread of its logarithm."""
-    return DUST + int(median * np.exp(spread * normal(book)))
+    return DUST + int(median * math.exp(spread * normal(book)))
 
 
 @kernel

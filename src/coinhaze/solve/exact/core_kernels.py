@@ -7,8 +7,8 @@ Slow twin in the tests: tests/solve/test_core.py, dense inverses of numpy.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from coinhaze.kernels import kernel
 from coinhaze.solve.exact.factor_kernels import FAINT, PRODUCT, SUM
 from coinhaze.solve.exact.pairs_kernels import exact_sum
 from coinhaze.solve.exact.stream_kernels import WIDTH, fma
@@ -17,7 +17,7 @@ from coinhaze.solve.exact.stream_kernels import WIDTH, fma
 DEPTH = 256
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def heavy_components(indptr, indices, data, threshold):
     """Number the sets of states that moves of at least `threshold` hold together."""
     n = len(indptr) - 1
@@ -43,7 +43,7 @@ def heavy_components(indptr, indices, data, threshold):
     return parent
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def invert(dense, out):
     """Give (S - A)^-1 for moves A inside a cluster and ways `out` of it, S their sums.
 
@@ -81,7 +81,7 @@ def invert(dense, out):
     return right
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def solve_clusters(start, members, indptr, indices, data, out, most_growth):
     """Replace the rows of each cluster by those without moves inside it.
 
@@ -147,10 +147,10 @@ def solve_clusters(start, members, indptr, indices, data, out, most_growth):
             local[group[k]] = -1
         for o in range(len(outer)):
             column[outer[o]] = -1
-    return done, inverses, np.array(row), np.array(to), np.array(value), new_out
+    return done, inverses, np.array(row, np.int64), np.array(to, np.int64), np.array(value), new_out
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def apply_inverses(start, members, at, inverses, x):
     """Multiply the rows of each cluster by its inverse."""
     for q in range(len(start) - 1):
@@ -168,7 +168,7 @@ def apply_inverses(start, members, at, inverses, x):
                         row[j] += w * old[t, j]
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def sweep_vector(indptr, indices, data, right, x, forward):
     """Go over all states once: x_i = right_i + sum of q_ij x_j, each with the newest values."""
     n = len(right)
@@ -180,7 +180,7 @@ def sweep_vector(indptr, indices, data, right, x, forward):
         x[i] = total
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def sweep_tile(indptr, indices, data, right, x, forward):
     """Go over all states once for a tile of columns."""
     n = len(right)
@@ -196,7 +196,7 @@ def sweep_tile(indptr, indices, data, right, x, forward):
                 row[c] += v * other[c]
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath={"nnan"})
+@kernel(error_model="numpy", fastmath={"nnan"})
 def _add_row(ratio, ratio_error, above, row, row_errors):
     """Add a multiple of the row above; every entry's error grows by a rounding."""
     for j in range(len(row)):
@@ -205,7 +205,7 @@ def _add_row(ratio, ratio_error, above, row, row_errors):
         row_errors[j] = worse + np.float32(SUM)
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _least(row):
     """Give the least entry above 0, or 1."""
     least = 1.0
@@ -215,7 +215,7 @@ def _least(row):
     return least
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def eliminate_core(moves, errors, out, out_error):
     """Eliminate the states of a core in the order given, in place.
 
@@ -256,13 +256,13 @@ def eliminate_core(moves, errors, out, out_error):
     return pivot, row_error
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def _mix(row, weight, other):
     for j in range(len(row)):
         row[j] = fma(weight, other[j], row[j])
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def invert_core(moves, pivot):
     """Give the inverse from what elimination left: the solve of every unit vector."""
     c = len(pivot)
@@ -281,7 +281,7 @@ def invert_core(moves, pivot):
     return inverse
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def multiply_tile(inverse, right, x):
     """Put inverse times right into x, both tiles of columns."""
     n = len(x)

@@ -11,8 +11,8 @@ from __future__ import annotations
 import heapq
 
 import numpy as np
-from numba import njit
 
+from coinhaze.kernels import kernel
 from coinhaze.solve.exact.pairs_kernels import add_exactly, exact_sum
 from coinhaze.solve.planner.thresholds import MIN_CORE
 
@@ -22,7 +22,7 @@ PRODUCT, SUM = 4.0, 1.0
 FAINT = 1e-290
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _find(keys, key):
     """Find the slot of a key, or the free slot where it belongs."""
     mask = len(keys) - 1
@@ -34,7 +34,7 @@ def _find(keys, key):
     return slot
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _grow(keys, values, lost, errors):
     size = 2 * len(keys)
     new_keys = np.full(size, -1, np.int64)
@@ -51,7 +51,7 @@ def _grow(keys, values, lost, errors):
     return new_keys, new_values, new_lost, new_errors
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _add_link(link_to, link_next, link_first, degree, links, i, j):
     """Note a move from i to j among the successors of i and the predecessors of j."""
     for side in range(2):
@@ -62,7 +62,7 @@ def _add_link(link_to, link_next, link_first, degree, links, i, j):
         degree[side, a] += 1
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _widen(links):
     """Double the room for links."""
     wide = np.empty((2, 2 * links.shape[1]), np.int64)
@@ -70,7 +70,7 @@ def _widen(links):
     return wide
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _columns(triples):
     """Turn a list of (row, column, value) into three arrays."""
     rows = np.empty(len(triples), np.int64)
@@ -81,7 +81,7 @@ def _columns(triples):
     return rows, columns, values
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def thin_block(
     indptr, indices, data, data_error, outside, outside_error, dense_share, most_product, most_work
 ):
@@ -240,7 +240,7 @@ def thin_block(
     )  # fmt: skip
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def eliminate_small(blocks, block_start, indptr, indices, data, data_error, outside, outside_error):
     """Eliminate components of a few states each, as they stand; pivots and errors in their place.
 

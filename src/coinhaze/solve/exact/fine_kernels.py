@@ -8,12 +8,12 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
+from coinhaze.kernels import kernel
 from coinhaze.solve.exact.pairs_kernels import add_pairs, divide_pairs, multiply_pairs
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def divide_moves(
     start, edge, tail, amount, amount_low, sigma, sigma_low, node_of, state, indptr, indices,
     data, error,
@@ -46,7 +46,7 @@ def divide_moves(
     return value, low, True
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def dominated_visits(indptr, indices, value, low, begun, dominator):
     """Give the visits to each state for each visit to its dominator, as pairs rounded at the end.
 
@@ -66,7 +66,7 @@ def dominated_visits(indptr, indices, value, low, begun, dominator):
     return visits
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def main_moves(indptr, data, error, moved_to):
     """Give the likeliest move of each state that others move to, -1 for other states.
 
@@ -81,7 +81,7 @@ def main_moves(indptr, data, error, moved_to):
     return main
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def scale_moves(indptr, indices, value, low, own, main):
     """Measure each state's row in a unit of its own, so that main moves are powers of two.
 
@@ -110,7 +110,7 @@ def scale_moves(indptr, indices, value, low, own, main):
     return data, scaled_own, unit
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def long_chains(indptr, indices, main, long):
     """Mark the longest chains of main moves: give each state's predecessor in one, and its number.
 
@@ -142,7 +142,7 @@ def long_chains(indptr, indices, main, long):
 _CARRIED = 2.0**-20
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def count_roundings(
     indptr, indices, data, error, own, own_error, column, states_of, moved_by, main, before, chain
 ):

@@ -6,12 +6,12 @@ of floats that round once. Slow twins in the tests: fractions (tests/solve/test_
 
 from __future__ import annotations
 
-from numba import njit
+from coinhaze.kernels import kernel
 
 _SPLIT = 134217729.0  # 2^27 + 1
 
 
-@njit(cache=True, nogil=True, inline="always", error_model="numpy")
+@kernel(inline="always", error_model="numpy")
 def two_sum(a, b):
     """Give a + b rounded, and what rounding lost: exact together."""
     total = a + b
@@ -19,7 +19,7 @@ def two_sum(a, b):
     return total, (a - (total - part)) + (b - part)
 
 
-@njit(cache=True, nogil=True, inline="always", error_model="numpy")
+@kernel(inline="always", error_model="numpy")
 def two_product(a, b):
     """Give a * b rounded, and what rounding lost: exact together within the range of floats."""
     product = a * b
@@ -33,21 +33,21 @@ def two_product(a, b):
     return product, lost
 
 
-@njit(cache=True, nogil=True, inline="always", error_model="numpy")
+@kernel(inline="always", error_model="numpy")
 def add_pairs(a, a_low, b, b_low):
     """Add two pairs."""
     total, lost = two_sum(a, b)
     return two_sum(total, lost + (a_low + b_low))
 
 
-@njit(cache=True, nogil=True, inline="always", error_model="numpy")
+@kernel(inline="always", error_model="numpy")
 def multiply_pairs(a, a_low, b, b_low):
     """Multiply two pairs."""
     product, lost = two_product(a, b)
     return two_sum(product, lost + (a * b_low + a_low * b))
 
 
-@njit(cache=True, nogil=True, inline="always", error_model="numpy")
+@kernel(inline="always", error_model="numpy")
 def divide_pairs(a, a_low, b, b_low):
     """Divide two pairs."""
     first = a / b
@@ -56,7 +56,7 @@ def divide_pairs(a, a_low, b, b_low):
     return two_sum(first, rest / b)
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(inline="always")
 def add_exactly(total, lost, value):
     """Add a number that is not negative; `lost` takes what the sum cannot hold (Neumaier)."""
     new = total + value
@@ -65,7 +65,7 @@ def add_exactly(total, lost, value):
     return new, lost + ((value - new) + total)
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def exact_sum(values):
     """Add up numbers that are not negative with a relative error of about 2^-53."""
     total = 0.0

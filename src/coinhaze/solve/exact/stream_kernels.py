@@ -5,14 +5,13 @@ Slow twin in the tests: the dense product N R of tests/solve/dense.py.
 
 from __future__ import annotations
 
+import ctypes
 import math
+import struct
 
 import numpy as np
-from llvmlite import ir
-from numba import njit, types
-from numba.core.typing import signature as signature_of
-from numba.extending import intrinsic
 
+from coinhaze.kernels import intrinsic, kernel
 from coinhaze.solve.exact.pairs_kernels import two_sum
 
 WIDTH = 64
@@ -26,37 +25,74 @@ _E2, _E3, _E4, _E5, _E6, _E7, _E8, _E9, _E10, _E11 = (1 / math.factorial(k) for 
 _SQRT_HALF_BITS = 0x3FE6A09E667F3BCD
 
 
-@intrinsic
-def _bits_of(typing_context, value):
-    def code(context, builder, signature, args):
-        return builder.bitcast(args[0], ir.IntType(64))
+def _cast(before, after):
+    """Make the intrinsic that takes the bits of one type for those of another."""
 
-    return types.int64(types.float64), code
+    def make():
+        from numba import extending, types
+
+        @extending.intrinsic
+        def cast(typing_context, value):
+            def code(context, builder, signature, args):
+                return builder.bitcast(args[0], context.get_value_type(signature.return_type))
+
+            return getattr(types, after)(getattr(types, before)), code
+
+        return cast
+
+    return make
 
 
-@intrinsic
-def _float_of(typing_context, value):
-    def code(context, builder, signature, args):
-        return builder.bitcast(args[0], ir.DoubleType())
-
-    return types.float64(types.int64), code
+@intrinsic(_cast("float64", "int64"))
+def _bits_of(value):
+    return _INTEGER.unpack(_FLOAT.pack(value))[0]
 
 
-@intrinsic
-def fma(typing_context, a, b, c):
+@intrinsic(_cast("int64", "float64"))
+def _float_of(bits):
+    return _FLOAT.unpack(_INTEGER.pack(bits))[0]
+
+
+_FLOAT, _INTEGER = struct.Struct("=d"), struct.Struct("=q")
+
+
+def _compiled_fma():
+    from numba import extending
+    from numba.core.typing import signature as signature_of
+
+    @extending.intrinsic
+    def fma(typing_context, a, b, c):
+        def code(context, builder, signature, args):
+            return builder.fma(*args)
+
+        return signature_of(a, a, a, a), code
+
+    return fma
+
+
+@intrinsic(_compiled_fma)
+def fma(a, b, c):
     """Give a b + c, rounded once.
 
     Written out, so that the same operations are fused whatever the CPU: a compiler that may choose
     fuses where the CPU can, and last digits then depend on its kind.
     """
-
-    def code(context, builder, signature, args):
-        return builder.fma(*args)
-
-    return signature_of(a, a, a, a), code
+    if isinstance(a, np.float32):
+        return np.float32(_SINGLE_FMA(a, b, c))
+    return _DOUBLE_FMA(a, b, c)
 
 
-@njit(cache=True, nogil=True, inline="always", error_model="numpy")
+def _c_fma(name, kind):
+    """Find the function of the C library."""
+    found = getattr(ctypes.CDLL(None), name)
+    found.restype, found.argtypes = kind, (kind,) * 3
+    return found
+
+
+_DOUBLE_FMA, _SINGLE_FMA = _c_fma("fma", ctypes.c_double), _c_fma("fmaf", ctypes.c_float)
+
+
+@kernel(inline="always", error_model="numpy")
 def _split(p):
     """Give e and t with log2 p = e + 2 artanh(t) / ln 2, for a normal float above 0."""
     bits = _bits_of(p)
@@ -67,7 +103,7 @@ def _split(p):
     return exponent, (m - 1.0) / (m + 1.0)
 
 
-@njit(cache=True, nogil=True, inline="always", error_model="numpy")
+@kernel(inline="always", error_model="numpy")
 def log2(p):
     """Give log2 of a normal float above 0, right to a few units in the last place."""
     exponent, t = _split(p)
@@ -86,7 +122,7 @@ def log2(p):
     return exponent + t * series
 
 
-@njit(cache=True, nogil=True, inline="always", error_model="numpy")
+@kernel(inline="always", error_model="numpy")
 def exp(x):
     """Give e^x, right to 1e-13; 2^-1022 for what is smaller and 2^1023 for what is larger."""
     bits = x / _LN2
@@ -109,14 +145,14 @@ def exp(x):
     return series * _float_of((np.int64(whole) + 1023) << 52)
 
 
-@njit(cache=True, nogil=True, inline="always", error_model="numpy")
+@kernel(inline="always", error_model="numpy")
 def surprise(p):
     """Give -p log2 p; 0 for p = 0."""
     # Below the normal range the exponent trick fails, and p log2 p is nothing anyway.
     return -p * log2(p) if p > 2.3e-308 else 0.0
 
 
-@njit(cache=True, nogil=True, inline="always", error_model="numpy")
+@kernel(inline="always", error_model="numpy")
 def _quick_surprise(p):
     """Give -p log2 p as `surprise` does, with log2 to 2e-14: eight terms instead of eleven."""
     exponent, t = _split(p)
@@ -135,7 +171,7 @@ def _quick_surprise(p):
 QUARTER = WIDTH // 4
 
 
-@njit(cache=True, nogil=True, inline="always", error_model="numpy")
+@kernel(inline="always", error_model="numpy")
 def add_up(terms):
     """Add 16 terms up by twos, always in this order, whatever the CPU.
 
@@ -148,12 +184,29 @@ def add_up(terms):
     return (zero + two) + (one + three)
 
 
-@njit(cache=True, nogil=True, inline="always", error_model="numpy")
+@kernel(inline="always", error_model="numpy")
 def _term(p, inner):
     return fma(p, inner, _quick_surprise(p))
 
 
-@njit(cache=True, nogil=True, inline="always", error_model="numpy")
+def _few_sums(rows, i, inner, prior_bits, has_priors, terms):
+    """Add row i up as `row_sums` does, taking logarithms only where it is not 0."""
+    row = rows[i]
+    found = np.zeros(WIDTH)
+    for c in np.flatnonzero(row).tolist():
+        found[c] = _term(float(row[c]), float(inner[c]))
+    entropy, mass = _by_fours(found), _by_fours(row)
+    prior = _by_fours(row * prior_bits) if has_priors else 0.0
+    return entropy, mass, prior
+
+
+@kernel()
+def _by_fours(found):
+    four = found.reshape(4, QUARTER)
+    return add_up(((four[0] + four[2]) + (four[1] + four[3])).tolist())
+
+
+@kernel(inline="always", error_model="numpy", plain=_few_sums)
 def row_sums(rows, i, inner, prior_bits, has_priors, terms):
     """Add up entropy, mass and prior entropy of row i of a tile."""
     for c in range(QUARTER):
@@ -174,12 +227,16 @@ def row_sums(rows, i, inner, prior_bits, has_priors, terms):
     return entropy, mass, prior
 
 
-@njit(cache=True, nogil=True, inline="always", error_model="numpy")
+@kernel(inline="always", error_model="numpy")
 def _larger(a, b):
     return a if a > b else b
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+def _largest_product(rows, i, prior_top, terms):
+    return max(0.0, float((rows[i] * prior_top).max()))
+
+
+@kernel(error_model="numpy", plain=_largest_product)
 def _largest(rows, i, prior_top, terms):
     """Give the largest entry of row i of a tile."""
     for c in range(QUARTER):
@@ -193,7 +250,7 @@ def _largest(rows, i, prior_top, terms):
     return best
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def start_tile(own, column, first, x, live):
     """Begin a tile: each state's probability to end at once in outcomes first, first + 1, ..."""
     for i in range(len(x)):
@@ -204,7 +261,7 @@ def start_tile(own, column, first, x, live):
             x[i, k] = own[i]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def gather(rows, i, fresh, begin, end, at, values, x, live):
     """Add rows of x with their weights up into row i; `fresh` tells that it holds nothing yet.
 
@@ -249,7 +306,7 @@ def gather(rows, i, fresh, begin, end, at, values, x, live):
     return fresh and held == 0
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def _gather_carrying(i, begin, end, at, values, x, live, before, lost):
     """Add rows of x up as `gather` does, `lost` taking what the sums since its chain began lose.
 
@@ -276,7 +333,7 @@ def _gather_carrying(i, begin, end, at, values, x, live, before, lost):
         x[i, k] = total
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(inline="always")
 def _any_live(begin, end, at, live):
     found = False
     for e in range(begin, end):
@@ -284,7 +341,7 @@ def _any_live(begin, end, at, live):
     return found
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def _tile_back(upper, upper_at, upper_v, pivot, start, end, needed, x, live):
     for i in range(end - 1, start - 1, -1):
         if not needed[i]:
@@ -298,7 +355,7 @@ def _tile_back(upper, upper_at, upper_v, pivot, start, end, needed, x, live):
                 x[i, c] /= pivot[i]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def solve_tile(
     lower, lower_at, lower_v, upper, upper_at, upper_v, pivot, block_start, first, last, needed,
     x, live, before, chain, lost,
@@ -327,7 +384,7 @@ def solve_tile(
             _tile_back(upper, upper_at, upper_v, pivot, start, end, needed, x, live)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def solve_tile_back(
     lower, lower_at, lower_v, upper, upper_at, upper_v, pivot, block_start, block, needed, x, live
 ):
@@ -336,7 +393,7 @@ def solve_tile_back(
     _tile_back(upper, upper_at, upper_v, pivot, start, end, needed, x, live)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def leaf_row(place, own, column, first, lower, lower_at, lower_v, x, live, rows):
     """Put the row of a leaf together from those it moves to; tell whether anything is in it."""
     fresh = gather(rows, 0, True, lower[place], lower[place + 1], lower_at, lower_v, x, live)
@@ -349,7 +406,7 @@ def leaf_row(place, own, column, first, lower, lower_at, lower_v, x, live, rows)
     return not fresh
 
 
-@njit(cache=True, nogil=True, inline="always", error_model="numpy")
+@kernel(inline="always", error_model="numpy")
 def _score(rows, i, skip, inner, prior_bits, has_priors, terms):
     """Add row i up; what lies in column `skip` is given apart."""
     if skip < 0:
@@ -362,7 +419,7 @@ def _score(rows, i, skip, inner, prior_bits, has_priors, terms):
     return h, m, q, apart
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _where(rows, i, prior_top, best):
     """Find the first entry of row i that is the largest."""
     for c in range(len(prior_top)):
@@ -371,7 +428,7 @@ def _where(rows, i, prior_top, best):
     return 0
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def sum_tile(
     x, live, own, column, lower, lower_at, lower_v, first, scored, elsewhere, highest,
     inner, prior_bits, prior_top, prior_powers, orders,
@@ -427,7 +484,7 @@ def sum_tile(
                         powers[r, o] += rows[i, c] ** orders[o] * prior_powers[o, first + c]
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def weigh_tile(x, live, excess):
     """Give x^T B for the outcomes of a solved tile; `excess` has that of leaves passed on."""
     total = np.zeros(WIDTH)
@@ -438,14 +495,14 @@ def weigh_tile(x, live, excess):
     return total
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def spread_live(lower, lower_at, live):
     """Mark every row of an acyclic chain that leads to a marked one."""
     for i in range(len(live)):
         live[i] = live[i] or _any_live(lower[i], lower[i + 1], lower_at, live)
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def pass_leaves_on(lower, lower_at, lower_v, own, column, inner, excess, weights):
     """Pass the excess of leaves on to the rows they are made of, and to their own columns.
 
@@ -458,7 +515,7 @@ def pass_leaves_on(lower, lower_at, lower_v, own, column, inner, excess, weights
             weights[column[i]] += excess[i] * own[i]
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def add_tile(
     entropy, mass, prior, top, top_column, powers, at_elsewhere,
     e, m, q, t, c, w, a, lost,

@@ -7,10 +7,11 @@ tests/solve/dense.py, inverses of numpy; tests/solve/test_moves.py, the solve it
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from coinhaze.kernels import kernel
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _sort_by(key, rows, columns, values, n):
     """Sort triples by a key from 0 to n - 1, equal ones as they stand; also where keys start."""
     start = np.zeros(n + 1, np.int64)
@@ -28,7 +29,7 @@ def _sort_by(key, rows, columns, values, n):
     return start, new_rows, new_columns, new_values
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def gather_rows(rows, columns, values, n):
     """Gather triples into rows, columns rising inside each."""
     _, rows, columns, values = _sort_by(columns, rows, columns, values, n)
@@ -36,7 +37,7 @@ def gather_rows(rows, columns, values, n):
     return start, columns, values
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _vector_back(upper, upper_at, upper_v, pivot, first, last, x):
     for i in range(last - 1, first - 1, -1):
         for e in range(upper[i], upper[i + 1]):
@@ -44,7 +45,7 @@ def _vector_back(upper, upper_at, upper_v, pivot, first, last, x):
         x[i] /= pivot[i]
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def solve_vector(
     lower, lower_at, lower_v, upper, upper_at, upper_v, pivot, block_start, first, last, x
 ):
@@ -57,7 +58,7 @@ def solve_vector(
             _vector_back(upper, upper_at, upper_v, pivot, block_start[b], block_start[b + 1], x)
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def solve_vector_back(
     lower, lower_at, lower_v, upper, upper_at, upper_v, pivot, block_start, block, x
 ):
@@ -65,7 +66,7 @@ def solve_vector_back(
     _vector_back(upper, upper_at, upper_v, pivot, block_start[block], block_start[block + 1], x)
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def visits_back(upper, upper_at, upper_v, pivot, start, end, y):
     """The way back of a solve, transposed, for the states start .. end - 1."""
     for i in range(start, end):
@@ -74,7 +75,7 @@ def visits_back(upper, upper_at, upper_v, pivot, start, end, y):
             y[upper_at[e]] += y[i] * upper_v[e]
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def visits_forward(lower, lower_at, lower_v, start, end, y):
     """The way forward of a solve, transposed, for the states start .. end - 1."""
     for i in range(end - 1, start - 1, -1):
@@ -82,7 +83,7 @@ def visits_forward(lower, lower_at, lower_v, start, end, y):
             y[lower_at[e]] += y[i] * lower_v[e]
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def visits_of(
     lower, lower_at, lower_v, upper, upper_at, upper_v, pivot, block_start, first, last, y
 ):
@@ -93,7 +94,7 @@ def visits_of(
         visits_forward(lower, lower_at, lower_v, start, end, y)
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def mark_needed(lower, lower_at, upper, upper_at, block_start, wanted):
     """Tell which rows a solve must finish: those wanted, and those that they are made of.
 
@@ -113,7 +114,7 @@ def mark_needed(lower, lower_at, upper, upper_at, block_start, wanted):
     return needed
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def unroll(
     lower, lower_at, lower_v, upper, upper_at, upper_v, pivot, first, sizes, cores, at, inverses
 ):

@@ -7,8 +7,8 @@ tests hold them and the schedule against.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from coinhaze.kernels import kernel
 from coinhaze.solve.exact.pairs_kernels import two_sum
 from coinhaze.solve.exact.stream_kernels import WIDTH
 
@@ -17,7 +17,7 @@ READ = 2  # only reads a row: one of a core, scored once the core is solved
 CARRY = 4  # its first entry is the state before in a chain that carries what sums lose
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def operation_levels(
     lower, lower_at, upper, upper_at, pivot, block_start, blocks, core_size, needed, scored
 ):
@@ -63,7 +63,7 @@ def operation_levels(
     return forward, back, solved
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def last_reads(state, level, begin, count, at, keeps, n):
     """Give the last level in which each state's row is read; -1 if it is never read.
 
@@ -78,7 +78,7 @@ def last_reads(state, level, begin, count, at, keeps, n):
     return last
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def assign_slots(state, begins_row, level_start, last, slot):
     """Give each row that is read later a slot; a slot is free once its row was read last.
 
@@ -112,7 +112,7 @@ def assign_slots(state, begins_row, level_start, last, slot):
     return top
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def run_levels(
     first_level, last_level, level_start, begin, counted, slot, column, score, own, excess, lost_at,
     entry_slot, entry_value, first, x, live, lost, weighed, rows, found,

@@ -6,10 +6,11 @@ Slow twins in the tests: whole chains in dense arithmetic (tests/solve/test_past
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from coinhaze.kernels import kernel
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def arrive(first, to, chance, value, fixed, ordered, least, max_sweeps):
     """Add to each node's values those of where it moves to, by chance; fixed nodes keep theirs.
 
@@ -36,7 +37,7 @@ def arrive(first, to, chance, value, fixed, ordered, least, max_sweeps):
             break
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def nearest(first, to, ends, begin):
     """Count the moves to the nearest node where a walk can end, -1 if there is none."""
     n = len(first) - 1

@@ -6,9 +6,11 @@ rational arithmetic (tests/solve/test_local.py).
 
 from __future__ import annotations
 
-import numpy as np
-from numba import njit
+import math
 
+import numpy as np
+
+from coinhaze.kernels import kernel
 from coinhaze.measures.intervals import LOG2_E, ROUNDING
 from coinhaze.solve.exact.stream_kernels import surprise
 
@@ -18,7 +20,7 @@ BINS = 256
 PLAIN, ALIAS, TREE_STATE, LOST = 0, 1, 2, 3
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def tally(
     mass, visits, state, touched, count, low, high, private, private_low, private_high, narrows
 ):
@@ -52,11 +54,11 @@ def tally(
             below += p * low[j]
             above += surprise(p) + p * high[j]
             left = surprise(p) + p * (high[j] - low[j] + LOG2_E)
-            narrows[min(max(int(-4 * np.log2(left)), 0), BINS - 1)] += left
+            narrows[min(max(int(-4 * math.log2(left)), 0), BINS - 1)] += left
     return sure, sure_low, sure_high, largest, rest, below, above, 2 * count[0]
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def count_in_degree(indptr, indices):
     """Count for each node the successors a walk may come from on its way from anywhere.
 
@@ -75,7 +77,7 @@ def count_in_degree(indptr, indices):
     return in_degree
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def bound_nodes(
     indptr, indices, data, own, column, single, prior, order, looped, in_degree,
     kind, low, high, steps,
@@ -90,9 +92,9 @@ def bound_nodes(
     most = 0.0  # how many origins the outcomes met so far stand for
     everything = 0.0
     for c in range(len(single)):
-        everything += 2.0 ** prior[c]
+        everything += math.exp2(prior[c])
     # Sums of so many terms may be off by a billionth.
-    everything = np.log2(everything) + 1e-9 if everything > 1 else 0.0
+    everything = math.log2(everything) + 1e-9 if everything > 1 else 0.0
     for t in range(n):
         i = order[t]
         first, last = indptr[i], indptr[i + 1]
@@ -100,7 +102,7 @@ def bound_nodes(
         ends = c >= 0 and own[i] > 0
         if ends and not met[c]:
             met[c] = True
-            most += 2.0 ** prior[c]
+            most += math.exp2(prior[c])
         lost = kind[i] == LOST or not (ends or last > first)
         closed = not looped[i] and (not ends or single[c])
         upper = lower = walk = 0.0
@@ -139,7 +141,7 @@ def bound_nodes(
         elif closed:
             kind[i] = TREE_STATE
         else:
-            limit = np.log2(most) + 1e-9 if most > 1 else 0.0
+            limit = math.log2(most) + 1e-9 if most > 1 else 0.0
             if not looped[i]:
                 upper = min(upper, limit)
             # A ring of nodes that only pass on is lost, so following them comes to an end.
@@ -149,7 +151,7 @@ def bound_nodes(
         low[i] = max(min(lower, upper), 0.0)
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def number_states(kind, number):
     """Number the nodes that are pushed; the others have none yet. Gives how many there are."""
     count = 0
@@ -161,7 +163,7 @@ def number_states(kind, number):
     return count
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(inline="always")
 def follow(k, kind, indptr, indices):
     """Go on from a node that only passes mass on to where it comes to rest."""
     while kind[k] == ALIAS:
@@ -169,7 +171,7 @@ def follow(k, kind, indptr, indices):
     return k
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def condense(
     indptr, indices, data, own, column, single, prior, kind, in_degree, low, high, number, states,
     start, to, share, size, private, private_low, private_high, ends, column_end,
@@ -240,7 +242,7 @@ def condense(
             for e in range(start[s], end):
                 share[e] /= total
             # Pieces q scaled by 1/w: sum phi(q/w) = (sum phi(q) + log2 w sum q) / w.
-            lift = np.log2(total)
+            lift = math.log2(total)
             private_low[s] = (private_low[s] + lift * private[s]) / total
             private_high[s] = (private_high[s] + lift * private[s]) / total
             private[s] /= total

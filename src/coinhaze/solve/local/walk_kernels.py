@@ -7,23 +7,33 @@ test_past.py and, of several coins, test_mixing.py); one step of one node at a t
 from __future__ import annotations
 
 import numpy as np
-from llvmlite import ir
-from numba import njit, types
-from numba.extending import intrinsic
+
+from coinhaze.kernels import intrinsic, kernel
 
 # Marks of a state that mass has reached, and of one that waits in a queue.
 SEEN, QUEUED = 1, 2
 
 
-@intrinsic
-def _leading_zeros(typing_context, value):
-    def code(context, builder, signature, args):
-        return builder.ctlz(args[0], ir.Constant(ir.IntType(1), 0))
+def _compiled_leading_zeros():
+    from llvmlite import ir
+    from numba import extending, types
 
-    return types.uint64(types.uint64), code
+    @extending.intrinsic
+    def leading_zeros(typing_context, value):
+        def code(context, builder, signature, args):
+            return builder.ctlz(args[0], ir.Constant(ir.IntType(1), 0))
+
+        return types.uint64(types.uint64), code
+
+    return leading_zeros
 
 
-@njit(cache=True, nogil=True, inline="always")
+@intrinsic(_compiled_leading_zeros)
+def _leading_zeros(word):
+    return 64 - int(word).bit_length()
+
+
+@kernel(inline="always")
 def _queue(j, bits, groups, fields):
     """Put a node into the queue in order of number: a set of bits, and bits on what is not 0."""
     one = np.uint64(1)
@@ -36,12 +46,12 @@ def _queue(j, bits, groups, fields):
     bits[w] |= one << np.uint64(j & 63)
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(inline="always")
 def _last(word):
     return 63 - np.int64(_leading_zeros(word))
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(inline="always")
 def _take(field, bits, groups, fields):
     """Take the highest node out of a field that is not empty."""
     one = np.uint64(1)
@@ -56,7 +66,7 @@ def _take(field, bits, groups, fields):
     return j
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def push(
     first, to, share, rounding, gap, party, ordered, extra, least, max_moves,
     mass, visits, state, touched, count, waiting, bits, groups, fields,
@@ -130,7 +140,7 @@ def push(
     return moves, error
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def reach(first, to, max_moves, state, touched, count):
     """Mark every state that mass can come to; tell whether that took no more than so many moves."""
     done = moves = 0
@@ -147,7 +157,7 @@ def reach(first, to, max_moves, state, touched, count):
     return moves <= max_moves
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def clear(mass, visits, state, touched, count):
     """Forget a question: only what it touched."""
     for t in range(count[0]):

@@ -13,12 +13,13 @@ Slow twin in the tests: tests/solve/parcel_twin.py.
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 
 from coinhaze.amounts_kernels import add, below, copy, is_zero, rounded
+from coinhaze.kernels import kernel
 from coinhaze.solve.exact.pairs_kernels import add_exactly
 
 NONE = -1
@@ -37,7 +38,7 @@ class Piles(NamedTuple):
     count: Any  # first unused parcel, parcels ever made, live ones, most ever live
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _new(piles, label):
     parcel = piles.count[UNUSED]
     if parcel != NONE:
@@ -52,14 +53,14 @@ def _new(piles, label):
     return parcel
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _drop(piles, parcel):
     piles.after[parcel] = piles.count[UNUSED]
     piles.count[UNUSED] = parcel
     piles.count[LIVE] -= 1
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _lay(piles, party, parcel, stack):
     """Lay a parcel on a pile; it melts into a neighbour of the same source."""
     if piles.first[party] == NONE:
@@ -79,7 +80,7 @@ def _lay(piles, party, parcel, stack):
         piles.last[party] = parcel
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def lay_openings(piles, parties, labels, digits):
     """Give each of some parties, which hold nothing yet, one parcel."""
     for k in range(len(parties)):
@@ -88,7 +89,7 @@ def lay_openings(piles, parties, labels, digits):
         _lay(piles, parties[k], parcel, False)
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _rename(piles, parcel, label, gained, lost):
     """Count a parcel as listed money from now on; note what passed from one source to another."""
     was = piles.label[parcel]
@@ -98,7 +99,7 @@ def _rename(piles, parcel, label, gained, lost):
         piles.label[parcel] = label
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _pay(piles, tail, head, digits, row, due, listed, stack, gained, lost):
     """Take an amount from the front of one pile and lay it on another; False if it falls short."""
     copy(due, 0, digits, row)
@@ -122,7 +123,7 @@ def _pay(piles, tail, head, digits, row, due, listed, stack, gained, lost):
     return True
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _join(piles, tail, head, listed, stack, gained, lost):
     """Put the whole pile of one party before or behind that of another."""
     first, last = piles.first[tail], piles.last[tail]
@@ -144,7 +145,7 @@ def _join(piles, tail, head, listed, stack, gained, lost):
         piles.last[head] = last
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def run(
     piles, order, tail, head, digits, whole, listed, stack, gained, lost, begin, end,
     look_at, look_for, room, figures, orders, powers, elsewhere,
@@ -179,7 +180,7 @@ class Room(NamedTuple):
     seen: Any
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def by_source(piles, party, room):
     """Add a pile up by source, in the order sources are met; give how many there are."""
     count = 0
@@ -196,7 +197,7 @@ def by_source(piles, party, room):
     return count
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _clear(room, count):
     for k in range(count):
         room.amount[room.seen[k]] = 0
@@ -208,7 +209,7 @@ BITS, SOURCES, TOP, TOP_SHARE, EXPOSURE, LISTED_BITS = 0, 1, 2, 3, 4, 5
 FIGURES = 6
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def sum_up(piles, party, room, figures, orders, powers, elsewhere):
     """Tell of one pile: bits, sources, the largest of them, what is listed, sums of p^order."""
     count = by_source(piles, party, room)
@@ -228,7 +229,7 @@ def sum_up(piles, party, room, figures, orders, powers, elsewhere):
         ):
             top = label
         p = rounded(room.amount, label) / total
-        surprise = -p * np.log2(p) if count > 1 else 0.0
+        surprise = -p * math.log2(p) if count > 1 else 0.0
         figures[BITS], lost = add_exactly(figures[BITS], lost, surprise)
         if label != elsewhere:
             figures[EXPOSURE] += p
@@ -246,14 +247,14 @@ def sum_up(piles, party, room, figures, orders, powers, elsewhere):
     _clear(room, count)
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def sum_up_all(piles, parties, room, figures, orders, powers, elsewhere):
     """Tell of the piles of several parties."""
     for k in range(len(parties)):
         sum_up(piles, parties[k], room, figures[k], orders, powers[k], elsewhere)
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def read_piles(piles, parties):
     """List the parcels of several parties from the front: owner's place, source, amount."""
     count = 0

@@ -8,12 +8,12 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
+from coinhaze.kernels import kernel
 from coinhaze.solve.exact.stream_kernels import QUARTER, WIDTH, add_up, exp, fma, gather, log2
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def mix(value):
     """Scramble a 64-bit number (the finaliser of splitmix64)."""
     value = (value ^ (value >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -29,7 +29,7 @@ _C0, _C1, _C2, _C3, _C4, _C5, _C6, _C7, _C8 = _COS
 _LN2 = math.log(2.0)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def fill_draws(source, seed, first, factor, shift, row, fresh):
     """Add `factor` times (X - shift) to a row, X the draws first, first + 1, ... of a source.
 
@@ -79,7 +79,7 @@ def fill_draws(source, seed, first, factor, shift, row, fresh):
             row[c] = fma(factor, one[c], np.float64(row[c]))
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def start_draws(own, column, source, shift, seed, first, x, live):
     """Begin a tile of draws: what each state would add if it ended the walk at once."""
     for i in range(len(x)):
@@ -89,7 +89,7 @@ def start_draws(own, column, source, shift, seed, first, x, live):
             fill_draws(source[s], seed, first, own[i], shift[s], x[i], True)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def _sum_exp(row, scale, terms):
     """Add up exp(scale y) over a row."""
     for c in range(QUARTER):
@@ -99,7 +99,7 @@ def _sum_exp(row, scale, terms):
     return add_up(terms)
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def sum_draws(
     x, live, own, column, lower, lower_at, lower_v, source, shift, seed, first, scored, mass, total
 ):
@@ -121,7 +121,7 @@ def sum_draws(
         total[r] += _sum_exp(row, 1.0 / mass[r], terms)
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def max_back(upper, upper_at, back, start, end, most):
     """Count them on the way back through one block."""
     for i in range(end - 1, start - 1, -1):
@@ -131,7 +131,7 @@ def max_back(upper, upper_at, back, start, end, most):
         most[i] = worst + back[i]
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def max_through(
     lower, lower_at, upper, upper_at, pivot, block_start, forward, back, first, last, most
 ):
@@ -152,7 +152,7 @@ def max_through(
             max_back(upper, upper_at, back, start, end, most)
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def max_in_sweep(indptr, indices, cost, right, most, forward):
     """Count them through one sweep over a core, each state with the newest counts."""
     n = len(right)

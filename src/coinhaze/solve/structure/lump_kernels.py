@@ -7,12 +7,12 @@ rows of a dense solve (tests/solve/test_lump.py).
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from coinhaze.kernels import kernel
 from coinhaze.solve.exact.pairs_kernels import add_exactly
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def find_lumps(block_start, indptr, indices, data, cost, column, columns):
     """Give for each state the first that leads to the same column only, itself if to several.
 
@@ -48,7 +48,7 @@ def find_lumps(block_start, indptr, indices, data, cost, column, columns):
     return first, steps
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def exact_sums(group, values, n):
     """Add up the values, none negative, of each group 0 .. n-1."""
     total = np.zeros(n)
@@ -59,7 +59,7 @@ def exact_sums(group, values, n):
     return total + lost
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def number_groups(group, has, most):
     """Number the groups of those that have one, in the order they are met; -1 for others.
 
@@ -78,7 +78,7 @@ def number_groups(group, has, most):
     return number, count
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def find_dominators(indptr, indices, data, entry_error, begun, faint):
     """Give each state's dominator, the visits to it for each visit to that, and their error.
 

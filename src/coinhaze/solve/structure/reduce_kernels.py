@@ -7,10 +7,11 @@ the tests: tests/solve/test_reduce.py; tests/solve/dense.py, used by tests/solve
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from coinhaze.kernels import kernel
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def is_in_order(indptr, indices):
     """Tell whether every move leads to a lower number."""
     for i in range(len(indptr) - 1):
@@ -20,7 +21,7 @@ def is_in_order(indptr, indices):
     return True
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def turn(indptr, indices, n):
     """Turn moves round: for each node where moves to it come from, in rising order."""
     start = np.zeros(n + 1, np.int64)
@@ -37,7 +38,7 @@ def turn(indptr, indices, n):
     return start, back
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def certain_in_order(indptr, indices, ends):
     """Tell which nodes are surely absorbed, where every move leads to a lower number."""
     n = len(indptr) - 1
@@ -50,7 +51,7 @@ def certain_in_order(indptr, indices, ends):
     return certain
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def reachable_in_order(indptr, indices, start):
     """Tell which nodes can be reached from `start`, where every move leads to a lower number."""
     seen = start.copy()
@@ -61,7 +62,7 @@ def reachable_in_order(indptr, indices, start):
     return seen
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def renumber(state, number):
     """Give nodes the new number of their state, if they have one."""
     for v in range(len(state)):
@@ -69,7 +70,7 @@ def renumber(state, number):
             state[v] = number[state[v]]
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def follow_aliases(indptr, indices, alias):
     """Give the node that each alias stands for in the end, and the steps to it."""
     n = len(alias)
@@ -93,7 +94,7 @@ def follow_aliases(indptr, indices, alias):
     return target, extra
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def add_moves(indptr, indices, data, error, states, number, extra):
     """Give the moves between states: those to one state added up, with their relative error.
 
@@ -129,7 +130,7 @@ def add_moves(indptr, indices, data, error, states, number, extra):
     return start, to[:end].copy(), value[:end].copy(), worst[:end].copy(), cost
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def reorder(indptr, indices, data, error, order, place):
     """Put states into another order, leaving out those not in it."""
     start = np.zeros(len(order) + 1, np.int64)
@@ -147,7 +148,7 @@ def reorder(indptr, indices, data, error, order, place):
     return start, to[:end].copy(), value[:end].copy(), number[:end].copy()
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _sort_row(begin, end, to, value, error):
     """Sort the moves of one row by where they lead."""
     if end - begin > 32:
@@ -165,7 +166,7 @@ def _sort_row(begin, end, to, value, error):
         to[k], value[k], error[k] = t, v, p
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def find_equal(start, to, value, error, can):
     """Give for each state the first of those whose moves are the same, among those that `can`.
 
@@ -209,7 +210,7 @@ def find_equal(start, to, value, error, can):
     return first
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def strong_components(indptr, indices):
     """Number strong components so that each comes after all it can reach (Tarjan, no recursion)."""
     n = len(indptr) - 1
@@ -260,7 +261,7 @@ def strong_components(indptr, indices):
     return components, component
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def reachable(indptr, indices, start):
     """Tell which nodes can be reached from any node of `start`, those included."""
     seen = start.copy()
@@ -282,7 +283,7 @@ def reachable(indptr, indices, start):
     return seen
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(inline="always")
 def _ones(word):
     """Count the bits of a 64-bit word that are set."""
     word -= (word >> np.uint64(1)) & np.uint64(0x5555555555555555)
@@ -292,7 +293,7 @@ def _ones(word):
     return (word * np.uint64(0x0101010101010101)) >> np.uint64(56)
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def count_outcomes(indptr, indices, slot, block_start, worth):
     """Add up what the outcomes each state can reach are worth, 512 outcomes at a time.
 
@@ -324,7 +325,7 @@ def count_outcomes(indptr, indices, slot, block_start, worth):
     return count[block_of]
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def bound_sources(indptr, indices, own, most):
     """Bound the sources each state reaches by sums over moves, which lead to lower numbers."""
     bound = own.copy()

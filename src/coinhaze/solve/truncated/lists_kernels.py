@@ -19,8 +19,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
+from coinhaze.kernels import kernel
 from coinhaze.measures.intervals import ROUNDING
 from coinhaze.solve.exact.pairs_kernels import exact_sum
 from coinhaze.solve.exact.stream_kernels import WIDTH, surprise
@@ -45,7 +45,7 @@ MISSING, UPPER, LOWER, MOST = 0, 1, 2, 3
 USED_SKETCHES, FREE_SKETCHES = 0, 1
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def longer(old, length, fill):
     """Give a longer array, the new part filled."""
     new = np.full(length, fill, old.dtype)
@@ -53,7 +53,7 @@ def longer(old, length, fill):
     return new
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def wider(old, rows):
     """Give an array with more rows, the new ones zero."""
     new = np.zeros((rows, old.shape[1]), old.dtype)
@@ -61,7 +61,7 @@ def wider(old, rows):
     return new
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def take_slot(tokens, count):
     """Give a slot to a new token; there is room for one."""
     t = count[FREE]
@@ -74,7 +74,7 @@ def take_slot(tokens, count):
     return t
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def begin_token(tokens, count, inner, c, holders, inner_bits, prior_bits, prior_top, prior_powers):
     """Give birth to the token of a column that holds nothing but it."""
     t = take_slot(tokens, count)
@@ -90,14 +90,14 @@ def begin_token(tokens, count, inner, c, holders, inner_bits, prior_bits, prior_
     return t
 
 
-@njit(cache=True, nogil=True, inline="always")
+@kernel(inline="always")
 def free_slot(tokens, count, t):
     """Let a token go."""
     tokens[t, HOLDERS] = count[FREE]
     count[FREE] = t
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def collapse(tokens, count, inner, parent, share, members, values, n, orders):
     """Turn n tokens, held by one list only with these values, into one; give it and its value.
 
@@ -146,7 +146,7 @@ def collapse(tokens, count, inner, parent, share, members, values, n, orders):
     return new, w
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def unfold(parent, share, born, weighed):
     """Share what collapsed tokens weigh among what they stand for, the last born first."""
     for b in range(born - 1, -1, -1):
@@ -154,7 +154,7 @@ def unfold(parent, share, born, weighed):
             weighed[b] += share[b] * weighed[parent[b]]
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def compact(tokens_in, values_in, start, length, kept, mark):
     """Move the lists still needed to the front."""
     end = 0
@@ -175,7 +175,7 @@ def compact(tokens_in, values_in, start, length, kept, mark):
     mark[END] = end
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def _alone_in(held, shares, tokens, members, values):
     """Take what only this list holds out of it; give how many were taken.
 
@@ -203,7 +203,7 @@ def _alone_in(held, shares, tokens, members, values):
     return n
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def collapse_in(held, shares, tokens, count, inner, parent, share, members, values, orders):
     """Collapse what only this list holds, though it lives on; give its length."""
     n = _alone_in(held, shares, tokens, members, values)
@@ -216,7 +216,7 @@ def collapse_in(held, shares, tokens, count, inner, parent, share, members, valu
     return len(held) - n + 1
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def mix_list(held, shares, w, ends, tokens, count, touched, met):
     """Add a list, times w, to the current state; give how many tokens were met so far."""
     for k in range(len(held)):
@@ -235,7 +235,7 @@ def mix_list(held, shares, w, ends, tokens, count, touched, met):
     return met
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def score_row(tokens, touched, elsewhere):
     """Add a row up over its tokens: entropy, mass, inner entropy, its slack, top, elsewhere.
 
@@ -265,7 +265,7 @@ def score_row(tokens, touched, elsewhere):
     return entropy + h, mass + m, prior + q, slack, top, int(best), apart
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def part_tokens(
     tokens, count, touched, live, collapsing, least, alone, alone_p, out, out_p, held, shares
 ):
@@ -294,7 +294,7 @@ def part_tokens(
     return n_alone, n_out, n
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def count_visits(indptr, indices, data, visits):
     """Add to what begins at each state what comes from others; moves lead to lower numbers."""
     for i in range(len(visits) - 1, -1, -1):
@@ -302,7 +302,7 @@ def count_visits(indptr, indices, data, visits):
             visits[indices[e]] += visits[i] * data[e]
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def own_sketch(sketch_of, i, sketches, free, count):
     """Give state i's sketch, an empty one if it has none yet; there is room for one."""
     if sketch_of[i] < 0:
@@ -316,7 +316,7 @@ def own_sketch(sketch_of, i, sketches, free, count):
     return sketches[sketch_of[i]]
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def free_sketch(sketch_of, i, free, count):
     """Let a state's sketch go, if it has one."""
     if len(sketch_of) > 0 and sketch_of[i] >= 0:
@@ -325,7 +325,7 @@ def free_sketch(sketch_of, i, free, count):
         sketch_of[i] = -1
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def mix_tail(tails, i, j, w):
     """Add what is missing at j, times w, to what is missing at i: all of it is linear."""
     m = tails[j, MISSING]
@@ -335,7 +335,7 @@ def mix_tail(tails, i, j, w):
     tails[i, MOST] += w * tails[j, MOST]
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def mix_sketch(mine, theirs, w):
     """Add one sketch, times w, to another."""
     v = np.float32(w)
@@ -343,7 +343,7 @@ def mix_sketch(mine, theirs, w):
         mine[d] += v * theirs[d]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def drop(tails, i, tokens, members, values, n):
     """Add n dropped tokens to what is missing at state i."""
     mass = pieces = inner = largest = 0.0
@@ -359,7 +359,7 @@ def drop(tails, i, tokens, members, values, n):
     tails[i, MOST] += largest
 
 
-@njit(cache=True, nogil=True)
+@kernel()
 def sketch_drops(mine, tokens, members, values, n, draws, drawn_for, seed):
     """Add n dropped tokens to a sketch; one of inner entropy h draws X - h.
 
@@ -382,7 +382,7 @@ def sketch_drops(mine, tokens, members, values, n, draws, drawn_for, seed):
             mine[d] += v * x[d]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def raise_lower(tails, i):
     """Raise the lower bound: with at most `most` on one source, entropy is log2(m / most) or more.
 
@@ -393,7 +393,7 @@ def raise_lower(tails, i):
         tails[i, LOWER] = max(tails[i, LOWER], m * math.log2(m / most))
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def estimate_tail(m, sketch):
     """Estimate the sum of phi over what is missing, m in all, in bits.
 

@@ -6,8 +6,8 @@ Slow twin in the tests: tests/solve/test_lists.py, the tiles of `stream` and rat
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from coinhaze.kernels import kernel
 from coinhaze.solve.exact.stream_kernels import surprise
 from coinhaze.solve.truncated.lists_kernels import (
     ALIVE,
@@ -54,7 +54,7 @@ from coinhaze.solve.truncated.lists_kernels import (
 OF_STATE, OF_BIRTH, OF_ENTRY, OF_MET, OF_PARENT = 60, 8, 12, 28, 24
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def sweep_lists(
     indptr, indices, data, own, column, births, uses, scored, least, collapsing, most_bytes,
     most_entries, inner_bits, prior_bits, prior_top, prior_powers, orders, elsewhere_column, excess,
