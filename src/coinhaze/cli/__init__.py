@@ -20,6 +20,7 @@ COMMANDS = (
     "demo",
     "desiderata",
     "growth",
+    "history",
     "info",
     "ingest",
     "knowledge",

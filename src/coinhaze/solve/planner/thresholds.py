@@ -102,3 +102,8 @@ DENSE_HOP = 16
 # larger one is followed to this many bits.
 MAX_EXACT_NODES = 200_000
 NEARLY = 0.05
+
+# A history's draws are stored in single precision where that widens the widest interval by no more
+# than this share of it; of a coin's past on the tape at most so many rows are walked back.
+MAX_HISTORY_SINGLE_SHARE = 0.05
+MAX_HISTORY_WALK = 50_000

@@ -1,0 +1,103 @@
+"""Where the blocks of a history come from: ledgers that can be read, and raw blocks of a node."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from coinhaze.errors import InputError, LedgerError
+from coinhaze.history.files import Manifest
+from coinhaze.history.indexer import id_of
+from coinhaze.ledger import CoinLedger
+from coinhaze.ledger.coin_blocks import CoinBlocks, blocks_of
+from coinhaze.ledger.completeness import Completeness, heights_in_words
+from coinhaze.options import ReadKeywords
+from coinhaze.readers import read
+
+
+@dataclass
+class BlockSource:
+    """Blocks in the order of the chain, with what is known about all of them."""
+
+    where: str
+    blocks: Iterator[CoinBlocks]
+    transactions: int  # how many there are; 0 where that is not known
+    complete: bool  # whether it begins with its chain
+    completeness: Completeness = field(default_factory=Completeness)
+    notes: tuple[str, ...] = ()
+
+
+def open_source(
+    sources: Sequence[str | Path], manifest: Manifest, options: ReadKeywords
+) -> BlockSource:
+    """Open what comes after the last commit of a history."""
+    where = ", ".join(Path(source).name for source in sources)
+    ledger = read(list(sources), **options)
+    if not isinstance(ledger, CoinLedger):
+        what = "transfers between accounts: a history is of coins"
+        raise LedgerError(where, what, fix="use `coinhaze score`")
+    return ledger_source(ledger, manifest, where)
+
+
+def ledger_source(ledger: CoinLedger, manifest: Manifest, where: str = "ledger") -> BlockSource:
+    """Take the blocks of a ledger."""
+    if ledger.completeness.failed:
+        holes = ledger.completeness.holes
+        which = f": no block {heights_in_words(holes)}" if holes else ""
+        raise LedgerError(where, ledger.completeness.line() + which, fix="add what is missing")
+    blocks = after_commit(blocks_of(ledger), manifest, where)
+    return BlockSource(
+        where,
+        iter([blocks] if len(blocks) else []),
+        len(blocks),
+        ledger.complete,
+        ledger.completeness,
+        ledger.notes,
+    )
+
+
+def after_commit(blocks: CoinBlocks, manifest: Manifest, where: str) -> CoinBlocks:
+    """Leave out the blocks that a history has; refuse those that do not follow it."""
+    done = manifest.transactions
+    if not done or not len(blocks):
+        return blocks
+    if id_of(blocks.ids[0].tobytes()) == manifest.first_id:
+        if len(blocks) < done or id_of(blocks.ids[done - 1].tobytes()) != manifest.tip:
+            what = "another chain than that of the history, or a shorter one"
+            fix = f"the history ends with block {manifest.last_height}, {manifest.tip}"
+            raise LedgerError(where, what, value=id_of(blocks.ids[-1].tobytes()), fix=fix)
+        return blocks.without(done)
+    first, last = int(blocks.heights[0]), manifest.last_height
+    if first < 0 or last < 0:
+        raise LedgerError(where, "no heights: what follows the history cannot be told")
+    if first != last + 1:
+        kind = "is missing" if first > last + 1 else "is there already"
+        raise LedgerError(
+            where,
+            f"does not follow the history: block {last + 1 if first > last + 1 else first} {kind}",
+            value=first,
+            fix=f"the history ends with block {last}: read from {last + 1}",
+        )
+    return blocks
+
+
+def joined(before: dict[str, Any], now: Completeness, where: str, *, first: bool) -> Completeness:
+    """Give the record of a history that has grown: a check holds only where it held every time."""
+    if first or not before:
+        return now
+    earlier = Completeness.of_record(before, where)
+    held = {check.name: check for check in now.checks}
+    checks = tuple(
+        check if held.get(check.name, check).status == "passed" else held[check.name]
+        for check in earlier.checks
+    )
+    return Completeness(checks)
+
+
+def refuse_same(path: Path, sources: Sequence[str | Path]) -> None:
+    """Refuse a history that is to be made of itself."""
+    for source in sources:
+        if Path(source).exists() and path.exists() and path.samefile(source):
+            raise InputError(f"{path}: is the history itself: name what to read it from")
