@@ -136,9 +136,9 @@ class History:
         The seed is random unless given, and recorded. Scores that the history had are replaced.
         """
         budget = Budget(threads, None if memory is None else bytes_of(memory), None, THREADS)
-        self.verify()
         with files.only_writer(self.path):
             self._refuse_changed()
+            self.verify()
             coins = LiveCoins.of(self.tape)
             found = score_rows(
                 self.tape,

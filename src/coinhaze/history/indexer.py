@@ -47,8 +47,8 @@ from coinhaze.ledger.text import text_hashes
 
 PIECE_ROWS = 1 << 20
 AT_ONCE = 1 << 16  # transactions that are indexed at a time
-# Live coins are written down at a commit, so that there is one for every so many of them at least.
-COINS_PER_ROW = 4
+# All live coins are written down at a commit: there is one once a quarter as many were made anew.
+LIVE_SHARE = 4
 _FULL = 0.7
 
 Words = npt.NDArray[np.uint64]
@@ -170,6 +170,7 @@ class Indexer:
     rows: int = 0  # pending
     terms: int = 0
     transactions: int = 0
+    made: int = 0  # coins, since the last commit
     piece_rows: int = PIECE_ROWS
 
     @classmethod
@@ -251,6 +252,7 @@ class Indexer:
         self.rows += rows
         self.terms += terms
         self.transactions += n
+        self.made += out
         manifest = self.manifest
         if not manifest.first_id:
             first = id_of(blocks.ids[0].tobytes())
@@ -315,8 +317,7 @@ class Indexer:
         self.uncommitted.append(replace(piece, files=marks))
         self.pending = {t: [] for t in files.TABLES}
         self.rows = self.terms = self.transactions = 0
-        since = sum(piece.rows for piece in self.uncommitted)
-        if since * COINS_PER_ROW >= int(self.live.counts[LIVE]):
+        if self.made * LIVE_SHARE >= int(self.live.counts[LIVE]):
             self._commit()
 
     def _commit(self, **about: Any) -> None:
@@ -342,6 +343,7 @@ class Indexer:
         self.manifest = manifest
         files.commit(self.path, self.manifest)
         self.uncommitted = []
+        self.made = 0
 
     def finish(self, **about: Any) -> Manifest:
         """Commit all that was appended; `about` are further fields of the manifest."""
