@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -20,6 +20,7 @@ from coinhaze.history.origins import CoinOrigins, coin_origins
 from coinhaze.history.score import HistoryScores, LiveCoins, score_rows, stored
 from coinhaze.history.sources import (
     BlockSource,
+    following,
     joined,
     ledger_source,
     open_source,
@@ -28,6 +29,7 @@ from coinhaze.history.sources import (
 from coinhaze.history.table import history_table
 from coinhaze.history.tape import Tape
 from coinhaze.ledger import CoinLedger
+from coinhaze.ledger.coin_blocks import CoinBlocks
 from coinhaze.ledger.completeness import Completeness
 from coinhaze.options import Accuracy, Grouping, ReadKeywords
 from coinhaze.solve.pool.limits import THREADS, Budget, bytes_of
@@ -35,6 +37,7 @@ from coinhaze.solve.progress import Progress, silent
 from coinhaze.solve.sketch.sketch import DRAWS
 
 Counted = Callable[[int, int], None]
+_NOTHING_CHECKED = Completeness()
 
 
 def _uncounted(done: int, whole: int) -> None:
@@ -95,6 +98,29 @@ class History:
             return open_source(given, manifest, options)
 
         return _index(path, open_blocks, progress, piece_rows)
+
+    @classmethod
+    def index_blocks(
+        cls,
+        path: str | Path,
+        blocks: Iterable[CoinBlocks],
+        *,
+        where: str = "blocks",
+        complete: bool = True,
+        completeness: Completeness = _NOTHING_CHECKED,
+        progress: Counted = _uncounted,
+        piece_rows: int = PIECE_ROWS,
+    ) -> History:
+        """Make a history of a stream of blocks with heights, or append those after its last.
+
+        `complete` says that it begins with its chain; `where` names it in errors.
+        """
+
+        def open_blocks(manifest: Manifest) -> BlockSource:
+            rest = following(blocks, manifest, where)
+            return BlockSource(where, rest, 0, complete, completeness)
+
+        return _index(Path(path), open_blocks, progress, piece_rows)
 
     @cached_property
     def tape(self) -> Tape:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from coinhaze.errors import InputError, LedgerError
 from coinhaze.history.files import Manifest
@@ -81,6 +83,35 @@ def after_commit(blocks: CoinBlocks, manifest: Manifest, where: str) -> CoinBloc
             fix=f"the history ends with block {last}: read from {last + 1}",
         )
     return blocks
+
+
+def following(
+    stream: Iterable[CoinBlocks], manifest: Manifest, where: str
+) -> Iterator[CoinBlocks]:
+    """Give the blocks of a stream that come after those a history has; they all have heights.
+
+    Refuses a height that is missing, and a chain that is not the one of the history.
+    """
+    last = manifest.last_height if manifest.transactions else None
+    for blocks in stream:
+        heights = blocks.heights
+        if last is None and len(heights):
+            last = int(heights[0]) - 1
+        steps = np.diff(np.concatenate([[last], heights[heights > last]]))
+        if np.any(steps != 1):
+            missing = int(np.concatenate([[last], heights[heights > last]])[np.argmax(steps != 1)])
+            raise LedgerError(where, f"does not follow: block {missing + 1} is missing")
+        done = int(blocks.sizes[heights <= last].sum())
+        if manifest.transactions and done and int(heights[heights <= last][-1]) == last:
+            tip = id_of(blocks.ids[done - 1].tobytes())
+            if tip != manifest.tip:
+                what = f"another chain than that of the history, which at block {last} ends in"
+                raise LedgerError(where, what, value=manifest.tip)
+        rest = blocks.without(done)
+        if len(rest):
+            last = int(rest.heights[-1])
+            manifest = replace(manifest, tip=id_of(rest.ids[-1].tobytes()))
+            yield rest
 
 
 def joined(before: dict[str, Any], now: Completeness, where: str, *, first: bool) -> Completeness:
