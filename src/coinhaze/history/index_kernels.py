@@ -8,13 +8,16 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from coinhaze.history.pass_kernels import prefetch
 from coinhaze.solve.sketch.kernels import mix
 
-# Columns of the table of live coins: the first 16 bytes of the maker's id, value, the maker's
-# number and the coin's own, the slot its row is in, and the maker's expected steps (a float64).
+# Columns of the table of live coins: the first 16 bytes of the maker's id; the value and 1, as 0 is
+# an empty entry; the maker's number and the coin's own; the slot its row is in; and the maker's
+# expected steps (a float64).
 KEY, KEY2, VALUE, WHERE, SLOT, STEPS = range(6)
 COLUMNS = 6
-EMPTY = np.uint64(2**64 - 1)  # no transaction has this number
+EMPTY = np.uint64(0)
+AHEAD = 6  # transactions whose coins are asked for ahead
 # Columns of slots: live coins on the row, the row, sources it may have, stored roundings behind it.
 COINS, ROW, SOURCES, DEPTH = range(4)
 NO_ROW = 2**32 - 1
@@ -44,7 +47,7 @@ def find(table, salt, first, second, vout):
     """Give the place of a live coin, or of the empty entry where it would stand."""
     mask = np.uint64(len(table) - 1)
     at = _home(first, second, vout, salt, mask)
-    while table[at, WHERE] != EMPTY:
+    while table[at, VALUE] != EMPTY:
         if (
             table[at, KEY] == first
             and table[at, KEY2] == second
@@ -61,7 +64,7 @@ def remove(table, salt, at):
     mask = np.uint64(len(table) - 1)
     hole = at
     at = (at + np.uint64(1)) & mask
-    while table[at, WHERE] != EMPTY:
+    while table[at, VALUE] != EMPTY:
         vout = table[at, WHERE] & np.uint64(0xFFFFFFFF)
         home = _home(table[at, KEY], table[at, KEY2], vout, salt, mask)
         if (at - home) & mask >= (at - hole) & mask:
@@ -69,7 +72,7 @@ def remove(table, salt, at):
                 table[hole, c] = table[at, c]
             hole = at
         at = (at + np.uint64(1)) & mask
-    table[hole, WHERE] = EMPTY
+    table[hole, VALUE] = EMPTY
 
 
 @njit(cache=True, nogil=True)
@@ -150,7 +153,19 @@ def advance(
     seen = np.empty(most, np.int64)
     amount = np.empty(most, np.int64)
     low = np.uint64(0xFFFFFFFF)
+    mask = np.uint64(len(table) - 1)
+    ta = ia = oa = 0
     for t in range(len(ids)):
+        while ta < min(t + AHEAD, len(ids)):
+            for e in range(ia, ia + inputs[ta]):
+                home = _home(spent_ids[e, 0], spent_ids[e, 1], spent_vouts[e], salt, mask)
+                prefetch(table, np.int64(home), np.int64(0))
+            for q in range(oa, oa + outputs[ta]):
+                home = _home(ids[ta, 0], ids[ta, 1], made_vouts[q], salt, mask)
+                prefetch(table, np.int64(home), np.int64(0))
+            ia += inputs[ta]
+            oa += outputs[ta]
+            ta += 1
         total = np.int64(0)
         met = 0
         moved = 0.0  # the sum of values times steps
@@ -159,7 +174,7 @@ def advance(
         for e in range(i, i + inputs[t]):
             vout = np.uint64(spent_vouts[e])
             at = find(table, salt, spent_ids[e, 0], spent_ids[e, 1], vout)
-            if table[at, WHERE] == EMPTY:
+            if table[at, VALUE] == EMPTY:
                 value = spent_values[e]
                 if not window or value < 0:
                     return UNKNOWN, t, e
@@ -173,7 +188,7 @@ def advance(
                 earlier[counts[ROWS] - 1] = e
                 steps = 0.0  # the coin is the source: one step, as below
             else:
-                value = np.int64(table[at, VALUE])
+                value = np.int64(table[at, VALUE] - np.uint64(1))
                 if spent_values[e] >= 0 and spent_values[e] != value:
                     return VALUES, t, e
                 slot = np.int64(table[at, SLOT])
@@ -258,10 +273,10 @@ def advance(
                 continue
             vout = np.uint64(made_vouts[q])
             at = find(table, salt, ids[t, 0], ids[t, 1], vout)
-            if table[at, WHERE] != EMPTY:
+            if table[at, VALUE] != EMPTY:
                 return TWICE, t, q
             table[at, KEY], table[at, KEY2] = ids[t, 0], ids[t, 1]
-            table[at, VALUE] = np.uint64(made_values[q])
+            table[at, VALUE] = np.uint64(made_values[q]) + np.uint64(1)
             table[at, WHERE] = np.uint64(counts[TRANSACTIONS]) << np.uint64(32) | vout & low
             table[at, SLOT] = np.uint64(slot)
             steps_of[at, STEPS] = steps

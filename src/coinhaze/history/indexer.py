@@ -36,6 +36,7 @@ from coinhaze.history.index_kernels import (
     TRANSACTIONS,
     TWICE,
     UNKNOWN,
+    VALUE,
     VALUES,
     WHERE,
     advance,
@@ -98,6 +99,7 @@ class _Live:
             return live
         tables = {t: files.read_table(path / manifest.live_file(t)) for t in files.LIVE}
         entries = np.stack([files.column(tables["coins"], c) for c in COIN_COLUMNS], axis=1)
+        entries[:, VALUE] += np.uint64(1)
         slots = tables["slots"]
         free = files.column(tables["free"], "slot")
         live.counts[[SLOTS, FREE, LIVE]] = manifest.slots, len(free), len(entries)
@@ -131,13 +133,14 @@ class _Live:
 
     def entries(self) -> Words:
         """Give all live coins, in no order."""
-        found: Words = self.table[self.table[:, WHERE] != EMPTY]
+        found: Words = self.table[self.table[:, VALUE] != EMPTY]
         return found
 
     def tables(self) -> dict[str, pa.Table]:
         """Give all of it as tables, coins in the order they were made."""
         entries = self.entries()
         entries = entries[np.argsort(entries[:, WHERE])]
+        entries[:, VALUE] -= np.uint64(1)
         n, free = int(self.counts[SLOTS]), int(self.counts[FREE])
         slots = {c: self.slots[:n, k] for k, c in enumerate(("coins", "row", "sources", "depth"))}
         return {
@@ -152,7 +155,7 @@ COIN_COLUMNS = ("key", "key2", "value", "where", "slot", "steps")
 
 def _empty(size: int) -> Words:
     try:
-        return np.full((size, COLUMNS), EMPTY, dtype=np.uint64)
+        return np.zeros((size, COLUMNS), dtype=np.uint64)
     except MemoryError:
         words = f"{size * COLUMNS * 8:,} bytes for the names of live coins"
         raise ResourceError(f"not enough memory: {words}") from None

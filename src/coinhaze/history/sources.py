@@ -85,9 +85,7 @@ def after_commit(blocks: CoinBlocks, manifest: Manifest, where: str) -> CoinBloc
     return blocks
 
 
-def following(
-    stream: Iterable[CoinBlocks], manifest: Manifest, where: str
-) -> Iterator[CoinBlocks]:
+def following(stream: Iterable[CoinBlocks], manifest: Manifest, where: str) -> Iterator[CoinBlocks]:
     """Give the blocks of a stream that come after those a history has; they all have heights.
 
     Refuses a height that is missing, and a chain that is not the one of the history.

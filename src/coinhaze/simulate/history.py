@@ -128,7 +128,7 @@ def _part(
         made_values,
         made_vouts,
         spendable,
-        (seed * 1_000_003 + first) % 2**31,
+        np.random.default_rng([seed, first]),
     )
     numbers = np.arange(first, first + len(sizes))
     coinbase = np.zeros(t, dtype=np.bool_)

@@ -22,27 +22,27 @@ def id_word(seed, transaction, word):
 
 
 @njit(cache=True, nogil=True)
-def _number(shares, most):
+def _number(rng, shares, most):
     """Draw how many inputs or outputs a transaction has."""
-    u = np.random.random()
+    u = rng.random()
     for k in range(4):
         if u < shares[k]:
             return k + 1
         u -= shares[k]
-    return min(most, int(MANY * np.random.random() ** (-1.0 / shares[SLOPE])))
+    return min(most, int(MANY * rng.random() ** (-1.0 / shares[SLOPE])))
 
 
 @njit(cache=True, nogil=True)
-def _pick(made, low, high, older, spent, mask):
+def _pick(rng, made, low, high, older, spent, mask):
     """Draw a coin to spend by its age, counted in coins; -1 where none was found.
 
     Ages are log-uniform from `low` to `high`, and for a share `older` uniform over all coins.
     """
     for _ in range(8):
-        if np.random.random() < older:
-            age = int(made * np.random.random())
+        if rng.random() < older:
+            age = int(made * rng.random())
         else:
-            age = int(low * np.random.random() * (high / low) ** np.random.random())
+            age = int(low * rng.random() * (high / low) ** rng.random())
         at = made - 1 - age
         last = max(0, made - 1 - mask, at - 16)
         while at >= last and at >= 0:
@@ -75,10 +75,9 @@ def make_blocks(
     made_values,
     made_vouts,
     made_spendable,
-    random_seed,
+    rng,
 ):
     """Make blocks into arrays that have room for them; give how many inputs and outputs."""
-    np.random.seed(random_seed)
     mask = len(spent) - 1
     i = o = t = 0
     for b in range(len(sizes)):
@@ -89,10 +88,10 @@ def make_blocks(
             if k == 0:
                 total = subsidy[b]
             else:
-                wanted = min(_number(ins[b], MOST_INPUTS), len(spent_vouts) - i)
+                wanted = min(_number(rng, ins[b], MOST_INPUTS), len(spent_vouts) - i)
                 made = state[COINS]
                 for _ in range(wanted):
-                    c = _pick(made, ages[b, 0], ages[b, 1], ages[b, 2], spent, mask)
+                    c = _pick(rng, made, ages[b, 0], ages[b, 1], ages[b, 2], spent, mask)
                     if c < 0:
                         break
                     at = c & mask
@@ -105,16 +104,16 @@ def make_blocks(
                     i += 1
                 if i == begin:
                     continue  # nothing to spend yet
-            pays = 1 if k == 0 else _number(outs[b], MOST_OUTPUTS)
+            pays = 1 if k == 0 else _number(rng, outs[b], MOST_OUTPUTS)
             pays = min(pays, len(made_vouts) - o - (len(ids) - t))  # room for one each is left
             left = total
             for q in range(pays):
-                never = k > 0 and q > 0 and np.random.random() < lost[b]
+                never = k > 0 and q > 0 and rng.random() < lost[b]
                 value = np.int64(0)
                 if q == pays - 1 and not never:
                     value = left
                 elif not never:
-                    value = np.int64(left * np.random.random())
+                    value = np.int64(left * rng.random())
                 left -= value
                 made_values[o] = value
                 made_vouts[o] = q
