@@ -15,6 +15,7 @@ from coinhaze import CoinLedger, History
 from coinhaze.errors import InputError, LedgerError, ResourceError, UsageError
 from coinhaze.history import files
 from coinhaze.ledger.completeness import Check, Completeness
+from coinhaze.report import files as report_files
 from history.test_tape import pool
 
 Transactions = list[dict[str, Any]]
@@ -65,7 +66,7 @@ def content(path: Path) -> dict[str, bytes]:
 def killing(monkeypatch: pytest.MonkeyPatch, stop: int) -> list[str]:
     """Make the write with number `stop` end half-way, as a kill does; give those begun."""
     begun: list[str] = []
-    table, whole = files.write_table, files.write_whole
+    table, whole = files.write_table, report_files.write_whole
 
     def write_table(file: Path, content: pa.Table) -> tuple[int, str]:
         begun.append(file.name)
@@ -308,7 +309,12 @@ def test_live_coins_are_written_less_often_than_pieces_where_they_are_many(
 ) -> None:
     written = []
     commit = files.commit
-    monkeypatch.setattr(files, "commit", lambda p, m: (written.append(m), commit(p, m)))
+
+    def counted(path: Path, manifest: files.Manifest) -> None:
+        written.append(manifest)
+        commit(path, manifest)
+
+    monkeypatch.setattr(files, "commit", counted)
     transactions = [
         {"txid": f"c{h}", "inputs": [], "outputs": [{"value": 1}] * 20, "height": h}
         for h in range(64)
@@ -323,6 +329,6 @@ def test_a_history_of_no_coins_says_so(tmp_path: Path) -> None:
     spent = [*pool(1), {"txid": "x", "inputs": [{"txid": "c0", "vout": 0}], "outputs": []}]
     history = History.index(tmp_path / "x.history", ledger_of(spent))
     for accuracy in ("exact", "preview"):
-        scores = history.score(accuracy=accuracy)  # type: ignore[arg-type]
+        scores = history.score(accuracy=accuracy)
         assert scores.line() == "no unspent coins"
         assert len(scores.to_arrow()) == 0

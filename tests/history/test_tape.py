@@ -72,8 +72,9 @@ def named(ledger: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 def largest(ledger: Sequence[Mapping[str, Any]]) -> int:
-    sums = [sum(i["value"] for i in t["inputs"]) for t in ledger]
-    return max([*sums, *(sum(o["value"] for o in t["outputs"]) for t in ledger)])
+    sums: list[int] = [sum(i["value"] for i in t["inputs"]) for t in ledger]
+    sums += [sum(o["value"] for o in t["outputs"]) for t in ledger]
+    return max(sums)
 
 
 @profile(150)

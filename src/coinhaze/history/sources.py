@@ -3,20 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from coinhaze.errors import InputError, LedgerError
+from coinhaze.formats.compression import packing
+from coinhaze.formats.registry import format_of, is_store
 from coinhaze.history.files import Manifest
 from coinhaze.history.indexer import id_of
 from coinhaze.ledger import CoinLedger
 from coinhaze.ledger.coin_blocks import CoinBlocks, blocks_of
-from coinhaze.ledger.completeness import Completeness, heights_in_words
+from coinhaze.ledger.completeness import (
+    COINBASES,
+    HEIGHTS,
+    INDEXES,
+    LINKS,
+    MERKLE,
+    NO_STATEMENT,
+    OF_COINS,
+    TRANSACTIONS,
+    Completeness,
+    heights_in_words,
+    not_checkable,
+    outcome,
+)
 from coinhaze.options import ReadKeywords
 from coinhaze.readers import read
+
+RAW = "bitcoin-blocks"
 
 
 @dataclass
@@ -36,11 +53,60 @@ def open_source(
 ) -> BlockSource:
     """Open what comes after the last commit of a history."""
     where = ", ".join(Path(source).name for source in sources)
+    straight = _raw_source([Path(source) for source in sources], manifest, where, options)
+    if straight is not None:
+        return straight
     ledger = read(list(sources), **options)
     if not isinstance(ledger, CoinLedger):
         what = "transfers between accounts: a history is of coins"
         raise LedgerError(where, what, fix="use `coinhaze score`")
     return ledger_source(ledger, manifest, where)
+
+
+def _raw_source(
+    paths: Sequence[Path], manifest: Manifest, where: str, options: ReadKeywords
+) -> BlockSource | None:
+    """Take raw blocks straight from plain files of a node that begin with the chain.
+
+    None where they do not, or are packed, or only a window of them is wanted: values of earlier
+    coins are then read from undo files, as for any ledger.
+    """
+    if options.keys() - {"complete", "format"} or not all(path.is_file() for path in paths):
+        return None
+    if options.get("format", RAW) != RAW or any(packing(path) for path in paths):
+        return None
+    if any(is_store(path) or format_of(path) != RAW for path in paths):
+        return None
+    from coinhaze.formats.bitcoin_raw.chain import RawChain
+
+    chain = RawChain.of(paths)
+    grows = manifest.transactions > 0 and manifest.complete
+    if not chain.heights or (chain.first_height and not grows):
+        return None
+    # What the history has is read again only where it ends, to see that it is the same chain.
+    after = manifest.last_height - 1 if manifest.transactions else -1
+    blocks = following(chain.blocks(after), manifest, where)
+    return BlockSource(where, blocks, 0, True, _checked(len(chain.heights)))
+
+
+def _checked(blocks: int) -> Completeness:
+    """Say what reading raw blocks in their order shows: what does not hold is an error there."""
+    held = {
+        HEIGHTS: f"{blocks:,} heights",
+        LINKS: f"{blocks:,} blocks",
+        COINBASES: f"{blocks:,} blocks",
+        INDEXES: f"{blocks:,} blocks",
+        TRANSACTIONS: f"{blocks:,} blocks",
+        MERKLE: f"{blocks:,} blocks",
+    }
+    return Completeness(
+        tuple(
+            outcome(name, 0, "", compared=held[name])
+            if name in held
+            else not_checkable(name, NO_STATEMENT)
+            for name in OF_COINS
+        )
+    )
 
 
 def ledger_source(ledger: CoinLedger, manifest: Manifest, where: str = "ledger") -> BlockSource:
@@ -90,25 +156,25 @@ def following(stream: Iterable[CoinBlocks], manifest: Manifest, where: str) -> I
 
     Refuses a height that is missing, and a chain that is not the one of the history.
     """
-    last = manifest.last_height if manifest.transactions else None
+    begun = manifest.transactions > 0
+    last, tip = manifest.last_height, manifest.tip
     for blocks in stream:
-        heights = blocks.heights
-        if last is None and len(heights):
-            last = int(heights[0]) - 1
-        steps = np.diff(np.concatenate([[last], heights[heights > last]]))
-        if np.any(steps != 1):
-            missing = int(np.concatenate([[last], heights[heights > last]])[np.argmax(steps != 1)])
-            raise LedgerError(where, f"does not follow: block {missing + 1} is missing")
-        done = int(blocks.sizes[heights <= last].sum())
-        if manifest.transactions and done and int(heights[heights <= last][-1]) == last:
-            tip = id_of(blocks.ids[done - 1].tobytes())
-            if tip != manifest.tip:
-                what = f"another chain than that of the history, which at block {last} ends in"
-                raise LedgerError(where, what, value=manifest.tip)
+        if not begun:
+            begun, last = True, int(blocks.heights[0]) - 1
+        old = blocks.heights <= last
+        done = int(blocks.sizes[old].sum())
+        ends_here = bool(done) and int(blocks.heights[old][-1]) == last
+        if ends_here and id_of(blocks.ids[done - 1].tobytes()) != tip:
+            what = f"another chain than that of the history, which ends at block {last} with"
+            raise LedgerError(where, what, value=tip)
+        new = blocks.heights[~old]
+        wrong = np.flatnonzero(new != last + 1 + np.arange(len(new)))
+        if len(wrong):
+            missing = last + 1 + int(wrong[0])
+            raise LedgerError(where, f"does not follow the history: block {missing} is missing")
         rest = blocks.without(done)
         if len(rest):
-            last = int(rest.heights[-1])
-            manifest = replace(manifest, tip=id_of(rest.ids[-1].tobytes()))
+            last, tip = int(rest.heights[-1]), id_of(rest.ids[-1].tobytes())
             yield rest
 
 
