@@ -190,6 +190,26 @@ knowledge pay.csv --by address-reuse --services pay_services.txt
 knowledge pay.csv --by gas-price --services pay_services.txt --gas-prices pay_gas.csv
 knowledge pay.csv --by multi-denomination --services pay_services.txt
 """,
+    "history": f"""
+history index coins.history coins
+history score coins.history --seed 1 --json
+history score coins.history --accuracy exact --json
+history table coins.history --group-by value --json
+history table coins.history
+history index five.history five.json
+history score five.history --accuracy exact --json
+history table five.history --group-by height --json
+history table five.history --group-by age --json
+history show five.history {_COIN} --json
+history show five.history nobody:0
+history index five.history pay.csv
+history index pay.history pay.csv
+history score bitcoin
+history index made.history shielded
+simulate bitcoin-history --blocks 4 -o made.history
+history score made.history --seed 2 --draws 64
+history table made.history
+""",
     "growth": """
 growth pay.csv --length 4 --json
 growth pay.csv --time temporal --length 4 --json

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from itertools import pairwise
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
@@ -75,6 +76,7 @@ def test_files_in_any_order_give_what_their_ledger_gives(folder: Path, tmp_path:
         "Merkle root of the transactions"
     ] == "passed"
     ledger = coinhaze.read(paths, complete=True)
+    assert isinstance(ledger, coinhaze.CoinLedger)
     History.index(tmp_path / "ledger", ledger)
     ours, theirs = content(tmp_path / "raw"), content(tmp_path / "ledger")
     assert ours == theirs
@@ -140,7 +142,7 @@ def test_a_real_node_files_give_its_unspent_coins(tmp_path: Path) -> None:
         for _ in range(3):
             node.ask("sendtoaddress", node.text("getnewaddress"), 3)
             node.mine(2)
-        told = node.ask("gettxoutsetinfo", "none")
+        told = cast(dict[str, Any], node.ask("gettxoutsetinfo", "none"))
         for file in (node.folder / "regtest" / "blocks").glob("*.dat"):
             shutil.copy(file, tmp_path)
     history = History.index(tmp_path / "x.history", tmp_path / "blk00000.dat")

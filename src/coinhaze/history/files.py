@@ -34,7 +34,7 @@ LIVE = ("coins", "slots", "free")
 
 
 @dataclass(frozen=True)
-class Piece:
+class PieceFiles:
     """A stretch of the tape: what it holds, and its files with their sizes and digests."""
 
     number: int
@@ -70,7 +70,7 @@ class Manifest:
     last_time: int = -1
     tip: str = ""  # the id of the last transaction
     first_id: str = ""
-    pieces: tuple[Piece, ...] = ()
+    pieces: tuple[PieceFiles, ...] = ()
     live: Mapping[str, tuple[int, str]] = field(default_factory=dict)
     scores: tuple[int, str] | None = None
     scored: Mapping[str, Any] = field(default_factory=dict)  # how the scores were found
@@ -111,7 +111,7 @@ def read_manifest(path: Path) -> Manifest:
         raise LedgerError(where, what, fix="index the chain again, into another folder")
     try:
         told["pieces"] = tuple(
-            Piece(**(piece | {"files": {t: _mark(f) for t, f in piece["files"].items()}}))
+            PieceFiles(**(piece | {"files": {t: _mark(f) for t, f in piece["files"].items()}}))
             for piece in told["pieces"]
         )
         told["live"] = {table: _mark(mark) for table, mark in told["live"].items()}

@@ -235,5 +235,6 @@ def _index(
         where = str(path / files.MANIFEST)
         before = dict(manifest.completeness)
         record = joined(before, source.completeness, where, first=not manifest.transactions)
-        about = {"completeness": record.record(), "notes": source.notes}
-        return History(path, indexer.finish(**about) if done or not begun else manifest)
+        if done or not begun:
+            manifest = indexer.finish(record, source.notes)
+        return History(path, manifest)

@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from coinhaze.errors import LedgerError, ResourceError
 from coinhaze.history import files
-from coinhaze.history.files import Manifest, Piece
+from coinhaze.history.files import Manifest, PieceFiles
 from coinhaze.history.index_kernels import (
     ALL_ROWS,
     ALL_SOURCES,
@@ -44,6 +44,7 @@ from coinhaze.history.index_kernels import (
 )
 from coinhaze.ledger.coin_blocks import HASH, CoinBlocks
 from coinhaze.ledger.coins import DUPLICATE_COINBASES
+from coinhaze.ledger.completeness import Completeness
 from coinhaze.ledger.text import text_hashes
 
 PIECE_ROWS = 1 << 20
@@ -169,7 +170,7 @@ class Indexer:
     manifest: Manifest
     live: _Live
     pending: dict[str, list[Any]] = field(default_factory=lambda: {t: [] for t in files.TABLES})
-    uncommitted: list[Piece] = field(default_factory=list)
+    uncommitted: list[PieceFiles] = field(default_factory=list)
     rows: int = 0  # pending
     terms: int = 0
     transactions: int = 0
@@ -306,7 +307,7 @@ class Indexer:
         number = len(self.manifest.pieces) + len(self.uncommitted)
         tables = {t: pa.concat_tables(parts) for t, parts in self.pending.items()}
         heights = tables["blocks"]["height"]
-        piece = Piece(
+        piece = PieceFiles(
             number=number,
             transactions=self.transactions,
             rows=self.rows,
@@ -323,7 +324,7 @@ class Indexer:
         if self.made * LIVE_SHARE >= int(self.live.counts[LIVE]):
             self._commit()
 
-    def _commit(self, **about: Any) -> None:
+    def _commit(self) -> None:
         done, counts = self.uncommitted, self.live.counts
         before = self.manifest
         manifest = replace(
@@ -335,7 +336,6 @@ class Indexer:
             slots=int(counts[SLOTS]),
             coins=int(counts[LIVE]),
             pieces=(*before.pieces, *done),
-            **about,
         )
         if done or not before.live:  # what is live has changed: written to files of its own
             marks = {
@@ -348,12 +348,13 @@ class Indexer:
         self.uncommitted = []
         self.made = 0
 
-    def finish(self, **about: Any) -> Manifest:
-        """Commit all that was appended; `about` are further fields of the manifest."""
+    def finish(self, completeness: Completeness, notes: tuple[str, ...]) -> Manifest:
+        """Commit all that was appended, with what is known about it."""
         if self.transactions:
             self._end_piece()
-        if self.uncommitted or about or not files.is_history(self.path):
-            self._commit(**about)
+        record = completeness.record()
+        self.manifest = replace(self.manifest, completeness=record, notes=notes)
+        self._commit()
         return self.manifest
 
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _CARE = 1e-12  # bits and probabilities that rounding may take or give
 
 
-class Origin(NamedTuple):
+class CoinSource(NamedTuple):
     """A source of a coin's money."""
 
     source: str
@@ -51,7 +51,7 @@ class CoinOrigins:
     rank: int | None
     unspent: int
     found: float  # the probability of all origins that were found
-    origins: tuple[Origin, ...]  # largest first
+    origins: tuple[CoinSource, ...]  # largest first
     rows: int  # how many were walked through
 
     def as_dict(self, most: int | None = None) -> dict[str, object]:
@@ -113,7 +113,7 @@ def coin_origins(history: History, name: str) -> CoinOrigins:
         rank=rank,
         unspent=unspent,
         found=min(1.0, sum(mass.values())),
-        origins=tuple(Origin(tape.source_name(r), p) for r, p in ranked),
+        origins=tuple(CoinSource(tape.source_name(r), p) for r, p in ranked),
         rows=walked,
     )
 

@@ -73,9 +73,10 @@ def _raw_source(
     """
     if options.keys() - {"complete", "format"} or not all(path.is_file() for path in paths):
         return None
-    if options.get("format", RAW) != RAW or any(packing(path) for path in paths):
+    named = options.get("format")
+    if named not in (None, RAW) or any(packing(path) or is_store(path) for path in paths):
         return None
-    if any(is_store(path) or format_of(path) != RAW for path in paths):
+    if named is None and any(format_of(path) != RAW for path in paths):
         return None
     from coinhaze.formats.bitcoin_raw.chain import RawChain
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from coinhaze.amounts import Floats, Ints
 from coinhaze.history import files
-from coinhaze.history.files import Manifest, Piece
+from coinhaze.history.files import Manifest, PieceFiles
 from coinhaze.history.index_kernels import NO_ROW
 from coinhaze.history.indexer import transaction_name
 
@@ -89,7 +89,7 @@ class Tape:
             source += piece.sources
         return tuple(made)
 
-    def table(self, piece: Piece, name: str) -> pa.Table:
+    def table(self, piece: PieceFiles, name: str) -> pa.Table:
         """Map a table of a piece."""
         return files.read_table(self.path / piece.file(name))
 
@@ -100,7 +100,7 @@ class Tape:
             found.append(files.column(self.table(piece, "facts"), name)[chosen])
         return np.concatenate(found) if found else np.zeros(0)
 
-    def _by_piece(self, rows: Ints) -> Iterator[tuple[Piece, Ints]]:
+    def _by_piece(self, rows: Ints) -> Iterator[tuple[PieceFiles, Ints]]:
         first = 0
         for piece in self.manifest.pieces:
             low, high = np.searchsorted(rows, [first, first + piece.rows])
@@ -134,13 +134,13 @@ class Tape:
             return pa.array([], pa.string()), none, none
         return pa.concat_arrays(names), np.concatenate(heights), np.concatenate(times)
 
-    def _blocks(self, piece: Piece, chosen: Ints) -> tuple[Ints, Ints]:
+    def _blocks(self, piece: PieceFiles, chosen: Ints) -> tuple[Ints, Ints]:
         blocks = self.table(piece, "blocks")
         after = np.cumsum(files.column(blocks, "transactions"))
         block = np.searchsorted(after, chosen, side="right")
         return files.column(blocks, "height")[block], files.column(blocks, "time")[block]
 
-    def _names(self, piece: Piece, chosen: Ints, heights: Ints) -> pa.Array:
+    def _names(self, piece: PieceFiles, chosen: Ints, heights: Ints) -> pa.Array:
         ids = self.table(piece, "transactions")["id"].chunk(0)
         if pa.types.is_large_string(ids.type):
             return ids.take(pa.array(chosen)).cast(pa.string())
@@ -180,7 +180,7 @@ class Tape:
             first += piece.transactions
         return None
 
-    def _of_height(self, piece: Piece, found: Ints, txid: str) -> Ints:
+    def _of_height(self, piece: PieceFiles, found: Ints, txid: str) -> Ints:
         """Tell two transactions with one id apart by the name asked for."""
         if not len(found):
             return found
