@@ -192,17 +192,13 @@ knowledge pay.csv --by multi-denomination --services pay_services.txt
 """,
     "history": f"""
 history index coins.history coins
-history score coins.history --seed 1 --json
-history score coins.history --accuracy exact --json
-history table coins.history --group-by value --json
+history score coins.history --seed 1 -o coins.csv
+show coins.csv
+history score coins.history --accuracy exact
 history table coins.history
-history index five.history five.json
-history score five.history --accuracy exact --json
-history table five.history --group-by height --json
-history table five.history --group-by age --json
-history show five.history {_COIN} --json
-history show five.history nobody:0
-history index five.history pay.csv
+history table coins.history --group-by height
+history show coins.history {_COIN}
+history show coins.history nobody:0
 history index pay.history pay.csv
 history score bitcoin
 history index made.history shielded

@@ -116,7 +116,7 @@ def ledger_source(ledger: CoinLedger, manifest: Manifest, where: str = "ledger")
         holes = ledger.completeness.holes
         which = f": no block {heights_in_words(holes)}" if holes else ""
         raise LedgerError(where, ledger.completeness.line() + which, fix="add what is missing")
-    blocks = after_commit(blocks_of(ledger), manifest, where)
+    blocks = after_commit(blocks_of(ledger, where), manifest, where)
     return BlockSource(
         where,
         iter([blocks] if len(blocks) else []),

@@ -92,17 +92,17 @@ class CoinBlocks:
         )
 
 
-def blocks_of(ledger: CoinLedger) -> CoinBlocks:
+def blocks_of(ledger: CoinLedger, where: str = "ledger") -> CoinBlocks:
     """Give a ledger of coins as blocks; a stretch of equal heights and times is one.
 
-    Coins made before the ledger are spent by name, with their value.
+    Coins made before the ledger are spent by name, with their value. `where` is for errors.
     """
-    _refuse(ledger)
+    _refuse(ledger, where)
     assert ledger.output_value is not None
     inside = np.flatnonzero(ledger.inside)
     first = len(ledger.inside) - len(inside)
     n = len(inside)
-    value = _int64(ledger)
+    value = _int64(ledger, where)
     made = np.flatnonzero(ledger.inside[ledger.output_tx])
     spent = ledger.input_output
     maker = ledger.output_tx[spent]
@@ -156,9 +156,8 @@ for _k, _letter in enumerate(b"0123456789abcdef"):
     _DIGIT[_letter] = _k
 
 
-def _refuse(ledger: CoinLedger) -> None:
+def _refuse(ledger: CoinLedger, where: str) -> None:
     """Raise an error for what a history does not hold."""
-    where = "ledger"
     if ledger.has_rings or ledger.output_value is None:
         what = "amounts are hidden, or inputs are rings: a history is of coins of known value"
         raise LedgerError(where, what, fix="use `coinhaze score`")
@@ -171,11 +170,11 @@ def _refuse(ledger: CoinLedger) -> None:
         raise LedgerError(where, what, fix="give a source that has their values")
 
 
-def _int64(ledger: CoinLedger) -> Ints:
+def _int64(ledger: CoinLedger, where: str) -> Ints:
     assert ledger.output_value is not None
     values = ledger.output_value.to_arrow()
     if not pa.types.is_int64(values.type):
-        raise LedgerError("ledger", "a coin worth more than 2^63 - 1, which no history holds")
+        raise LedgerError(where, "a coin worth more than 2^63 - 1, which no history holds")
     return np.asarray(values.to_numpy(zero_copy_only=False), dtype=np.int64)
 
 
