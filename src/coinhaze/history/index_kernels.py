@@ -78,7 +78,12 @@ def remove(table, salt, at):
 @njit(cache=True, nogil=True)
 def enter(entries, table, salt):
     """Put entries into a table that has room for them."""
+    mask = np.uint64(len(table) - 1)
     for k in range(len(entries)):
+        a = min(k + 4 * AHEAD, len(entries) - 1)
+        vout = entries[a, WHERE] & np.uint64(0xFFFFFFFF)
+        home = _home(entries[a, KEY], entries[a, KEY2], vout, salt, mask)
+        prefetch(table, np.int64(home), np.int64(0))
         vout = entries[k, WHERE] & np.uint64(0xFFFFFFFF)
         at = find(table, salt, entries[k, KEY], entries[k, KEY2], vout)
         for c in range(COLUMNS):
