@@ -13,7 +13,6 @@ from coinhaze.errors import InputError, UsageError
 from coinhaze.history.table import history_table
 from coinhaze.simulate import simulate_week
 from coinhaze.simulate.history import bitcoin_history
-from coinhaze.solve.planner import thresholds
 from history.test_tape import pool
 
 
@@ -46,64 +45,31 @@ def test_origins_are_those_of_the_solver(week: tuple[CoinLedger, History]) -> No
         assert ours.steps == pytest.approx(scores.steps[k])
         assert ours.rank == int((scores.bits > scores.bits[k]).sum()) + 1
         assert ours.unspent == len(scores)
-        assert ours.found == pytest.approx(1.0)
-        assert ours.miss == 0.0
 
 
-def test_a_past_that_is_too_long_is_followed_by_mass_and_its_interval_holds(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    history = History.index_blocks(tmp_path / "x.history", bitcoin_history(30))
+def test_origins_of_a_deep_past_are_exact(tmp_path: Path) -> None:
+    history = History.index_blocks(tmp_path / "x.history", bitcoin_history(60), piece_rows=3000)
+    assert len(history.manifest.pieces) > 2
     scores = history.score(accuracy="exact")
     names = scores.to_arrow()["node"].to_pylist()
-    chosen = np.argsort(scores.bits)[-5:].tolist()
-    widths = []
-    for most in (20, 2000, 50_000):
-        monkeypatch.setattr(thresholds, "MAX_HISTORY_WALK", most)
-        for k in chosen:
-            found = history.origins(names[k])
-            assert found.rows <= most
-            # The exact scores that are kept narrow what the walk leaves open.
-            assert found.bits == pytest.approx(scores.bits[k], abs=1e-9)
-            assert found.bits_high - found.bits_low <= 1e-9
-            widths.append(1.0 - found.found)
-    assert min(widths[:5]) > 0.1
-    assert sum(widths[5:10]) < sum(widths[:5])
+    for k in np.argsort(scores.bits)[:: len(names) // 40].tolist():
+        found = history.origins(names[k])
+        assert found.bits == pytest.approx(scores.bits[k], abs=1e-9)
+        assert found.bits_low <= scores.bits_high[k]
+        assert found.bits_high >= scores.bits_low[k]
+        assert found.bits_high - found.bits_low < 1e-9
+        assert sum(o.probability for o in found.origins) == pytest.approx(1.0, abs=1e-12)
+        assert len({o.source for o in found.origins}) == len(found.origins) <= found.rows
 
 
-def test_intervals_of_a_walk_hold_without_scores(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    history = History.index_blocks(tmp_path / "x.history", bitcoin_history(30))
-    exact = history.score(accuracy="exact")
-    names = exact.to_arrow()["node"].to_pylist()
-    other = History.index_blocks(tmp_path / "y.history", bitcoin_history(30))
-    monkeypatch.setattr(thresholds, "MAX_HISTORY_WALK", 40)
-    open_ends = 0
-    for k in np.argsort(exact.bits)[:: len(names) // 25].tolist():
-        found = other.origins(names[k])
-        assert found.rank is None
-        assert found.miss == 0.0
-        assert found.bits_low <= exact.bits_high[k]
-        assert found.bits_high >= exact.bits_low[k]
-        open_ends += found.bits_high - found.bits_low > 0.1
-    assert open_ends > 3
-
-
-def test_drawn_scores_narrow_a_walk_and_say_so(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_coin_without_scores_has_no_place(tmp_path: Path) -> None:
     ledger = CoinLedger.from_transactions(pool(400), complete=True)
-    history = History.index(tmp_path / "x.history", ledger)
-    name = "p399:0"
-    assert history.origins(name).bits_high - history.origins(name).bits_low < 1e-9
-    monkeypatch.setattr(thresholds, "MAX_HISTORY_WALK", 50)
-    wide = history.origins(name)
-    history.score(draws=1024, seed=1)
-    narrow = history.origins(name)
-    assert narrow.bits_high - narrow.bits_low < wide.bits_high - wide.bits_low
-    assert narrow.miss == 1e-9
-    assert narrow.bits_low <= np.log2(400) <= narrow.bits_high
+    history = History.index(tmp_path / "x.history", ledger, piece_rows=100)
+    found = history.origins("p399:0")
+    assert (found.rank, found.unspent, found.balance) == (None, 1, 40_000)
+    assert found.bits == pytest.approx(np.log2(400))
+    assert history.origins("p9:0").bits == pytest.approx(np.log2(10))  # spent long ago
+    assert history.origins("p9:0").balance is None
 
 
 def test_names_that_are_not_there_are_refused(week: tuple[CoinLedger, History]) -> None:

@@ -1,28 +1,24 @@
-"""One coin of a history: its score, its place among all unspent coins, and where it came from.
+"""One coin of a history: its bits, its place among all unspent coins, and where it came from.
 
-Origins are found by walking back over the tape. A past that is not too long is walked whole, from
-the newest row to the oldest, each row once; of a longer one the largest flows are followed first,
-and what was not followed widens the interval.
+Origins are exact: the tape is read backwards, and the mass of the coin's row is handed to the rows
+it was mixed from. Mass is kept by slot, so that no row has to be looked up.
 """
 
 from __future__ import annotations
 
-import heapq
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from coinhaze.amounts import Floats, Ints
 from coinhaze.errors import UnknownName
-from coinhaze.measures.intervals import ROUNDING, from_missing_mass, phi
-from coinhaze.solve.planner import thresholds
+from coinhaze.history.pass_kernels import pass_back
+from coinhaze.measures.intervals import ROUNDING, slack_from_each, surprise
 
 if TYPE_CHECKING:
     from coinhaze.history.history import History
     from coinhaze.history.tape import Tape
-
-_CARE = 1e-12  # bits and probabilities that rounding may take or give
 
 
 class CoinSource(NamedTuple):
@@ -34,10 +30,10 @@ class CoinSource(NamedTuple):
 
 @dataclass(frozen=True)
 class CoinOrigins:
-    """What a history says of one coin.
+    """What a history says of one coin; its bits are exact but for rounding.
 
-    `bits_low` and `bits_high` are proven by the walk, or, where `miss` is above 0, narrowed by the
-    scores that the history keeps. `rank` is its place among the unspent coins, most bits first.
+    `rank` is its place among the unspent coins, most bits first, by the scores that the history
+    keeps; None where it has none, or the coin is spent.
     """
 
     node: str
@@ -47,12 +43,10 @@ class CoinOrigins:
     bits: float
     bits_low: float
     bits_high: float
-    miss: float
     rank: int | None
     unspent: int
-    found: float  # the probability of all origins that were found
     origins: tuple[CoinSource, ...]  # largest first
-    rows: int  # how many were walked through
+    rows: int  # how many lie between the coin and its sources, with both
 
     def as_dict(self, most: int | None = None) -> dict[str, object]:
         """Give it as plain values, with so many of the origins."""
@@ -64,126 +58,85 @@ class CoinOrigins:
             "bits": self.bits,
             "bits_low": self.bits_low,
             "bits_high": self.bits_high,
-            "miss": self.miss,
             "steps": self.steps,
             "rank": self.rank,
             "unspent_coins": self.unspent,
-            "found": self.found,
-            "rows_walked": self.rows,
+            "rows": self.rows,
+            "sources": len(self.origins),
             "origins": [{"source": o.source, "probability": o.probability} for o in shown],
         }
 
 
 def coin_origins(history: History, name: str) -> CoinOrigins:
-    """Find a coin by `txid:vout`, and walk back from it."""
+    """Find a coin by `txid:vout`, and go back from it."""
     tape = history.tape
     txid, _, vout = name.rpartition(":")
     found = tape.find(txid) if txid and vout.isdecimal() else None
     if found is None:
-        what = f"no coin {name!r} in {history.path}: name it txid:vout"
-        raise UnknownName(what)
+        raise UnknownName(f"no coin {name!r} in {history.path}: name it txid:vout")
     transaction, row, steps = found
     if row < 0:
         raise UnknownName(f"{name!r}: its transaction moves no money, so it has no origins")
-    kept = _kept(history, transaction, int(vout))
-    mass, left, walked = walk(tape, row)
-    ranked = sorted(mass.items(), key=lambda item: (-item[1], item[0]))
-    sources = float(tape.fact("sources", np.array([row]))[0])
-    low, high = _interval([p for _, p in ranked], left, sources)
-    bits, miss = _entropy([p for _, p in ranked]), 0.0
-    rank = balance = None
-    unspent = 0
-    if kept is not None:
-        balance, rank, unspent, drawn, ends, chance = kept
-        if drawn is not None and (ends[0] > low or ends[1] < high):
-            # The walk's own interval is always right; one that draws narrow is as right as they.
-            low, high, miss = max(low, ends[0]), min(high, ends[1]), chance
-            low, high = min(low, high), max(low, high)
-            bits = drawn if left > _CARE else bits
+    rows, mass, met, terms = sources_of(tape, row)
+    order = np.lexsort((rows, -mass))
+    bits = float(surprise(mass).sum())
+    # A way back is rounded once for every row on it, and once for every term added on it.
+    behind = float(tape.fact("rounded", np.array([row]))[0]) + met + terms
+    slack = float(slack_from_each(np.expm1(ROUNDING * behind), np.array([bits]))[0])
+    slack = slack + (len(rows) + 8) * ROUNDING * (bits + 1.0) if len(rows) > 1 else 0.0
+    balance, rank, unspent = _place(history, transaction, int(vout))
     _, heights, _ = tape.transactions(np.array([transaction]))
+    names = tape.source_names(rows)
     return CoinOrigins(
         node=name,
         height=int(heights[0]) if heights[0] >= 0 else None,
         balance=balance,
         steps=steps + 1.0,
-        bits=float(np.clip(bits, low, high)),
-        bits_low=low,
-        bits_high=high,
-        miss=miss,
+        bits=bits,
+        bits_low=max(0.0, bits - slack),
+        bits_high=bits + slack,
         rank=rank,
         unspent=unspent,
-        found=min(1.0, sum(mass.values())),
-        origins=tuple(CoinSource(tape.source_name(r), p) for r, p in ranked),
-        rows=walked,
+        origins=tuple(CoinSource(names[k], float(mass[k])) for k in order.tolist()),
+        rows=met,
     )
 
 
-_Kept = tuple[int, "int | None", int, "float | None", tuple[float, float], float]
+def sources_of(tape: Tape, row: int) -> tuple[Ints, Floats, int, int]:
+    """Give the rows of the sources behind a row, rising, their chances, rows met and terms."""
+    mass = np.zeros(tape.manifest.slots)
+    found: list[tuple[Ints, Floats]] = []
+    met = terms = 0
+    for piece in reversed(tape.pieces):
+        rows = min(len(piece), row + 1 - piece.first_row)
+        if rows <= 0:
+            continue
+        if rows < len(piece) or row == piece.first_row + len(piece) - 1:
+            mass[piece.row_slot[row - piece.first_row]] = 1.0
+        before = int(piece.row_terms[:rows].sum(dtype=np.int64))
+        source = np.empty(len(piece.hashes), dtype=np.int64)
+        share = np.empty(len(piece.hashes))
+        tables = (piece.row_slot, piece.row_terms, piece.slot, piece.weight)
+        count, some, brought = pass_back(*tables, rows, before, mass, source, share)
+        met += some
+        terms += brought
+        found.append((piece.first_row + source[:count][::-1], share[:count][::-1]))
+    found.reverse()
+    rows_of, shares = (np.concatenate(parts) for parts in zip(*found, strict=True))
+    return rows_of, shares, met, terms
 
 
-def _kept(history: History, transaction: int, vout: int) -> _Kept | None:
-    """Give value, rank and drawn bits of a coin, if it is unspent."""
+def _place(history: History, transaction: int, vout: int) -> tuple[int | None, int | None, int]:
+    """Give the value of a coin and its rank, if it is unspent, and how many are."""
     from coinhaze.history.score import LiveCoins
 
     coins = LiveCoins.of(history.tape)
-    at = int(np.searchsorted(coins.transaction, transaction))
-    while at < len(coins) and coins.transaction[at] == transaction and coins.vout[at] != vout:
-        at += 1
-    if at == len(coins) or coins.transaction[at] != transaction:
-        return None
-    value = int(coins.value[at])
+    low, high = np.searchsorted(coins.transaction, [transaction, transaction + 1])
+    at = low + np.flatnonzero(coins.vout[low:high] == vout)
+    if not len(at):
+        return None, None, len(coins)
+    value = int(coins.value[at[0]])
     if history.manifest.scores is None:
-        return value, None, len(coins), None, (0.0, np.inf), 0.0
-    scores = history.scores()
-    rank = int((scores.bits > scores.bits[at]).sum()) + 1
-    ends = float(scores.bits_low[at]), float(scores.bits_high[at])
-    return value, rank, len(coins), float(scores.bits[at]), ends, float(scores.miss[at])
-
-
-def walk(tape: Tape, row: int) -> tuple[dict[int, float], float, int]:
-    """Walk back from a row: the mass of each source by its row, what is left, and rows met."""
-    whole = _follow(tape, row, lambda r, _: -float(r), once=True)
-    return _follow(tape, row, lambda _, m: -m, once=False) if whole[1] else whole
-
-
-def _follow(
-    tape: Tape, row: int, order: Callable[[int, float], float], *, once: bool
-) -> tuple[dict[int, float], float, int]:
-    """Take rows in an order, giving their mass to those behind, until there are too many.
-
-    By number, each row is met once, after all that lead to it. By mass, rows may be met again.
-    """
-    waiting = {row: 1.0}
-    queue = [(order(row, 1.0), row)]
-    ended: dict[int, float] = {}
-    walked = 0
-    while queue and walked < thresholds.MAX_HISTORY_WALK:
-        _, r = heapq.heappop(queue)
-        mass = waiting.pop(r, 0.0)
-        if mass == 0.0:
-            continue
-        walked += 1
-        behind, weights = tape.terms_of(r)
-        if not behind:
-            ended[r] = ended.get(r, 0.0) + mass
-        for other, weight in zip(behind, weights, strict=True):
-            known = waiting.get(other, 0.0)
-            waiting[other] = known + mass * weight
-            if known == 0.0 or not once:
-                heapq.heappush(queue, (order(other, waiting[other]), other))
-    return ended, sum(waiting.values()), walked
-
-
-def _entropy(chances: list[float]) -> float:
-    return sum(map(phi, chances))
-
-
-def _interval(chances: list[float], left: float, sources: float) -> tuple[float, float]:
-    """Bound the bits, whatever became of the mass that is left."""
-    if len(chances) == 1 and left == 0.0:
-        return 0.0, 0.0
-    most = float(np.log2(max(sources, 1.0))) * (1 + 4 * ROUNDING)
-    largest = max(chances, default=0.0)
-    columns = [np.array([x]) for x in (_entropy(chances), left, largest, sources)]
-    low, high = (float(end[0]) for end in from_missing_mass(*columns))
-    return max(0.0, low - _CARE * (1 + low)), min(most, high + _CARE * (1 + high))
+        return value, None, len(coins)
+    bits = history.scores().bits
+    return value, int((bits > bits[at[0]]).sum()) + 1, len(coins)

@@ -178,3 +178,30 @@ def pass_columns(
                 surprise(buffer[c + 16]) + surprise(buffer[c + 48])
             )
         entropy[k - 1] = add_up(sums)
+
+
+@njit(cache=True, nogil=True)
+def pass_back(row_slot, row_terms, slot, weight, rows, terms, mass, source, found):
+    """Bring the mass in slots back through the first `rows` rows of a piece, the newest first.
+
+    `terms` is how many terms these have. When a row is met, its slot holds the mass that came to
+    it; before it was made the slot was another row's. Gives how many sources were reached, with
+    their rows and masses, and how many rows and terms.
+    """
+    end = terms
+    sources = met = brought = 0
+    for r in range(rows - 1, -1, -1):
+        first = end - np.int64(row_terms[r])
+        own = np.int64(row_slot[r])
+        m = mass[own]
+        if m != 0.0:
+            met += 1
+            brought += end - first
+            mass[own] = 0.0
+            if first == end:
+                source[sources], found[sources] = r, m
+                sources += 1
+            for e in range(first, end):
+                mass[np.int64(slot[e])] += m * weight[e]
+        end = first
+    return sources, met, brought

@@ -177,20 +177,15 @@ def save_table(table: pa.Table, group: Grouping, path: Path, *, title: str) -> N
 def origins_grid(found: CoinOrigins, top: int) -> Grid:
     """Give one coin as it is shown: bits, place and origins."""
     rows = [(o.source, f"{o.probability:.4%}") for o in found.origins[:top]]
-    certain = f"between {found.bits_low:.4f} and {found.bits_high:.4f}"
-    proof = "proven" if found.miss == 0 else f"missed with probability {found.miss:g}"
     worth = "spent, or never to be" if found.balance is None else f"worth {found.balance:,}"
     notes = [
-        f"{found.bits:.4f} bits, {certain} ({proof}); {found.steps:.2f} steps on average",
+        f"{found.bits:.6f} bits; {found.steps:.2f} steps on average",
         f"{worth}; made in block {found.height if found.height is not None else 'unknown'}",
     ]
     if found.rank is not None:
         notes.append(f"place {found.rank:,} of {found.unspent:,} unspent coins, most bits first")
     shown = sum(o.probability for o in found.origins[:top])
-    notes.append(
-        f"{len(found.origins):,} origins found with {found.found:.4%} in all, "
-        f"{shown:.4%} shown; {found.rows:,} rows walked through"
-    )
+    notes.append(f"{len(found.origins):,} origins, {shown:.2%} of the money from those shown")
     return Grid(title=found.node, columns=("origin", "probability"), rows=rows, notes=notes)
 
 

@@ -35,30 +35,6 @@ class TapePiece:
     def __len__(self) -> int:
         return len(self.row_slot)
 
-    @cached_property
-    def term_start(self) -> Ints:
-        """The first term of each row, and one more."""
-        return np.concatenate([[0], np.cumsum(self.row_terms, dtype=np.int64)])
-
-    @cached_property
-    def by_slot(self) -> Ints:
-        """The rows sorted by slot, those of one slot in their order."""
-        return np.argsort(self.row_slot, kind="stable")
-
-    @cached_property
-    def sorted_slots(self) -> Numbers:
-        """The slots in that order."""
-        found: Numbers = self.row_slot[self.by_slot]
-        return found
-
-    def last_in_slot(self, slot: int, before: int) -> int:
-        """Find the last row in a slot with a number below `before`, of this piece; -1 if none."""
-        low = int(np.searchsorted(self.sorted_slots, slot))
-        high = int(np.searchsorted(self.sorted_slots, slot, side="right"))
-        rows = self.by_slot[low:high]
-        k = int(np.searchsorted(rows, before - self.first_row)) - 1
-        return self.first_row + int(rows[k]) if k >= 0 else -1
-
 
 @dataclass(frozen=True, eq=False)
 class Tape:
@@ -188,37 +164,18 @@ class Tape:
         names = self._names(piece, found, heights).to_pylist()
         return found[[name == txid for name in names]]
 
-    def row_before(self, slot: int, row: int) -> int:
-        """Find the row that was in a slot when a row was mixed."""
-        for piece in reversed(self.pieces):
-            if piece.first_row <= row:
-                found = piece.last_in_slot(slot, row)
-                if found >= 0:
-                    return found
-        raise AssertionError(f"no row in slot {slot} before row {row}")
-
-    def terms_of(self, row: int) -> tuple[list[int], list[float]]:
-        """Give the rows that a row is mixed from, and their weights; none for a source."""
-        piece = self._piece_of(row)
-        k = row - piece.first_row
-        low, high = int(piece.term_start[k]), int(piece.term_start[k + 1])
-        slots = piece.slot[low:high].tolist()
-        return [self.row_before(s, row) for s in slots], piece.weight[low:high].tolist()
-
-    def _piece_of(self, row: int) -> TapePiece:
-        return self.pieces[int(np.searchsorted(self._ends, row, side="right"))]
-
-    @cached_property
-    def _ends(self) -> Ints:
-        return np.cumsum([piece.rows for piece in self.manifest.pieces])
-
-    def source_name(self, row: int) -> str:
-        """Name a source by its row."""
-        at = int(np.searchsorted(self._ends, row, side="right"))
-        table = self.table(self.manifest.pieces[at], "sources")
-        k = int(np.searchsorted(files.column(table, "row"), row))
-        name: str = table["name"][k].as_py()
-        return name
+    def source_names(self, rows: Ints) -> list[str]:
+        """Name sources by their rows, which rise."""
+        names: list[str] = []
+        first = 0
+        for piece in self.manifest.pieces:
+            low, high = np.searchsorted(rows, [first, first + piece.rows])
+            first += piece.rows
+            if high > low:
+                table = self.table(piece, "sources")
+                at = np.searchsorted(files.column(table, "row"), rows[low:high].astype(np.uint32))
+                names += table["name"].take(pa.array(at)).to_pylist()
+        return names
 
 
 _HEX = np.frombuffer(b"".join(b"%02x" % i for i in range(256)), dtype=np.uint16)

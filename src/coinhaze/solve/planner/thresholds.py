@@ -104,6 +104,5 @@ MAX_EXACT_NODES = 200_000
 NEARLY = 0.05
 
 # A history's draws are stored in single precision where that widens the widest interval by no more
-# than this share of it; of a coin's past on the tape at most so many rows are walked back.
+# than this share of it.
 MAX_HISTORY_SINGLE_SHARE = 0.05
-MAX_HISTORY_WALK = 50_000
