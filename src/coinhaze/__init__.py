@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         UsageError,
     )
     from coinhaze.graph import TransactionGraph, transaction_graph
+    from coinhaze.history import History
     from coinhaze.ledger import AccountLedger, CoinLedger
     from coinhaze.measures import Origins, Scores, Summary, Taint
     from coinhaze.measures.comparators.registry import register_comparator
@@ -60,6 +61,7 @@ __all__ = [
     "CoinLedger",
     "CoinhazeError",
     "ComparedScores",
+    "History",
     "InputError",
     "LedgerError",
     "NodeScore",
@@ -111,6 +113,7 @@ _HOME = {
     "CoinLedger": "ledger",
     "CoinhazeError": "errors",
     "ComparedScores": "measures.comparators.side_by_side",
+    "History": "history",
     "InputError": "errors",
     "LedgerError": "errors",
     "NodeScore": "measures.scores",

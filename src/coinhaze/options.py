@@ -50,6 +50,7 @@ Accuracy: TypeAlias = Literal["exact", "preview"] | float
 Method: TypeAlias = Literal["auto", "sweep", "eliminate", "series", "published"]
 Over: TypeAlias = Literal["worst", "mean"]
 Preset: TypeAlias = Literal["paper"]
+Grouping: TypeAlias = Literal["year", "height", "value", "age"]
 Device: TypeAlias = Literal["cpu", "gpu", "auto"]
 
 
@@ -485,6 +486,14 @@ class IngestOptions:
 
 
 @dataclass(frozen=True, kw_only=True)
+class HistoryOptions:
+    """Whole histories."""
+
+    group: Grouping = option("year", "What to group unspent coins by.", spelling="--group-by")
+    blocks: int = option(1000, "How many blocks a simulated history has.", minimum=1)
+
+
+@dataclass(frozen=True, kw_only=True)
 class ServeOptions:
     """The page and its API."""
 
@@ -515,6 +524,7 @@ SUBJECTS: tuple[type, ...] = (
     LabOptions,
     CompareOptions,
     IngestOptions,
+    HistoryOptions,
     ServeOptions,
 )
 # Their options reach the library only where they are given.

@@ -24,11 +24,21 @@ def _command(name: str) -> click.Command:
     return found
 
 
+def _commands() -> dict[str, click.Command]:
+    """Give every command, and those of a group by both names."""
+    found: dict[str, click.Command] = {}
+    for name in COMMANDS:
+        command = _command(name)
+        inner = command.commands.items() if isinstance(command, click.Group) else ()
+        found |= {name: command} | {f"{name} {word}": one for word, one in inner}
+    return found
+
+
 def _options() -> dict[str, dict[str, CommandOption]]:
     """Give every option that is shown: by spelling, then by command."""
     found: dict[str, dict[str, CommandOption]] = defaultdict(dict)
-    for name in COMMANDS:
-        for param in _command(name).params:
+    for name, command in _commands().items():
+        for param in command.params:
             if isinstance(param, click.Argument) or "--help" in param.opts:
                 continue
             assert isinstance(param, CommandOption), f"{name} {param.opts}: not made from options"
@@ -61,8 +71,7 @@ def test_one_idea_has_one_spelling() -> None:
 
 
 def test_all_help_shows_defaults_in_the_same_words() -> None:
-    for name in COMMANDS:
-        command = _command(name)
+    for name, command in _commands().items():
         shown = command.get_help(click.Context(command, info_name=name))
         text, unwrapped = " ".join(shown.split()), "".join(shown.split())
         for param in command.params:

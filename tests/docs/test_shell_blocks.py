@@ -217,7 +217,8 @@ def test_options_named_in_the_docs_are_offered() -> None:
     for name in cli.cli.list_commands(context):
         command = cli.cli.get_command(context, name)
         assert command is not None
-        for option in command.params:
+        inner = command.commands.values() if isinstance(command, click.Group) else ()
+        for option in [param for one in (command, *inner) for param in one.params]:
             if isinstance(option, click.Option) and not option.hidden:
                 offered |= {*option.opts, *option.secondary_opts}
     for page in PAGES:

@@ -190,6 +190,22 @@ knowledge pay.csv --by address-reuse --services pay_services.txt
 knowledge pay.csv --by gas-price --services pay_services.txt --gas-prices pay_gas.csv
 knowledge pay.csv --by multi-denomination --services pay_services.txt
 """,
+    "history": f"""
+history index coins.history coins
+history score coins.history --seed 1 -o coins.csv
+show coins.csv
+history score coins.history --accuracy exact
+history table coins.history
+history table coins.history --group-by height
+history show coins.history {_COIN}
+history show coins.history nobody:0
+history index pay.history pay.csv
+history score bitcoin
+history index made.history shielded
+simulate bitcoin-history --blocks 4 -o made.history
+history score made.history --seed 2 --draws 64
+history table made.history
+""",
     "growth": """
 growth pay.csv --length 4 --json
 growth pay.csv --time temporal --length 4 --json

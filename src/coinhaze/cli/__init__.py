@@ -21,6 +21,7 @@ COMMANDS = {
     "demo": "Make a small ledger of coins, score it and draw it.",
     "desiderata": "Try measures on what the paper asks of one.",
     "growth": "Say how many bits money has after each payment.",
+    "history": "Score every unspent coin of a chain since its first block.",
     "info": "Say what a ledger holds, after checking every rule.",
     "ingest": "Read files, or a node, into a store.",
     "knowledge": "Find clusters and links with heuristics.",

@@ -7,18 +7,25 @@ from pathlib import Path
 import click
 
 from coinhaze.cli.options import SEED, Command, takes
-from coinhaze.cli.waiting import wait_for
+from coinhaze.cli.waiting import wait_counting, wait_for
 from coinhaze.options import known
 
 
 @click.command("simulate", cls=Command)
 @click.argument("name")
-@takes(known("output", required=True, metavar="FOLDER"), "size", SEED)
-def command(name: str, output: Path, size: float, seed: int) -> None:
+@takes(known("output", required=True, metavar="FOLDER"), "size", "blocks", SEED)
+def command(name: str, output: Path, size: float, blocks: int, seed: int) -> None:
     """Make up a week of a ledger: bitcoin-, dai-, ethereum-, usdc- or zcash-week.
+
+    Or a bitcoin-history of so many blocks, from the first: a folder for `coinhaze history`.
 
     Example: coinhaze simulate dai-week --size 0.01 --seed 1 -o dai
     """
+    from coinhaze.simulate.history import NAME
+
+    if name == NAME:
+        _history(output, blocks, seed)
+        return
     from coinhaze.ledger import Ledger
     from coinhaze.ledger.parquet import check_folder, write_folder
     from coinhaze.simulate.weeks import check_week, simulate_week
@@ -35,6 +42,25 @@ def command(name: str, output: Path, size: float, seed: int) -> None:
     if name == "zcash-week":
         history = _write_history(output, size=size, seed=seed)
         click.echo(f"wrote {history}: what entered its pools before, for --pool-history", err=True)
+
+
+def _history(output: Path, blocks: int, seed: int) -> None:
+    from coinhaze.history import History
+    from coinhaze.simulate.history import bitcoin_history, check_history
+
+    check_history(blocks, seed)
+    made = wait_counting(
+        "simulating",
+        "transactions",
+        lambda note: History.index_blocks(
+            output, bitcoin_history(blocks, seed=seed), where="simulated blocks", progress=note
+        ),
+    )
+    about = made.manifest
+    click.echo(
+        f"wrote {output}: {about.transactions:,} transactions, {about.coins:,} unspent coins",
+        err=True,
+    )
 
 
 def _write_history(output: Path, *, size: float, seed: int) -> Path:

@@ -85,13 +85,18 @@ def _headers(path: Path, *, own: bool) -> tuple[Network | None, list[Header]]:
     headers = []
     with BlockFile(path, BITCOIN_MAGICS) as file:
         for length in file.lengths():
-            assert file.network is not None
-            where = f"{path}: byte {file.at}"
-            merged = file.network.rules & MERGED
-            octets = file.take(length if merged else min(length, _HEAD))
-            file.skip(length - len(octets))
-            headers.append(_header(octets, where, file.network, own))
+            headers.append(header_at(file, length, own=own))
         return file.network, headers
+
+
+def header_at(file: BlockFile, length: int, *, own: bool = True) -> Header:
+    """Read the header of the block a file is at, and step over the rest of it."""
+    assert file.network is not None
+    where = f"{file.path}: byte {file.at}"
+    merged = file.network.rules & MERGED
+    octets = file.take(length if merged else min(length, _HEAD))
+    file.skip(length - len(octets))
+    return _header(octets, where, file.network, own)
 
 
 def _header(octets: bytes, where: str, network: Network, own: bool) -> Header:

@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from coinhaze.amounts import Bools
 from coinhaze.errors import LedgerError
 from coinhaze.formats.bitcoin_raw.files import UndoFile, spent_columns
 from coinhaze.formats.bitcoin_raw.networks import BITCOIN, MERGED, MWEB, Network
@@ -30,6 +31,7 @@ from coinhaze.formats.bitcoin_raw.wire import (
 )
 from coinhaze.formats.tabular.coin_rows import numbered, rows_of
 from coinhaze.ledger.batches import Batch, Where, table_of
+from coinhaze.ledger.coin_blocks import NOT_KNOWN, CoinBlocks
 
 HEADER = 80
 _POOL_SCRIPT = b"\x58\x20"  # version 8 of a witness program: of the coin that holds the pool
@@ -192,6 +194,48 @@ def block_batch(
     read: int = 0,
 ) -> Batch:
     """Make a batch of blocks; without undo data values and owners of coins spent are null."""
+    layout, txids = _laid_out(blocks, network, source)
+    return make_batch(
+        source,
+        read,
+        _blocks(blocks, layout),
+        txids,
+        (layout.per_transaction(1), _inputs(blocks, layout, network, undo)),
+        (layout.per_transaction(2), _outputs(blocks, layout, network)),
+    )
+
+
+def coin_blocks(
+    blocks: Sequence[BlockBytes], *, network: Network, source: Path | str
+) -> CoinBlocks:
+    """Give blocks as plain columns; values of coins spent are left to where they were made."""
+    layout, txids = _laid_out(blocks, network, source)
+    columns = _blocks(blocks, layout)
+    inputs, outputs = layout.per_transaction(1), layout.per_transaction(2)
+    named = layout.octets[layout.spent_at[:, None] + np.arange(36)]
+    coinbase = np.zeros(len(txids), dtype=np.bool_)
+    coinbase[layout.after - layout.sizes] = True
+    return CoinBlocks(
+        heights=columns.height,
+        times=columns.time,
+        sizes=columns.sizes,
+        ids=txids,
+        coinbase=coinbase,
+        inputs=inputs,
+        outputs=outputs,
+        spent_ids=np.ascontiguousarray(named[:, :32]),
+        spent_vouts=named[:, 32:].copy().view("<u4").reshape(-1).astype(np.int64),
+        spent_values=np.full(len(named), NOT_KNOWN, dtype=np.int64),
+        made_vouts=numbered(rows_of(outputs)),
+        made_values=layout.value,
+        made_spendable=_kinds(blocks, layout, network)[2],
+    )
+
+
+def _laid_out(
+    blocks: Sequence[BlockBytes], network: Network, source: Path | str
+) -> tuple[_Layout, Octets]:
+    """Find the parts of blocks, and the ids of their transactions."""
     from coinhaze.formats.bitcoin_raw.kernels import FAULTS, walk
 
     sizes = np.fromiter((len(b.octets) for b in blocks), np.int64, len(blocks))
@@ -208,14 +252,7 @@ def block_batch(
     txids = _checked_txids(blocks, layout, source)
     if network.rules & MWEB:
         _refuse_pool(blocks, layout, source)
-    return make_batch(
-        source,
-        read,
-        _blocks(blocks, layout),
-        txids,
-        (layout.per_transaction(1), _inputs(blocks, layout, network, undo)),
-        (layout.per_transaction(2), _outputs(blocks, layout, network)),
-    )
+    return layout, txids
 
 
 @dataclass(frozen=True)
@@ -293,10 +330,18 @@ def _blocks(blocks: Sequence[BlockBytes], layout: _Layout) -> BlockColumns:
 
 
 def _outputs(blocks: Sequence[BlockBytes], layout: _Layout, network: Network) -> dict[str, object]:
+    kinds, places, spendable = _kinds(blocks, layout, network)
+    owner = owner_column(layout.octets, kinds, places, layout.script_size, network)
+    return {"value": layout.value, "owner": owner, "spendable": pa.array(spendable)}
+
+
+def _kinds(
+    blocks: Sequence[BlockBytes], layout: _Layout, network: Network
+) -> tuple[Ints, Ints, Bools]:
+    """Tell the kind of every output, where its owner is named, and whether it can be spent."""
     from coinhaze.formats.bitcoin_raw.script_kernels import NOBODY, kinds_of_scripts
 
     kinds, places = kinds_of_scripts(layout.octets, layout.script_at, layout.script_size)
-    owner = owner_column(layout.octets, kinds, places, layout.script_size, network)
     spendable = kinds != NOBODY
     first = 0
     for block, last in zip(blocks, layout.after.tolist(), strict=True):
@@ -305,7 +350,7 @@ def _outputs(blocks: Sequence[BlockBytes], layout: _Layout, network: Network) ->
             begin = int(layout.lasts[first - 1, 2]) if first else 0
             spendable[begin : layout.lasts[first, 2]] = False
         first = last
-    return {"value": layout.value, "owner": owner, "spendable": pa.array(spendable)}
+    return kinds, places, spendable
 
 
 def _inputs(

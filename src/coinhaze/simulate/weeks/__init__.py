@@ -34,7 +34,8 @@ def simulate_week(name: str, *, size: float = 1.0, seed: int = 1) -> Ledger:
 def check_week(name: str, size: float, seed: int) -> None:
     """Raise an error for a week that cannot be simulated."""
     if name not in WEEKS:
-        raise UsageError(f"unknown week {name!r}: one of {', '.join(WEEKS)}")
+        known = ", ".join((*WEEKS, "bitcoin-history"))
+        raise UsageError(f"unknown week {name!r}: one of {known}")
     if not 0 < size <= LARGEST:
         raise UsageError(f"size is a fraction of a whole week, up to {LARGEST:g}, not {size!r}")
     if not 0 <= seed < 2**31:

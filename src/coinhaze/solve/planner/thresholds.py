@@ -102,3 +102,7 @@ DENSE_HOP = 16
 # larger one is followed to this many bits.
 MAX_EXACT_NODES = 200_000
 NEARLY = 0.05
+
+# A history's draws are stored in single precision where that widens the widest interval by no more
+# than this share of it.
+MAX_HISTORY_SINGLE_SHARE = 0.05

@@ -1,0 +1,240 @@
+"""The history of a chain of coins: a folder from which every unspent coin is scored."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Unpack
+
+import numpy as np
+import pyarrow as pa
+
+from coinhaze.errors import InputError
+from coinhaze.history import files
+from coinhaze.history.files import Manifest
+from coinhaze.history.indexer import AT_ONCE, PIECE_ROWS, Indexer
+from coinhaze.history.origins import CoinOrigins, coin_origins
+from coinhaze.history.score import HistoryScores, LiveCoins, score_rows, stored
+from coinhaze.history.sources import (
+    BlockSource,
+    following,
+    joined,
+    ledger_source,
+    open_source,
+    refuse_same,
+)
+from coinhaze.history.table import history_table
+from coinhaze.history.tape import Tape
+from coinhaze.ledger import CoinLedger
+from coinhaze.ledger.coin_blocks import CoinBlocks
+from coinhaze.ledger.completeness import Completeness
+from coinhaze.options import Accuracy, Grouping, ReadKeywords
+from coinhaze.solve.pool.limits import THREADS, Budget, bytes_of
+from coinhaze.solve.progress import Progress, silent
+from coinhaze.solve.sketch.sketch import DRAWS
+
+Counted = Callable[[int, int], None]
+_NOTHING_CHECKED = Completeness()
+
+
+def _uncounted(done: int, whole: int) -> None:
+    """Take no note."""
+
+
+@dataclass(frozen=True, eq=False)
+class History:
+    """A history as it was at its last commit.
+
+    >>> import tempfile
+    >>> ledger = CoinLedger.from_transactions([
+    ...     {"txid": "a", "inputs": [], "outputs": [{"value": 50}]},
+    ...     {"txid": "b", "inputs": [], "outputs": [{"value": 50}]},
+    ...     {"txid": "c", "inputs": [{"txid": "a", "vout": 0}, {"txid": "b", "vout": 0}],
+    ...      "outputs": [{"value": 100}]},
+    ... ], complete=True)
+    >>> with tempfile.TemporaryDirectory() as home:
+    ...     history = History.index(f"{home}/x.history", ledger)
+    ...     history.score(accuracy="exact").to_arrow()["bits"].to_pylist()
+    [1.0]
+    """
+
+    path: Path
+    manifest: Manifest
+
+    @classmethod
+    def open(cls, path: str | Path) -> History:
+        """Open a history, refusing one of another version or with files that are cut short."""
+        return cls(Path(path), files.read_manifest(Path(path)))
+
+    @classmethod
+    def index(
+        cls,
+        path: str | Path,
+        sources: str | Path | CoinLedger | Sequence[str | Path],
+        *,
+        progress: Counted = _uncounted,
+        piece_rows: int = PIECE_ROWS,
+        **options: Unpack[ReadKeywords],
+    ) -> History:
+        """Make a history, or append to one what comes after its last block.
+
+        `sources` are files, a store, or a ledger of coins. A run that was cut short goes on after
+        its last commit if it is repeated.
+        """
+        path = Path(path)
+        given: list[str | Path] = []
+        if isinstance(sources, str | Path):
+            given = [sources]
+        elif not isinstance(sources, CoinLedger):
+            given = list(sources)
+        refuse_same(path, given)
+
+        def open_blocks(manifest: Manifest) -> BlockSource:
+            if isinstance(sources, CoinLedger):
+                return ledger_source(sources, manifest)
+            return open_source(given, manifest, options)
+
+        return _index(path, open_blocks, progress, piece_rows)
+
+    @classmethod
+    def index_blocks(
+        cls,
+        path: str | Path,
+        blocks: Iterable[CoinBlocks],
+        *,
+        where: str = "blocks",
+        complete: bool = True,
+        completeness: Completeness = _NOTHING_CHECKED,
+        progress: Counted = _uncounted,
+        piece_rows: int = PIECE_ROWS,
+    ) -> History:
+        """Make a history of a stream of blocks with heights, or append those after its last.
+
+        `complete` says that it begins with its chain; `where` names it in errors.
+        """
+
+        def open_blocks(manifest: Manifest) -> BlockSource:
+            rest = following(blocks, manifest, where)
+            return BlockSource(where, rest, 0, complete, completeness)
+
+        return _index(Path(path), open_blocks, progress, piece_rows)
+
+    @cached_property
+    def tape(self) -> Tape:
+        """The tape, mapped into memory."""
+        return Tape(self.path, self.manifest)
+
+    @cached_property
+    def completeness(self) -> Completeness:
+        """What the sources showed about themselves when they were read."""
+        record = self.manifest.completeness
+        where = str(self.path / files.MANIFEST)
+        return Completeness.of_record(record, where) if record else Completeness()
+
+    def __len__(self) -> int:
+        return self.manifest.transactions
+
+    def __repr__(self) -> str:
+        return f"History({len(self):,} transactions, {self.manifest.coins:,} unspent coins)"
+
+    def verify(self) -> None:
+        """Compare every file with its digest."""
+        files.verify(self.path, self.manifest, scores=True)
+
+    def score(
+        self,
+        *,
+        accuracy: Accuracy = "preview",
+        draws: int = DRAWS,
+        miss: float | None = None,
+        simultaneous: bool = False,
+        seed: int | None = None,
+        threads: int | None = None,
+        memory: int | str | None = None,
+        progress: Progress = silent,
+    ) -> HistoryScores:
+        """Score every unspent coin, and keep the scores in the history.
+
+        `accuracy` is preview (`draws` draws), a width in bits (as many draws as it needs) or exact.
+        The seed is random unless given, and recorded. Scores that the history had are replaced.
+        """
+        budget = Budget(threads, None if memory is None else bytes_of(memory), None, THREADS)
+        with files.only_writer(self.path):
+            self._refuse_changed()
+            self.verify()
+            coins = LiveCoins.of(self.tape)
+            found = score_rows(
+                self.tape,
+                np.unique(coins.row),
+                accuracy=accuracy,
+                draws=draws,
+                miss=miss,
+                simultaneous=simultaneous,
+                seed=secrets.randbits(63) if seed is None else seed,
+                budget=budget,
+                progress=progress,
+            )
+            scores = HistoryScores.of(self.tape, coins, found)
+            mark = files.write_scores(self.path, stored(scores))
+            manifest = replace(self.manifest, scores=mark, scored=dict(scores.about))
+            files.commit(self.path, manifest)
+        object.__setattr__(self, "manifest", manifest)
+        return scores
+
+    def _refuse_changed(self) -> None:
+        """Refuse to go on if another process has appended to the history since it was opened."""
+        now = files.read_manifest(self.path)
+        if now.transactions != self.manifest.transactions:
+            raise InputError(f"{self.path}: has grown since it was opened: open it again")
+
+    def scores(self) -> HistoryScores:
+        """Give the scores that the history keeps."""
+        if self.manifest.scores is None:
+            how = f"score it first: coinhaze history score {self.path}"
+            raise InputError(f"{self.path}: is not scored, or has grown since: {how}")
+        table = files.read_table(self.path / files.scores_file(self.manifest.scores))
+        coins = LiveCoins.of(self.tape)
+        columns = {c: files.column(table, c) for c in ("bits", "bits_low", "bits_high", "miss")}
+        return HistoryScores(self.tape, coins, **columns, about=self.manifest.scored)
+
+    def origins(self, name: str) -> CoinOrigins:
+        """Say where the money of a coin came from, by walking back over the tape."""
+        return coin_origins(self, name)
+
+    def table(self, group: Grouping = "year") -> pa.Table:
+        """Give bits of the unspent coins by year, height, value or age, from the kept scores."""
+        return history_table(self.scores(), group)
+
+
+def _index(
+    path: Path,
+    open_blocks: Callable[[Manifest], BlockSource],
+    progress: Counted,
+    piece_rows: int,
+) -> History:
+    files.new_folder(path)
+    with files.only_writer(path):
+        begun = files.is_history(path)
+        manifest = files.read_manifest(path) if begun else Manifest()
+        if begun:
+            files.verify(path, manifest)
+            files.sweep(path, manifest)
+        source = open_blocks(manifest)
+        if not begun:
+            manifest = replace(manifest, complete=source.complete)
+        indexer = Indexer.open(path, manifest, piece_rows)
+        done = 0
+        for blocks in source.blocks:
+            for part in blocks.parts(min(AT_ONCE, piece_rows)):
+                indexer.append(part, source.where)
+                done += len(part)
+                progress(done, max(source.transactions, done))
+        where = str(path / files.MANIFEST)
+        before = dict(manifest.completeness)
+        record = joined(before, source.completeness, where, first=not manifest.transactions)
+        if done or not begun:
+            manifest = indexer.finish(record, source.notes)
+        return History(path, manifest)

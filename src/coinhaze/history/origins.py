@@ -1,0 +1,142 @@
+"""One coin of a history: its bits, its place among all unspent coins, and where it came from.
+
+Origins are exact: the tape is read backwards, and the mass of the coin's row is handed to the rows
+it was mixed from. Mass is kept by slot, so that no row has to be looked up.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from coinhaze.amounts import Floats, Ints
+from coinhaze.errors import UnknownName
+from coinhaze.history.pass_kernels import pass_back
+from coinhaze.measures.intervals import ROUNDING, slack_from_each, surprise
+
+if TYPE_CHECKING:
+    from coinhaze.history.history import History
+    from coinhaze.history.tape import Tape
+
+
+class CoinSource(NamedTuple):
+    """A source of a coin's money."""
+
+    source: str
+    probability: float
+
+
+@dataclass(frozen=True)
+class CoinOrigins:
+    """What a history says of one coin; its bits are exact but for rounding.
+
+    `rank` is its place among the unspent coins, most bits first, by the scores that the history
+    keeps; None where it has none, or the coin is spent.
+    """
+
+    node: str
+    height: int | None
+    balance: int | None  # None: it is spent, or can never be
+    steps: float
+    bits: float
+    bits_low: float
+    bits_high: float
+    rank: int | None
+    unspent: int
+    origins: tuple[CoinSource, ...]  # largest first
+    rows: int  # how many lie between the coin and its sources, with both
+
+    def as_dict(self, most: int | None = None) -> dict[str, object]:
+        """Give it as plain values, with so many of the origins."""
+        shown = self.origins if most is None else self.origins[:most]
+        return {
+            "node": self.node,
+            "height": self.height,
+            "balance": self.balance,
+            "bits": self.bits,
+            "bits_low": self.bits_low,
+            "bits_high": self.bits_high,
+            "steps": self.steps,
+            "rank": self.rank,
+            "unspent_coins": self.unspent,
+            "rows": self.rows,
+            "sources": len(self.origins),
+            "origins": [{"source": o.source, "probability": o.probability} for o in shown],
+        }
+
+
+def coin_origins(history: History, name: str) -> CoinOrigins:
+    """Find a coin by `txid:vout`, and go back from it."""
+    tape = history.tape
+    txid, _, vout = name.rpartition(":")
+    found = tape.find(txid) if txid and vout.isdecimal() else None
+    if found is None:
+        raise UnknownName(f"no coin {name!r} in {history.path}: name it txid:vout")
+    transaction, row, steps = found
+    if row < 0:
+        raise UnknownName(f"{name!r}: its transaction moves no money, so it has no origins")
+    rows, mass, met, terms = sources_of(tape, row)
+    order = np.lexsort((rows, -mass))
+    bits = float(surprise(mass).sum())
+    # A way back is rounded once for every row on it, and once for every term added on it.
+    behind = float(tape.fact("rounded", np.array([row]))[0]) + met + terms
+    slack = float(slack_from_each(np.expm1(ROUNDING * behind), np.array([bits]))[0])
+    slack = slack + (len(rows) + 8) * ROUNDING * (bits + 1.0) if len(rows) > 1 else 0.0
+    balance, rank, unspent = _place(history, transaction, int(vout))
+    _, heights, _ = tape.transactions(np.array([transaction]))
+    names = tape.source_names(rows)
+    return CoinOrigins(
+        node=name,
+        height=int(heights[0]) if heights[0] >= 0 else None,
+        balance=balance,
+        steps=steps + 1.0,
+        bits=bits,
+        bits_low=max(0.0, bits - slack),
+        bits_high=bits + slack,
+        rank=rank,
+        unspent=unspent,
+        origins=tuple(CoinSource(names[k], float(mass[k])) for k in order.tolist()),
+        rows=met,
+    )
+
+
+def sources_of(tape: Tape, row: int) -> tuple[Ints, Floats, int, int]:
+    """Give the rows of the sources behind a row, rising, their chances, rows met and terms."""
+    mass = np.zeros(tape.manifest.slots)
+    found: list[tuple[Ints, Floats]] = []
+    met = terms = 0
+    for piece in reversed(tape.pieces):
+        rows = min(len(piece), row + 1 - piece.first_row)
+        if rows <= 0:
+            continue
+        if rows < len(piece) or row == piece.first_row + len(piece) - 1:
+            mass[piece.row_slot[row - piece.first_row]] = 1.0
+        before = int(piece.row_terms[:rows].sum(dtype=np.int64))
+        source = np.empty(len(piece.hashes), dtype=np.int64)
+        share = np.empty(len(piece.hashes))
+        tables = (piece.row_slot, piece.row_terms, piece.slot, piece.weight)
+        count, some, brought = pass_back(*tables, rows, before, mass, source, share)
+        met += some
+        terms += brought
+        found.append((piece.first_row + source[:count][::-1], share[:count][::-1]))
+    found.reverse()
+    rows_of, shares = (np.concatenate(parts) for parts in zip(*found, strict=True))
+    return rows_of, shares, met, terms
+
+
+def _place(history: History, transaction: int, vout: int) -> tuple[int | None, int | None, int]:
+    """Give the value of a coin and its rank, if it is unspent, and how many are."""
+    from coinhaze.history.score import LiveCoins
+
+    coins = LiveCoins.of(history.tape)
+    low, high = np.searchsorted(coins.transaction, [transaction, transaction + 1])
+    at = low + np.flatnonzero(coins.vout[low:high] == vout)
+    if not len(at):
+        return None, None, len(coins)
+    value = int(coins.value[at[0]])
+    if history.manifest.scores is None:
+        return value, None, len(coins)
+    bits = history.scores().bits
+    return value, int((bits > bits[at[0]]).sum()) + 1, len(coins)

@@ -1,0 +1,371 @@
+"""Scores of all unspent coins by passes over the tape: by draws, or exactly, source by source.
+
+Draws have the law of coinhaze.solve.sketch, and their intervals come from
+coinhaze.measures.confidence. A tile is 64 draws, or 64 sources: one pass over the tape, solved by
+the workers of coinhaze.solve.pool. Only the rows that unspent coins hang on are scored.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from coinhaze.amounts import Floats, Ints
+from coinhaze.errors import AccuracyError, UsageError
+from coinhaze.history import files
+from coinhaze.history.pass_kernels import pass_columns, pass_draws
+from coinhaze.history.tape import Tape
+from coinhaze.measures.confidence import (
+    MISS,
+    Drawn,
+    check_miss,
+    draws_for,
+    rounding_slack,
+    row_ends,
+)
+from coinhaze.measures.intervals import ROUNDING, slack_from_each
+from coinhaze.options import Accuracy
+from coinhaze.solve.exact.stream_kernels import WIDTH
+from coinhaze.solve.planner import thresholds
+from coinhaze.solve.pool import UNLIMITED, Budget, open_workers
+from coinhaze.solve.progress import Progress, silent
+from coinhaze.solve.sketch.rounding import ABSOLUTE_ERROR, DRAW_ERROR, SINGLE
+from coinhaze.solve.sketch.sketch import DRAWS
+
+_LN2 = math.log(2.0)
+_MOST_DRAWS = 1 << 24
+_LOG_ERROR = 1e-13  # of an entropy, by the logarithms in it
+
+
+@dataclass(frozen=True, eq=False)
+class LiveCoins:
+    """The unspent coins of a history that are worth something, in the order they were made."""
+
+    transaction: Ints
+    vout: Ints
+    value: Ints
+    steps: Floats
+    row: Ints
+
+    @classmethod
+    def of(cls, tape: Tape) -> LiveCoins:
+        """Read them."""
+        coins = tape.live_table("coins")
+        value = files.column(coins, "value").astype(np.int64)
+        held = value > 0
+        where = files.column(coins, "where")[held]
+        slot = files.column(coins, "slot")[held].astype(np.int64)
+        row_of_slot = files.column(tape.live_table("slots"), "row")
+        return cls(
+            transaction=(where >> np.uint64(32)).astype(np.int64),
+            vout=(where & np.uint64(0xFFFFFFFF)).astype(np.int64),
+            value=value[held],
+            steps=files.column(coins, "steps").view(np.float64)[held] + 1.0,
+            row=row_of_slot[slot].astype(np.int64),
+        )
+
+    def __len__(self) -> int:
+        return len(self.value)
+
+
+@dataclass(frozen=True, eq=False)
+class RowScores:
+    """Bits of rows with their intervals; `miss` is 0 where one is proven."""
+
+    rows: Ints  # rising
+    bits: Floats
+    bits_low: Floats
+    bits_high: Floats
+    miss: Floats
+    about: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False)
+class TapeDraws:
+    """The work of tiles of draws; a piece is a tile's first draw."""
+
+    tape: Tape
+    scored: tuple[Ints, ...]  # in each piece of the tape
+    seed: int
+    kind: type[np.floating]
+    waiting: int = 2
+
+    @property
+    def room_bytes(self) -> int:
+        """The bytes of one worker's rows."""
+        return self.tape.manifest.slots * WIDTH * np.dtype(self.kind).itemsize
+
+    def room(self) -> npt.NDArray[Any]:
+        """Make one worker's rows."""
+        return np.zeros((self.tape.manifest.slots, WIDTH), dtype=self.kind)
+
+    def solve(self, first: int, room: npt.NDArray[Any]) -> Floats:
+        """Add exp(y) of a tile of draws up for every scored row."""
+        total = np.zeros(sum(map(len, self.scored)))
+        at = 0
+        for piece, scored in zip(self.tape.pieces, self.scored, strict=True):
+            part = total[at : at + len(scored)]
+            at += len(scored)
+            tape = (piece.row_slot, piece.row_terms, piece.slot, piece.weight, piece.hashes)
+            pass_draws(*tape, self.seed, first, room, scored, part)
+        return total
+
+
+@dataclass(frozen=True, eq=False)
+class TapeColumns:
+    """The work of tiles of sources, exactly; a piece is a tile's first source."""
+
+    tape: Tape
+    scored: tuple[Ints, ...]
+    waiting: int = 2
+
+    @property
+    def room_bytes(self) -> int:
+        """The bytes of one worker's rows."""
+        return self.tape.manifest.slots * (WIDTH * 8 + 1)
+
+    def room(self) -> tuple[Floats, npt.NDArray[np.bool_]]:
+        """Make one worker's rows, and which of them hold something."""
+        slots = self.tape.manifest.slots
+        return np.zeros((slots, WIDTH)), np.zeros(slots, dtype=np.bool_)
+
+    def solve(
+        self, first: int, room: tuple[Floats, npt.NDArray[np.bool_]]
+    ) -> tuple[Floats, Floats]:
+        """Add up what a tile of sources gives every scored row: entropy and mass."""
+        rows, live = room
+        live[:] = False
+        entropy, mass = (np.zeros(sum(map(len, self.scored))) for _ in range(2))
+        at = 0
+        for piece, scored in zip(self.tape.pieces, self.scored, strict=True):
+            part = slice(at, at + len(scored))
+            at += len(scored)
+            if piece.first_source + len(piece.hashes) <= first and not live.any():
+                continue  # sources come in the order of rows: none of these is here yet
+            tape = (piece.row_slot, piece.row_terms, piece.slot, piece.weight)
+            found = entropy[part], mass[part]
+            pass_columns(*tape, piece.first_source, first, rows, live, scored, *found)
+        return entropy, mass
+
+
+def score_rows(
+    tape: Tape,
+    rows: Ints,
+    *,
+    accuracy: Accuracy = "preview",
+    draws: int = DRAWS,
+    miss: float | None = None,
+    simultaneous: bool = False,
+    seed: int = 0,
+    budget: Budget = UNLIMITED,
+    progress: Progress = silent,
+) -> RowScores:
+    """Score rows, which rise: exactly, or by draws, as many as a width in bits needs."""
+    each = check_miss(MISS if miss is None else miss)
+    if accuracy == "exact":
+        return _exact(tape, rows, budget, progress)
+    sources = tape.fact("sources", rows)
+    drawn = int((sources > 1).sum())
+    if simultaneous:
+        each /= max(drawn, 1)
+    if accuracy != "preview":
+        draws = _needed(tape, rows, float(accuracy), each)
+    if draws < 1 or draws % WIDTH:
+        raise UsageError(f"draws come in tiles: a multiple of {WIDTH}, not {draws}")
+    kind, error = _precision(tape, rows, draws, each)
+    work = TapeDraws(tape, tuple(tape.scored_in(rows)), seed, kind)
+    total = np.zeros(len(rows))
+    firsts = range(0, draws, WIDTH)
+    with open_workers(work, len(firsts), budget) as workers:
+        for k, part in enumerate(workers.map(firsts)):
+            total += part
+            progress((k + 1) / len(firsts))
+    return _from_draws(tape, rows, total, draws, each, error, sources, seed, kind)
+
+
+def _from_draws(
+    tape: Tape,
+    rows: Ints,
+    total: Floats,
+    draws: int,
+    each: float,
+    error: Floats,
+    sources: Ints,
+    seed: int,
+    kind: type[np.floating],
+) -> RowScores:
+    """Turn sums of exp(y) into bits and intervals."""
+    alone = sources == 1
+    nats = -np.log(total / draws)
+    none = np.zeros(len(rows))
+    found = Drawn(
+        nats=nats,
+        slack=rounding_slack(nats, error) + ABSOLUTE_ERROR,
+        missing=none,
+        alone=alone,
+        known=none,
+        known_slack=none,
+        most=math.log(max(tape.manifest.sources, 1)) * (1 + 4 * ROUNDING),
+    )
+    low, high = found.rows(row_ends(draws, each))
+    # No row has more bits than sources it can come from allow.
+    most = np.log2(np.maximum(sources, 1)) * (1 + 4 * ROUNDING)
+    high = np.minimum(high, most)
+    low = np.minimum(low, high)
+    bits = np.clip((nats - 1.5 / draws) / _LN2, low, high)
+    words = "single" if kind is np.float32 else "double"
+    about = {"draws": draws, "seed": seed, "precision": words, "method": f"sketch (k={draws})"}
+    return RowScores(rows, bits, low, high, np.where(alone, 0.0, each), about)
+
+
+def _precision(tape: Tape, rows: Ints, draws: int, each: float) -> tuple[type[np.floating], Floats]:
+    """Choose how rows are stored; also bound the relative error of the probabilities behind them.
+
+    A row is rounded when it is stored, once for every row on the way; sums and weights are doubles.
+    """
+    depth = tape.fact("depth", rows).astype(np.float64)
+    summed = ROUNDING * tape.fact("rounded", rows)
+    most = math.log(max(tape.manifest.sources, 1))
+    stored = (depth + 1.0) * (1 + 1e-6)
+    with np.errstate(over="ignore"):
+        single = np.expm1(SINGLE * stored + summed * (1 + 1e-6) + DRAW_ERROR)
+        double = np.expm1(ROUNDING * stored + summed * (1 + 1e-6) + DRAW_ERROR)
+    slack = 2 * float(rounding_slack(np.full(len(rows), most), single).max(initial=0.0)) / _LN2
+    share = thresholds.MAX_HISTORY_SINGLE_SHARE * row_ends(draws, each).bits
+    if slack <= max(thresholds.MAX_SINGLE_WIDTH, share):
+        return np.float32, single
+    return np.float64, double
+
+
+def _needed(tape: Tape, rows: Ints, width: float, each: float) -> int:
+    """Give the least number of draws whose intervals are at most so wide."""
+    if not width > 0:
+        raise UsageError(f"accuracy is exact, preview or a number of bits above 0, not {width!r}")
+    # What rounding adds is at most this share of it, or of a fixed width.
+    left = (width - thresholds.MAX_SINGLE_WIDTH) / (1 + thresholds.MAX_HISTORY_SINGLE_SHARE)
+    found = draws_for(left, each, tile=WIDTH, most=_MOST_DRAWS) if left > 0 else None
+    if found is None:
+        raise AccuracyError(f"no number of draws gives intervals of {width:g} bits: ask for exact")
+    return found
+
+
+def _exact(tape: Tape, rows: Ints, budget: Budget, progress: Progress) -> RowScores:
+    """Score rows source by source, 64 at a time; all that is left is rounding."""
+    work = TapeColumns(tape, tuple(tape.scored_in(rows)))
+    entropy, mass = np.zeros(len(rows)), np.zeros(len(rows))
+    firsts = range(0, tape.manifest.sources, WIDTH)
+    with open_workers(work, len(firsts), budget) as workers:
+        for k, (some, found) in enumerate(workers.map(firsts)):
+            entropy += some
+            mass += found
+            progress((k + 1) / len(firsts))
+    sources = tape.fact("sources", rows)
+    walks = np.expm1(ROUNDING * (tape.fact("rounded", rows) + 1.0) * (1 + 1e-6))
+    sums = (len(firsts) + WIDTH) * ROUNDING
+    off = np.abs(mass - 1.0)
+    if len(rows) and not bool(np.all(off <= 2 * (walks + sums) + 1e-300)):
+        worst = int(np.argmax(off))
+        raise AccuracyError(
+            f"row {rows[worst]}: probabilities add up to {mass[worst]!r}, further from 1 than "
+            "rounding explains"
+        )
+    slack = slack_from_each(walks, entropy) + sums * (entropy + 1.0) + _LOG_ERROR
+    slack = np.where(sources == 1, 0.0, slack)
+    most = np.log2(np.maximum(sources, 1)) * (1 + 4 * ROUNDING)
+    low, high = np.maximum(entropy - slack, 0.0), np.minimum(entropy + slack, most)
+    bits = np.clip(entropy, low, np.maximum(low, high))
+    about = {"method": "exact", "sources": tape.manifest.sources}
+    return RowScores(rows, bits, low, np.maximum(low, high), np.zeros(len(rows)), about)
+
+
+@dataclass(frozen=True, eq=False)
+class HistoryScores:
+    """Scores of the unspent coins of a history.
+
+    `miss` is the probability that a coin's interval misses, 0 where it is proven; rows of one seed
+    share their fate. `about` says how they were found.
+    """
+
+    tape: Tape
+    coins: LiveCoins
+    bits: Floats
+    bits_low: Floats
+    bits_high: Floats
+    miss: Floats
+    about: Mapping[str, Any]
+
+    @classmethod
+    def of(cls, tape: Tape, coins: LiveCoins, rows: RowScores) -> HistoryScores:
+        """Give every coin the score of its row."""
+        at = np.searchsorted(rows.rows, coins.row)
+        return cls(
+            tape,
+            coins,
+            rows.bits[at],
+            rows.bits_low[at],
+            rows.bits_high[at],
+            rows.miss[at],
+            rows.about,
+        )
+
+    def __len__(self) -> int:
+        return len(self.bits)
+
+    def __repr__(self) -> str:
+        return f"HistoryScores({len(self):,} unspent coins, {self.about['method']})"
+
+    @property
+    def steps(self) -> Floats:
+        """Expected steps to the source, exactly."""
+        return self.coins.steps
+
+    @cached_property
+    def placed(self) -> tuple[Ints, Ints]:
+        """The height and the time of every coin, -1 where not known."""
+        _, heights, times = self.tape.transactions(self.coins.transaction)
+        return heights, times
+
+    def to_arrow(self, first: int = 0, last: int | None = None) -> pa.Table:
+        """Give a row for every coin, or for a stretch of them."""
+        part = slice(first, last)
+        txids, heights, _ = self.tape.transactions(self.coins.transaction[part])
+        vouts = pc.cast(pa.array(self.coins.vout[part]), pa.string())
+        return pa.table(
+            {
+                "node": pc.binary_join_element_wise(txids, vouts, ":"),
+                "bits": self.bits[part],
+                "bits_low": self.bits_low[part],
+                "bits_high": self.bits_high[part],
+                "miss": self.miss[part],
+                "steps": self.steps[part],
+                "balance": self.coins.value[part],
+                "height": pa.array(heights, mask=heights < 0),
+            }
+        )
+
+    def line(self) -> str:
+        """Say in one line what was found."""
+        n, value = len(self), int(self.coins.value.sum())
+        if not n:
+            return "no unspent coins"
+        mean = float(self.bits.mean())
+        weighed = float((self.bits * self.coins.value).sum() / value)
+        width = float((self.bits_high - self.bits_low).max())
+        return (
+            f"{n:,} unspent coins: {mean:.3f} bits on average, {weighed:.3f} by value; "
+            f"{self.about['method']}, widest interval {width:.3g} bits"
+        )
+
+
+def stored(scores: HistoryScores) -> pa.Table:
+    """Give what a history keeps of its scores."""
+    columns = ("bits", "bits_low", "bits_high", "miss")
+    return pa.table({name: getattr(scores, name) for name in columns})

@@ -1,0 +1,208 @@
+"""Tables of the unspent coins of a history: bits by year, height, value or age; one coin."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.parquet
+
+from coinhaze.amounts import Floats, Ints
+from coinhaze.errors import InputError, UsageError
+from coinhaze.history.origins import CoinOrigins
+from coinhaze.history.score import HistoryScores
+from coinhaze.options import Grouping
+from coinhaze.report.figures import axes_or_new, drawing, line_of, pyplot, save_picture
+from coinhaze.report.files import write_table, write_whole
+from coinhaze.report.grids import Grid
+
+DAY = 86_400
+AGES = ((1, "under a day"), (7, "under a week"), (30, "under a month"), (365, "under a year"))
+YEARS = (2, 5, 10)
+_BANDS = 40  # heights are shown in so many bands at most
+_NONE = -1
+
+
+def history_table(scores: HistoryScores, group: Grouping = "year") -> pa.Table:
+    """Give, for each group of unspent coins: how many, their value, and their bits.
+
+    `bits_mean` is over coins and `bits_by_value` over their value; the median is of coins;
+    `certain` is the share of coins with one origin, proven.
+    """
+    if group not in _GROUPS:
+        raise UsageError(f"group by {', '.join(_GROUPS)}, not {group!r}")
+    number, labels = _GROUPS[group](scores)
+    rows = [_row(scores, np.flatnonzero(number == k), label) for k, label in labels.items()]
+    return pa.Table.from_pylist([row for row in rows if row["coins"]], schema=_SCHEMA)
+
+
+_SCHEMA = pa.schema(
+    {
+        "group": pa.string(),
+        "coins": pa.int64(),
+        "value": pa.int64(),
+        "bits_mean": pa.float64(),
+        "bits_median": pa.float64(),
+        "bits_by_value": pa.float64(),
+        "certain": pa.float64(),
+        "steps_mean": pa.float64(),
+    }
+)
+
+
+def _row(scores: HistoryScores, chosen: Ints, label: str) -> dict[str, object]:
+    if not len(chosen):
+        return {"coins": 0}
+    bits, value = scores.bits[chosen], scores.coins.value[chosen]
+    certain = (scores.bits_high[chosen] == 0.0) & (scores.miss[chosen] == 0.0)
+    return {
+        "group": label,
+        "coins": len(chosen),
+        "value": int(value.sum()),
+        "bits_mean": float(bits.mean()),
+        "bits_median": float(np.median(bits)),
+        "bits_by_value": float((bits * value).sum() / value.sum()),
+        "certain": float(certain.mean()),
+        "steps_mean": float(scores.steps[chosen].mean()),
+    }
+
+
+Groups = tuple[npt.NDArray[np.int64], Mapping[int, str]]
+
+
+def _by_year(scores: HistoryScores) -> Groups:
+    times = _times(scores)
+    years = times.astype("datetime64[s]").astype("datetime64[Y]").astype(np.int64) + 1970
+    return years, {int(y): str(y) for y in np.unique(years)}
+
+
+def _by_height(scores: HistoryScores) -> Groups:
+    heights, _ = scores.placed
+    _refuse_unknown(heights, "heights", "value")
+    low, high = (int(heights.min()), int(heights.max())) if len(heights) else (0, 0)
+    step = 1
+    while (high - low) // step >= _BANDS:
+        step *= 10
+    band = heights // step
+    labels = {int(b): f"{b * step}-{(b + 1) * step - 1}" for b in np.unique(band)}
+    return band, labels
+
+
+def _by_value(scores: HistoryScores) -> Groups:
+    digits = np.floor(np.log10(np.maximum(scores.coins.value, 1).astype(np.float64))).astype(int)
+    return digits, {int(d): f"1e{d} to 1e{d + 1}" for d in np.unique(digits)}
+
+
+def _by_age(scores: HistoryScores) -> Groups:
+    times = _times(scores)
+    days = (scores.tape.manifest.last_time - times) / DAY
+    ends = [end for end, _ in AGES] + [365 * year for year in YEARS]
+    words = [word for _, word in AGES] + [f"under {year} years" for year in YEARS]
+    band = np.searchsorted(np.array(ends, dtype=np.float64), days, side="right")
+    return band, dict(enumerate([*words, f"{YEARS[-1]} years or more"]))
+
+
+_GROUPS: dict[str, Callable[[HistoryScores], Groups]] = {
+    "year": _by_year,
+    "height": _by_height,
+    "value": _by_value,
+    "age": _by_age,
+}
+
+
+def _times(scores: HistoryScores) -> Ints:
+    _, times = scores.placed
+    _refuse_unknown(times, "times", "height or value")
+    return times
+
+
+def _refuse_unknown(column: Ints, what: str, other: str) -> None:
+    if np.any(column == _NONE):
+        raise InputError(f"the sources of the history give no {what}: group by {other}")
+
+
+def table_grid(table: pa.Table, group: Grouping, title: str, caption: str) -> Grid:
+    """Give the table as it is shown."""
+    rows = [
+        (
+            row["group"],
+            f"{row['coins']:,}",
+            f"{row['value']:,}",
+            f"{row['bits_mean']:.3f}",
+            f"{row['bits_median']:.3f}",
+            f"{row['bits_by_value']:.3f}",
+            f"{row['certain']:.1%}",
+            f"{row['steps_mean']:.1f}",
+        )
+        for row in table.to_pylist()
+    ]
+    heads = (group, "coins", "value", "bits, mean", "median", "by value", "one origin", "steps")
+    return Grid(title=title, columns=heads, rows=rows, notes=(caption,))
+
+
+def plot_table(table: pa.Table, group: Grouping, *, ax: Any = None) -> Any:
+    """Plot mean bits of each group, over coins and over value."""
+    ax = axes_or_new(ax)
+    at = np.arange(len(table))
+    labels: Mapping[str, str] = {"bits_mean": "mean of coins", "bits_by_value": "mean by value"}
+    for k, (name, label) in enumerate(labels.items()):
+        look = line_of(k)
+        figures: Floats = table[name].to_numpy()
+        ax.plot(at, figures, color=look.colour, linestyle=look.dash, marker=look.marker,
+                markersize=2.5, label=label)  # fmt: skip
+    shown = at[:: max(1, len(at) // 12)]
+    ax.set_xticks(shown, [table["group"][int(k)].as_py() for k in shown], rotation=45, ha="right")
+    ax.set_xlabel(group)
+    ax.set_ylabel("bits")
+    ax.set_ylim(bottom=0)
+    ax.legend()
+    return ax
+
+
+def save_table(table: pa.Table, group: Grouping, path: Path, *, title: str) -> None:
+    """Save the figure of a table."""
+    with drawing() as plt:
+        figure, ax = plt.subplots(figsize=(5.2, 3.4), layout="constrained")
+        plot_table(table, group, ax=ax)
+        ax.set_title(title, fontsize=8.5)
+    save_picture(figure, path)
+    pyplot().close(figure)
+
+
+def origins_grid(found: CoinOrigins, top: int) -> Grid:
+    """Give one coin as it is shown: bits, place and origins."""
+    rows = [(o.source, f"{o.probability:.4%}") for o in found.origins[:top]]
+    worth = "spent, or never to be" if found.balance is None else f"worth {found.balance:,}"
+    notes = [
+        f"{found.bits:.6f} bits; {found.steps:.2f} steps on average",
+        f"{worth}; made in block {found.height if found.height is not None else 'unknown'}",
+    ]
+    if found.rank is not None:
+        notes.append(f"place {found.rank:,} of {found.unspent:,} unspent coins, most bits first")
+    shown = sum(o.probability for o in found.origins[:top])
+    notes.append(f"{len(found.origins):,} origins, {shown:.2%} of the money from those shown")
+    return Grid(title=found.node, columns=("origin", "probability"), rows=rows, notes=notes)
+
+
+def write_coins(scores: HistoryScores, path: Path, about: dict[str, object]) -> list[Path]:
+    """Write the unspent coins to CSV or Parquet, a stretch of them at a time; give the paths."""
+    if path.suffix != ".parquet" or len(scores) <= _STRETCH:
+        return write_table(scores.to_arrow(), path, about)
+    text = json.dumps(about, indent=1, allow_nan=False) + "\n"
+    schema = scores.to_arrow(0, 1).schema.with_metadata({"coinhaze": text})
+
+    def write(place: Path) -> None:
+        with pa.parquet.ParquetWriter(place, schema) as writer:
+            for first in range(0, len(scores), _STRETCH):
+                writer.write_table(scores.to_arrow(first, first + _STRETCH).cast(schema))
+
+    write_whole(path, write)
+    return [path]
+
+
+_STRETCH = 1 << 20

@@ -1,0 +1,209 @@
+"""The tape of a history, mapped into memory piece by piece."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from coinhaze.amounts import Floats, Ints
+from coinhaze.history import files
+from coinhaze.history.files import Manifest, PieceFiles
+from coinhaze.history.index_kernels import NO_ROW
+from coinhaze.history.indexer import transaction_name
+
+Numbers = npt.NDArray[np.uint32]
+
+
+@dataclass(frozen=True, eq=False)
+class TapePiece:
+    """A stretch of the tape: rows with their slots, and the terms they are mixed from."""
+
+    first_row: int
+    first_source: int
+    row_slot: Numbers
+    row_terms: Numbers
+    slot: Numbers
+    weight: Floats
+    hashes: npt.NDArray[np.uint64]  # of the names of its sources
+
+    def __len__(self) -> int:
+        return len(self.row_slot)
+
+
+@dataclass(frozen=True, eq=False)
+class Tape:
+    """All pieces of a history's tape."""
+
+    path: Path
+    manifest: Manifest
+
+    @cached_property
+    def pieces(self) -> tuple[TapePiece, ...]:
+        """The pieces, mapped."""
+        made = []
+        row = source = 0
+        for piece in self.manifest.pieces:
+            rows, terms = self.table(piece, "rows"), self.table(piece, "terms")
+            made.append(
+                TapePiece(
+                    first_row=row,
+                    first_source=source,
+                    row_slot=files.column(rows, "slot"),
+                    row_terms=files.column(rows, "terms"),
+                    slot=files.column(terms, "slot"),
+                    weight=files.column(terms, "weight"),
+                    hashes=files.column(self.table(piece, "sources"), "hash"),
+                )
+            )
+            row += piece.rows
+            source += piece.sources
+        return tuple(made)
+
+    def table(self, piece: PieceFiles, name: str) -> pa.Table:
+        """Map a table of a piece."""
+        return files.read_table(self.path / piece.file(name))
+
+    def fact(self, name: str, rows: Ints) -> np.ndarray:
+        """Give a fact of rows, which rise."""
+        found = []
+        for piece, chosen in self._by_piece(rows):
+            found.append(files.column(self.table(piece, "facts"), name)[chosen])
+        return np.concatenate(found) if found else np.zeros(0)
+
+    def _by_piece(self, rows: Ints) -> Iterator[tuple[PieceFiles, Ints]]:
+        first = 0
+        for piece in self.manifest.pieces:
+            low, high = np.searchsorted(rows, [first, first + piece.rows])
+            yield piece, rows[low:high] - first
+            first += piece.rows
+
+    def scored_in(self, rows: Ints) -> list[Ints]:
+        """Give the places of rows, which rise, piece by piece."""
+        return [chosen for _, chosen in self._by_piece(rows)]
+
+    def live_table(self, name: str) -> pa.Table:
+        """Map a table of what is live."""
+        return files.read_table(self.path / self.manifest.live_file(name))
+
+    def transactions(self, numbers: Ints) -> tuple[pa.Array, Ints, Ints]:
+        """Give names, heights and times of transactions, whose numbers do not fall."""
+        names: list[pa.Array] = []
+        heights, times = [], []
+        first = 0
+        for piece in self.manifest.pieces:
+            low, high = np.searchsorted(numbers, [first, first + piece.transactions])
+            if high > low:
+                chosen = numbers[low:high] - first
+                height, time = self._blocks(piece, chosen)
+                names.append(self._names(piece, chosen, height))
+                heights.append(height)
+                times.append(time)
+            first += piece.transactions
+        if not names:
+            none = np.zeros(0, dtype=np.int64)
+            return pa.array([], pa.string()), none, none
+        return pa.concat_arrays(names), np.concatenate(heights), np.concatenate(times)
+
+    def _blocks(self, piece: PieceFiles, chosen: Ints) -> tuple[Ints, Ints]:
+        blocks = self.table(piece, "blocks")
+        after = np.cumsum(files.column(blocks, "transactions"))
+        block = np.searchsorted(after, chosen, side="right")
+        return files.column(blocks, "height")[block], files.column(blocks, "time")[block]
+
+    def _names(self, piece: PieceFiles, chosen: Ints, heights: Ints) -> pa.Array:
+        ids = self.table(piece, "transactions")["id"].chunk(0)
+        if pa.types.is_large_string(ids.type):
+            return ids.take(pa.array(chosen)).cast(pa.string())
+        octets = files.octets_of(ids)[chosen]
+        text = _HEX[octets[:, ::-1]].view(np.uint8)
+        offsets = np.arange(len(octets) + 1, dtype=np.int32) * np.int32(64)
+        made = pa.StringArray.from_buffers(
+            len(octets), pa.py_buffer(offsets), pa.py_buffer(np.ascontiguousarray(text))
+        )
+        return _with_lost(made, octets, heights)
+
+    def find(self, txid: str) -> tuple[int, int, float] | None:
+        """Find a transaction by its id: its number, its row (-1 if none) and its steps."""
+        wanted = _octets(txid)
+        first = 0
+        for piece in self.manifest.pieces:
+            table = self.table(piece, "transactions")
+            ids = table["id"].chunk(0)
+            if pa.types.is_large_string(ids.type):
+                found = np.flatnonzero(pa.compute.equal(ids, txid).to_numpy(zero_copy_only=False))
+            elif wanted is None:
+                return None
+            else:
+                octets = files.octets_of(ids)
+                words = octets.view(np.uint64)
+                near = np.flatnonzero(words[:, 0] == np.frombuffer(wanted, np.uint64)[0])
+                found = near[(octets[near] == np.frombuffer(wanted, np.uint8)).all(axis=1)]
+                found = self._of_height(piece, found, txid)
+            if len(found):
+                t = int(found[-1])
+                row = int(files.column(table, "row")[t])
+                return (
+                    first + t,
+                    -1 if row == NO_ROW else row,
+                    float(files.column(table, "steps")[t]),
+                )
+            first += piece.transactions
+        return None
+
+    def _of_height(self, piece: PieceFiles, found: Ints, txid: str) -> Ints:
+        """Tell two transactions with one id apart by the name asked for."""
+        if not len(found):
+            return found
+        heights, _ = self._blocks(piece, found)
+        names = self._names(piece, found, heights).to_pylist()
+        return found[[name == txid for name in names]]
+
+    def source_names(self, rows: Ints) -> list[str]:
+        """Name sources by their rows, which rise."""
+        names: list[str] = []
+        first = 0
+        for piece in self.manifest.pieces:
+            low, high = np.searchsorted(rows, [first, first + piece.rows])
+            first += piece.rows
+            if high > low:
+                table = self.table(piece, "sources")
+                at = np.searchsorted(files.column(table, "row"), rows[low:high].astype(np.uint32))
+                names += table["name"].take(pa.array(at)).to_pylist()
+        return names
+
+
+_HEX = np.frombuffer(b"".join(b"%02x" % i for i in range(256)), dtype=np.uint16)
+
+
+def _octets(txid: str) -> bytes | None:
+    """Give the bytes of an id that is a hash, marked or not by a height."""
+    base = txid.split("@")[0]
+    try:
+        return bytes.fromhex(base)[::-1] if len(base) == 64 else None
+    except ValueError:
+        return None
+
+
+def _with_lost(names: pa.Array, octets: np.ndarray, heights: Ints) -> pa.Array:
+    """Mark the lost ones of duplicate ids by their height."""
+    from coinhaze.ledger.coins import DUPLICATE_COINBASES
+
+    lost = [height for height, _ in DUPLICATE_COINBASES.values()]
+    rows = np.flatnonzero(np.isin(heights, lost))
+    marked = {
+        int(r): name
+        for r in rows
+        if "@" in (name := transaction_name(octets[r].tobytes(), int(heights[r])))
+    }
+    if not marked:
+        return names
+    texts = names.to_pylist()
+    for row, name in marked.items():
+        texts[row] = name
+    return pa.array(texts, pa.string())
