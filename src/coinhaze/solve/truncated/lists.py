@@ -16,10 +16,9 @@ four numbers travel with each list, phi(x) being -x log2 x:
 H is also at least what it would be if all that is missing were on the largest entry; the best of
 these bounds is taken. All four numbers are linear in the chain, but for the better `lower`.
 
-Columns may be swept in blocks, since contributions of columns add up. In a block of columns whose
-whole mass is q + m the lower bound reads sum phi(q_c) + phi(q + m) - phi(q) + lower, as the same
-argument shows for the part of the row in the block; sums of it bound the whole row, more tightly
-than one block would.
+Columns are swept in blocks, since contributions of columns add up, and blocks are what workers take.
+What blocks dropped at a state is added up too, columns of different blocks being apart, and then
+followed through the chain in one pass: it is the same for all of them.
 
 Dropped pieces seldom meet again, so the truth lies near the upper bound. How near a sketch can
 tell (see sketch.py): each list carries k columns y = sum of r_c X_c, and y / m estimates the
@@ -33,13 +32,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from coinhaze.amounts import Floats, Ints
 from coinhaze.errors import ResourceError, UsageError
 from coinhaze.ledger.frozen import release_unused
-from coinhaze.measures.intervals import surprise
 from coinhaze.observer.chain import NO_COLUMN
 from coinhaze.solve.exact.stream_kernels import WIDTH
 from coinhaze.solve.planner import thresholds
@@ -50,7 +50,35 @@ from coinhaze.solve.query import Query
 from coinhaze.solve.structure.columns import Columns
 from coinhaze.solve.structure.moves import Moves
 from coinhaze.solve.sums import Priors, Sums
-from coinhaze.solve.truncated.topological_kernels import sweep_lists
+from coinhaze.solve.truncated.lists_kernels import (
+    BIRTHS,
+    DROPS,
+    ELSEWHERE,
+    FREE,
+    LINE,
+    MARKS,
+    NEXT,
+    NO_SLOT,
+    PEAK,
+    ROWS,
+    WORK,
+    unfold,
+)
+from coinhaze.solve.truncated.topological_kernels import (
+    DONE,
+    DROPPED,
+    FIGURES,
+    LISTS,
+    MET,
+    SCORED,
+    TOKENS,
+    TOO_MANY,
+    TREE,
+    add_drops,
+    add_rows,
+    sweep_lists,
+    sweep_tails,
+)
 
 # Columns that follow one another often go together, so up to this many share a block; then it is
 # the next block's turn. Many turns make blocks equal: early columns are met by more lists.
@@ -66,6 +94,22 @@ class Swept:
     entries: int  # entries of lists read, over all blocks
     peak: int  # the most entries alive at once in a block
     memory: int  # bytes of the lists of the largest block
+
+
+class SweptBlock(NamedTuple):
+    """What one block found: rows that have any of its columns, states that dropped some of them."""
+
+    rows: Ints
+    figures: Floats  # of each of these rows; see `sweep_lists`
+    likeliest: Ints
+    powers: Floats
+    dropping: Ints  # the states that dropped something ...
+    dropped: Floats  # ... its mass, the bound on its entropy, its largest part
+    sketches: npt.NDArray[np.float32]
+    weights: Floats
+    entries: int
+    peak: int
+    memory: int
 
 
 class TooManyEntries(ResourceError):
@@ -139,20 +183,58 @@ def sweep_blocks(
     )
     total = Sums.zeros(len(query.scored), len(orders))
     weights = np.zeros(len(columns))
+    tails = Tails(work)
     read = peak = largest = done = 0
     with open_workers(work, blocks, budget) as workers:
         for part in workers.map(range(blocks)):
-            total.add(part.sums)
+            add_rows(
+                part.rows, part.figures, part.likeliest, part.powers, total.entropy, total.mass,
+                total.prior, total.top, total.top_column, total.powers, total.elsewhere,
+                total.slack,
+            )  # fmt: skip
+            tails.add(part)
             weights[: len(part.weights)] += part.weights
             read += part.entries
             peak, largest = max(peak, part.peak), max(largest, part.memory)
             done += 1
             progress(done / blocks)
             del part
-            release_unused()  # lists grow and shrink: what one block frees in pieces others need
-    # One block's lower bound has phi(q + m) - phi(q) in it, with q + m = 1; see `certify`.
-    total.below[:] += surprise(np.clip(1 - total.missing, 0.0, 1.0))
+    tails.bound(total)
+    release_unused()  # lists grow and shrink: what blocks freed in pieces others need
     return Swept(total, weights, read, peak, largest)
+
+
+class Tails:
+    """What lists dropped: added up over blocks, then followed through the chain."""
+
+    def __init__(self, work: ListWork) -> None:
+        self.work = work
+        self.lines: Floats | None = None  # none as long as nothing was dropped
+        self.sketches = np.zeros((0, work.draws), dtype=np.float32)
+
+    @staticmethod
+    def size(states: int, draws: int) -> int:
+        """Give the bytes this takes once something was dropped."""
+        return states * (4 * 8 + 4 * draws)
+
+    def add(self, block: SweptBlock) -> None:
+        """Add what the next block dropped."""
+        if len(block.dropping) == 0:
+            return
+        if self.lines is None:
+            n = len(self.work.moves)
+            self.lines = np.zeros((n, 4))
+            self.sketches = np.zeros((n, self.work.draws), dtype=np.float32)
+        add_drops(block.dropping, block.dropped, block.sketches, self.lines, self.sketches)
+
+    def bound(self, sums: Sums) -> None:
+        """Bound what it adds to the entropy of rows; this uses up what was added."""
+        if self.lines is not None:
+            moves = self.work.moves
+            sweep_tails(
+                moves.indptr, moves.indices, moves.data, self.work.scored, self.lines,
+                self.sketches, sums.missing, sums.above, sums.below, sums.tail,
+            )  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,8 +256,7 @@ class ListWork:
     seed: int
     memory: int
     entries: float
-    room_bytes: int = 0  # lists grow as they must, up to `memory`
-    waiting: int = 1
+    waiting: int = 2
 
     @classmethod
     def of(
@@ -219,29 +300,160 @@ class ListWork:
             entries=entries,
         )
 
-    def room(self) -> None:
-        """Make nothing: a block's lists are made as it goes."""
+    @property
+    def room_bytes(self) -> int:
+        """The bytes a worker takes at least; lists grow as they must, up to `memory`."""
+        return ListRoom.size(len(self.moves), len(self.column_births))
 
-    def solve(self, block: int, room: None = None) -> Swept:
+    @property
+    def column_births(self) -> Ints:
+        """The births of the first block: all have as many columns."""
+        return self.births[0]
+
+    def room(self) -> ListRoom:
+        """Make what a worker holds its lists in."""
+        return ListRoom(self)
+
+    def solve(self, block: int, room: ListRoom | None = None) -> SweptBlock:
         """Sweep the columns of one block."""
+        room = room or self.room()
+        room.clear()
         moves, priors = self.moves, self.priors
-        births = self.births[block]
-        sums = Sums.zeros(self.rows, len(self.orders))
-        weights = np.zeros(len(births) if len(self.excess) else 0)
-        peak, read, size = sweep_lists(
-            moves.indptr, moves.indices, moves.data, moves.own, self.column, births, moves.uses,
-            self.scored, self.least, self.collapse, self.memory, self.entries, priors.inner,
-            priors.bits, priors.top, priors.powers, self.orders, self.elsewhere, self.excess,
-            self.draws, self.seed, weights, *sums.arrays(),
-        )  # fmt: skip
-        if peak < 0 and read > self.entries:
-            raise TooManyEntries(f"the lists of outcomes passed {self.entries:.0e} entries")
-        if peak < 0:
+        while True:
+            why = sweep_lists(
+                moves.indptr, moves.indices, moves.data, moves.own, self.column,
+                self.births[block], self.scored, self.least, self.collapse, self.entries,
+                priors.inner, priors.bits, priors.top, priors.powers, self.orders, self.elsewhere,
+                self.excess, self.seed, *room.arrays(),
+            )  # fmt: skip
+            if why == DONE:
+                return room.found()
+            if why == TOO_MANY:
+                raise TooManyEntries(f"the lists of outcomes passed {self.entries:.0e} entries")
+            room.grow(why)
+
+
+class ListRoom:
+    """What one worker sweeps blocks in, one after the other: arrays that grow, and stay."""
+
+    def __init__(self, work: ListWork) -> None:
+        n, columns = len(work.moves), len(work.column_births)
+        orders, draws = len(work.orders), work.draws
+        self.work = work
+        self.states: tuple[Any, ...] = (
+            np.empty(n, np.int32),  # how often each state's list is yet to be read
+            np.empty(n, np.int64),  # where it starts
+            np.empty(n, np.int32),  # how long it is
+            np.empty(n, np.int32),  # states with a list, in the order these stand in
+            np.empty(columns, np.int32),  # each column's token
+            np.zeros(3, np.int64),
+            np.zeros(MARKS, np.int64),
+        )
+        # What grows together, by why a sweep stops; see `sweep_lists`.
+        tree = 2 * columns + 16 if len(work.excess) else 0
+        small = 1 << 10
+        self.growing: dict[int, tuple[Any, ...]] = {
+            MET: tuple(np.empty(small, t) for t in (np.int32, np.int32, float, np.int32, float)),
+            TREE: (np.empty(tree, np.int64), np.empty(tree), np.empty(tree)),
+            TOKENS: (
+                np.empty((small, LINE)),
+                np.empty((small, orders)),
+                np.empty((small, draws), np.float32),
+                np.empty(small, np.int64),
+            ),
+            SCORED: (
+                np.empty(small, np.int32),
+                np.empty((small, FIGURES)),
+                np.empty(small, np.int64),
+                np.empty((small, orders)),
+            ),
+            DROPPED: (
+                np.empty(small, np.int32),
+                np.empty((small, 3)),
+                np.empty((small, draws), np.float32),
+            ),
+            LISTS: (np.empty(4 * small, np.int32), np.empty(4 * small)),
+        }
+
+    @staticmethod
+    def size(states: int, columns: int) -> int:
+        """Give the bytes this takes at least."""
+        return 20 * states + 4 * columns
+
+    @property
+    def bytes(self) -> int:
+        """The bytes all of it takes now."""
+        return sum(a.nbytes for some in (self.states, *self.growing.values()) for a in some)
+
+    def arrays(self) -> tuple[Any, ...]:
+        """Give what the kernel needs, in its order."""
+        return (*self.states, *(a for some in self.growing.values() for a in some))
+
+    def clear(self) -> None:
+        """Make ready for the next block."""
+        left, start, length, _, slot_of, count, mark = self.states
+        left[:] = self.work.moves.uses
+        start[:] = NO_SLOT
+        length[:] = 0
+        slot_of[:] = NO_SLOT
+        count[:] = 0
+        count[FREE] = NO_SLOT
+        count[BIRTHS] = len(slot_of)
+        mark[:] = 0
+        mark[ELSEWHERE] = NO_SLOT
+        parent, _, weights = self.growing[TREE]
+        parent[:] = -1
+        weights[:] = 0.0
+        self.growing[TOKENS][3][:] = -1
+
+    def grow(self, what: int) -> None:
+        """Make more room for what is full, within the memory a block may take."""
+        # What a state meets, and the tree by which it comes to be known, may need far more at once.
+        states = self.work.moves
+        degree = int(states.indptr[self.mark[NEXT] + 1] - states.indptr[self.mark[NEXT]])
+        before = self.growing[what]
+        length = 2 * len(before[0]) + (degree if what == TREE else 0)
+        # While an array grows, its old form is there too.
+        if self.bytes + sum(2 * a.nbytes for a in before) > self.work.memory:
             raise ResourceError(
-                f"the lists of outcomes passed {in_words(self.memory)}: allow more memory, more "
-                "blocks, or a wider interval"
+                f"the lists of outcomes passed {in_words(self.work.memory)}: allow more memory, "
+                "more blocks, or a wider interval"
             )
-        return Swept(sums, weights, int(read), int(peak), int(size))
+        self.growing[what] = tuple(_longer(a, length) for a in before)
+        if what == TREE:
+            self.growing[what][0][len(before[0]) :] = -1
+            self.growing[what][2][len(before[0]) :] = 0.0
+        if what == TOKENS:
+            self.growing[what][3][len(before[3]) :] = -1
+
+    @property
+    def mark(self) -> Ints:
+        """How far a sweep has come; see `sweep_lists`."""
+        marks: Ints = self.states[-1]
+        return marks
+
+    def found(self) -> SweptBlock:
+        """Give what a sweep found, apart from this room, which is used again."""
+        mark, births = self.mark, self.states[-2][BIRTHS]
+        parent, share, weights = self.growing[TREE]
+        if len(parent):
+            unfold(parent, share, births, weights)
+        rows, drops = int(mark[ROWS]), int(mark[DROPS])
+        return SweptBlock(
+            *(a[:rows].copy() for a in self.growing[SCORED]),
+            *(a[:drops].copy() for a in self.growing[DROPPED]),
+            weights=weights[: len(self.work.column_births)].copy(),
+            entries=int(mark[WORK]),
+            peak=int(mark[PEAK]),
+            memory=self.bytes,
+        )
+
+
+def _longer(old: npt.NDArray[Any], length: int) -> npt.NDArray[Any]:
+    """Give a longer array that begins like another."""
+    new = np.empty((length, *old.shape[1:]), old.dtype)
+    new[: len(old)] = old
+    return new
 
 
 def births_of(columns: Columns) -> Ints:

@@ -34,31 +34,14 @@ NO_SLOT = -1
 TOTAL, HOLDERS, BITS, PRIOR, SLACK, TOP, LIKELIEST, BORN, LINE = 0, 1, 2, 3, 4, 5, 6, 7, 8
 # What `count` holds: slots ever used, the first free slot, tokens born.
 USED, FREE, BIRTHS = 0, 1, 2
-# What `mark` holds: where the lists end, how many are kept, entries alive, the most ever alive,
-# and entries met in all.
-END, KEPT, ALIVE, PEAK, WORK = 0, 1, 2, 3, 4
+# What `mark` holds: where the lists end, how many are kept, entries alive, the most ever alive, and
+# entries met in all; the next state, how many rows are scored and states dropped something, and the
+# slot of what lies elsewhere.
+END, KEPT, ALIVE, PEAK, WORK, NEXT, ROWS, DROPS, ELSEWHERE, MARKS = range(10)
 _LN2 = math.log(2.0)
 # What a state's tail holds: the mass missing, bounds on its entropy from above and below, and the
 # most that one source has of it.
 MISSING, UPPER, LOWER, MOST = 0, 1, 2, 3
-# What `count` holds.
-USED_SKETCHES, FREE_SKETCHES = 0, 1
-
-
-@njit(cache=True, nogil=True)
-def longer(old, length, fill):
-    """Give a longer array, the new part filled."""
-    new = np.full(length, fill, old.dtype)
-    new[: len(old)] = old
-    return new
-
-
-@njit(cache=True, nogil=True)
-def wider(old, rows):
-    """Give an array with more rows, the new ones zero."""
-    new = np.zeros((rows, old.shape[1]), old.dtype)
-    new[: len(old)] = old
-    return new
 
 
 @njit(cache=True, nogil=True)
@@ -176,50 +159,52 @@ def compact(tokens_in, values_in, start, length, kept, mark):
 
 
 @njit(cache=True, nogil=True)
-def _alone_in(held, shares, tokens, members, values):
+def _alone_in(held, shares, begin, end, tokens, members, values):
     """Take what only this list holds out of it; give how many were taken.
 
     A token already met at the current state, through a list that ended here, is about to be held
     by this state too: it is left alone.
     """
     n = 0
-    for k in range(len(held)):
+    for k in range(begin, end):
         if tokens[held[k], HOLDERS] == 1.0 and tokens[held[k], TOTAL] == 0.0:
             n += 1
     if n < 2:
         return 0
     n = 0
-    end = 0
-    for k in range(len(held)):
+    to = begin
+    for k in range(begin, end):
         t = held[k]
         if tokens[t, HOLDERS] == 1.0 and tokens[t, TOTAL] == 0.0:
             members[n] = t
             values[n] = shares[k]
             n += 1
         else:
-            held[end] = t
-            shares[end] = shares[k]
-            end += 1
+            held[to] = t
+            shares[to] = shares[k]
+            to += 1
     return n
 
 
 @njit(cache=True, nogil=True)
-def collapse_in(held, shares, tokens, count, inner, parent, share, members, values, orders):
-    """Collapse what only this list holds, though it lives on; give its length."""
-    n = _alone_in(held, shares, tokens, members, values)
+def collapse_in(
+    held, shares, begin, end, tokens, count, inner, parent, share, members, values, orders
+):
+    """Collapse what only the list from begin to end holds, though it lives on; give its end."""
+    n = _alone_in(held, shares, begin, end, tokens, members, values)
     if n == 0:
-        return len(held)
+        return end
     t, p = collapse(tokens, count, inner, parent, share, members, values, n, orders)
     tokens[t, HOLDERS] = 1.0
-    held[len(held) - n] = t
-    shares[len(held) - n] = p
-    return len(held) - n + 1
+    held[end - n] = t
+    shares[end - n] = p
+    return end - n + 1
 
 
 @njit(cache=True, nogil=True)
-def mix_list(held, shares, w, ends, tokens, count, touched, met):
+def mix_list(held, shares, begin, end, w, ends, tokens, count, touched, met):
     """Add a list, times w, to the current state; give how many tokens were met so far."""
-    for k in range(len(held)):
+    for k in range(begin, end):
         t = held[k]
         p = w * shares[k]
         if ends:
@@ -236,15 +221,16 @@ def mix_list(held, shares, w, ends, tokens, count, touched, met):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def score_row(tokens, touched, elsewhere):
+def score_row(tokens, touched, met, elsewhere, figures, row):
     """Add a row up over its tokens: entropy, mass, inner entropy, its slack, top, elsewhere.
 
-    Sums go by 64 entries at a time, so that roundings stay few (as in a tile).
+    Sums go by 64 entries at a time, so that roundings stay few (as in a tile). Gives the column
+    that has most of the row.
     """
     entropy = mass = prior = slack = top = apart = 0.0
     best = -1.0
     h = m = q = 0.0
-    for k in range(len(touched)):
+    for k in range(met):
         t = touched[k]
         p = tokens[t, TOTAL]
         if t == elsewhere:
@@ -262,16 +248,27 @@ def score_row(tokens, touched, elsewhere):
         if p * tokens[t, TOP] > top:
             top = p * tokens[t, TOP]
             best = tokens[t, LIKELIEST]
-    return entropy + h, mass + m, prior + q, slack, top, int(best), apart
+    figures[row, 0] = entropy + h
+    figures[row, 1] = mass + m
+    figures[row, 2] = prior + q
+    figures[row, 3] = slack
+    figures[row, 4] = top
+    figures[row, 5] = apart
+    return int(best)
 
 
 @njit(cache=True, nogil=True)
 def part_tokens(
-    tokens, count, touched, live, collapsing, least, alone, alone_p, out, out_p, held, shares
-):
-    """Part what was met: held by nobody else, too small, and the rest, which makes the list."""
-    n_alone = n_out = n = 0
-    for k in range(len(touched)):
+    tokens, count, touched, met, live, collapsing, least, alone, alone_p, out, out_p, held, shares,
+    begin,
+):  # fmt: skip
+    """Part what was met: held by nobody else, too small, and the rest, which makes the list.
+
+    The list stands from `begin` on.
+    """
+    n_alone = n_out = 0
+    n = begin
+    for k in range(met):
         t = touched[k]
         p = tokens[t, TOTAL]
         tokens[t, TOTAL] = 0.0
@@ -291,7 +288,7 @@ def part_tokens(
             shares[n] = p
             tokens[t, HOLDERS] += 1.0
             n += 1
-    return n_alone, n_out, n
+    return n_alone, n_out, n - begin
 
 
 @njit(cache=True, nogil=True)
@@ -302,50 +299,19 @@ def count_visits(indptr, indices, data, visits):
             visits[indices[e]] += visits[i] * data[e]
 
 
-@njit(cache=True, nogil=True)
-def own_sketch(sketch_of, i, sketches, free, count):
-    """Give state i's sketch, an empty one if it has none yet; there is room for one."""
-    if sketch_of[i] < 0:
-        if count[FREE_SKETCHES] > 0:
-            count[FREE_SKETCHES] -= 1
-            sketch_of[i] = free[count[FREE_SKETCHES]]
-        else:
-            sketch_of[i] = count[USED_SKETCHES]
-            count[USED_SKETCHES] += 1
-        sketches[sketch_of[i]] = 0.0
-    return sketches[sketch_of[i]]
-
-
-@njit(cache=True, nogil=True)
-def free_sketch(sketch_of, i, free, count):
-    """Let a state's sketch go, if it has one."""
-    if len(sketch_of) > 0 and sketch_of[i] >= 0:
-        free[count[FREE_SKETCHES]] = sketch_of[i]
-        count[FREE_SKETCHES] += 1
-        sketch_of[i] = -1
-
-
 @njit(cache=True, nogil=True, error_model="numpy")
-def mix_tail(tails, i, j, w):
-    """Add what is missing at j, times w, to what is missing at i: all of it is linear."""
+def mix_tail(mine, tails, j, w):
+    """Add what is missing at state j, times w, to what is missing here: all is linear."""
     m = tails[j, MISSING]
-    tails[i, MISSING] += w * m
-    tails[i, UPPER] += w * tails[j, UPPER] + surprise(w) * m
-    tails[i, LOWER] += w * tails[j, LOWER]
-    tails[i, MOST] += w * tails[j, MOST]
-
-
-@njit(cache=True, nogil=True)
-def mix_sketch(mine, theirs, w):
-    """Add one sketch, times w, to another."""
-    v = np.float32(w)
-    for d in range(len(mine)):
-        mine[d] += v * theirs[d]
+    mine[MISSING] += w * m
+    mine[UPPER] += w * tails[j, UPPER] + surprise(w) * m
+    mine[LOWER] += w * tails[j, LOWER]
+    mine[MOST] += w * tails[j, MOST]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def drop(tails, i, tokens, members, values, n):
-    """Add n dropped tokens to what is missing at state i."""
+def drop(dropped, row, tokens, members, values, n):
+    """Add n tokens up that a state drops: mass, sum of phi with inner entropies, largest part."""
     mass = pieces = inner = largest = 0.0
     for k in range(n):
         p = values[k]
@@ -353,44 +319,45 @@ def drop(tails, i, tokens, members, values, n):
         pieces += surprise(p)
         inner += p * (tokens[members[k], BITS] + tokens[members[k], PRIOR])
         largest = max(largest, p * tokens[members[k], TOP])
-    tails[i, MISSING] += mass
-    tails[i, UPPER] += pieces + inner
-    tails[i, LOWER] += pieces - surprise(mass) + inner
-    tails[i, MOST] += largest
+    dropped[row, 0] = mass
+    dropped[row, 1] = pieces + inner
+    dropped[row, 2] = largest
 
 
 @njit(cache=True, nogil=True)
-def sketch_drops(mine, tokens, members, values, n, draws, drawn_for, seed):
-    """Add n dropped tokens to a sketch; one of inner entropy h draws X - h.
+def sketch_drops(sketches, row, tokens, members, values, n, draws, drawn_for, seed):
+    """Sketch n dropped tokens; one of inner entropy h draws X - h.
 
     Draws of a token are kept while its slot is its own.
     """
+    width = sketches.shape[1]
+    for d in range(width):
+        sketches[row, d] = 0.0
     for k in range(n):
         t = members[k]
-        x = draws[t]
         born = int(tokens[t, BORN])
         if drawn_for[t] != born:
             drawn_for[t] = born
-            row = np.empty(WIDTH)
+            fresh = np.empty(WIDTH)
             name = mix(np.uint64(born) + np.uint64(0x9E3779B97F4A7C15))
             bits = tokens[t, BITS] + tokens[t, PRIOR]
-            fill_draws(name, seed, 0, 1.0, bits * _LN2, row, True)
-            for d in range(len(x)):
-                x[d] = row[d]
+            fill_draws(name, seed, 0, 1.0, bits * _LN2, fresh, True)
+            for d in range(width):
+                draws[t, d] = fresh[d]
         v = np.float32(values[k])
-        for d in range(len(mine)):
-            mine[d] += v * x[d]
+        for d in range(width):
+            sketches[row, d] += v * draws[t, d]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def raise_lower(tails, i):
+def raise_lower(tail):
     """Raise the lower bound: with at most `most` on one source, entropy is log2(m / most) or more.
 
     Not near the end of the range of floats, where `most` may have become too small or nothing.
     """
-    m, most = tails[i, MISSING], tails[i, MOST]
+    m, most = tail[MISSING], tail[MOST]
     if most > 1e-290:
-        tails[i, LOWER] = max(tails[i, LOWER], m * math.log2(m / most))
+        tail[LOWER] = max(tail[LOWER], m * math.log2(m / most))
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
