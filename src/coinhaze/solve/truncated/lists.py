@@ -356,6 +356,8 @@ class ListRoom:
             MET: tuple(np.empty(small, t) for t in (np.int32, np.int32, float, np.int32, float)),
             TREE: (np.empty(tree, np.int64), np.empty(tree), np.empty(tree)),
             TOKENS: (
+                np.empty(small),
+                np.empty(small, np.int32),
                 np.empty((small, LINE)),
                 np.empty((small, orders)),
                 np.empty((small, draws), np.float32),
@@ -404,7 +406,7 @@ class ListRoom:
         parent, _, weights = self.growing[TREE]
         parent[:] = -1
         weights[:] = 0.0
-        self.growing[TOKENS][3][:] = -1
+        self.growing[TOKENS][-1][:] = -1
 
     def grow(self, what: int) -> None:
         """Make more room for what is full, within the memory a block may take."""
@@ -424,7 +426,7 @@ class ListRoom:
             self.growing[what][0][len(before[0]) :] = -1
             self.growing[what][2][len(before[0]) :] = 0.0
         if what == TOKENS:
-            self.growing[what][3][len(before[3]) :] = -1
+            self.growing[what][-1][len(before[0]) :] = -1
 
     @property
     def mark(self) -> Ints:

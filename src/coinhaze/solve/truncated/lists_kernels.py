@@ -5,9 +5,11 @@ every later list gets them in the proportions they have there, so one token with
 may stand for them (chain rule, exact by the strong Markov property). Who holds a token is counted:
 the live lists with it, and the states yet to come that can end in it.
 
-A token is a line of eight numbers (one line of a processor's cache), in a slot that is used again
-when it is gone. What must not depend on slots (draws, the tree of what was collapsed into what)
-goes by the token's number of birth.
+A token has a slot, which is used again when it is gone. What must not depend on slots (draws, the
+tree of what was collapsed into what) goes by the token's number of birth. `totals` is the
+probability met so far at the current state (0 between states), `holders` who holds it, or the next
+free slot where a slot is free: both are looked at for every entry of a list, so they are apart from
+the rest, a line of numbers, which is not.
 
 What lists drop is known by its mass, bounds on its entropy and a sketch: proofs in lists.py. Slow
 twins in the tests: sums with collapsing on and off (tests/solve/test_sweep.py); the tiles of
@@ -27,11 +29,9 @@ from coinhaze.solve.exact.stream_kernels import WIDTH, surprise
 from coinhaze.solve.sketch.kernels import fill_draws, mix
 
 NO_SLOT = -1
-# What a token's line holds: the probability met so far at the current state (0 between states);
-# who holds it; its inner entropy, that of the columns in it, and a bound on the rounding of both;
-# the largest inner share and the column that has it; the number of birth. A free slot holds the
-# next free one in place of holders.
-TOTAL, HOLDERS, BITS, PRIOR, SLACK, TOP, LIKELIEST, BORN, LINE = 0, 1, 2, 3, 4, 5, 6, 7, 8
+# What a token's line holds: its inner entropy, that of the columns in it, and a bound on the rounding
+# of both; the largest inner share and the column that has it; the number of birth.
+BITS, PRIOR, SLACK, TOP, LIKELIEST, BORN, LINE = range(7)
 # What `count` holds: slots ever used, the first free slot, tokens born.
 USED, FREE, BIRTHS = 0, 1, 2
 # What `mark` holds: where the lists end, how many are kept, entries alive, the most ever alive, and
@@ -45,23 +45,26 @@ MISSING, UPPER, LOWER, MOST = 0, 1, 2, 3
 
 
 @njit(cache=True, nogil=True)
-def take_slot(tokens, count):
+def take_slot(totals, holders, count):
     """Give a slot to a new token; there is room for one."""
     t = count[FREE]
     if t == NO_SLOT:
         t = count[USED]
         count[USED] += 1
     else:
-        count[FREE] = int(tokens[t, HOLDERS])
-    tokens[t, TOTAL] = 0.0
+        count[FREE] = holders[t]
+    totals[t] = 0.0
     return t
 
 
 @njit(cache=True, nogil=True)
-def begin_token(tokens, count, inner, c, holders, inner_bits, prior_bits, prior_top, prior_powers):
+def begin_token(
+    totals, holders, tokens, count, inner, c, held_by, inner_bits, prior_bits, prior_top,
+    prior_powers,
+):  # fmt: skip
     """Give birth to the token of a column that holds nothing but it."""
-    t = take_slot(tokens, count)
-    tokens[t, HOLDERS] = holders
+    t = take_slot(totals, holders, count)
+    holders[t] = held_by
     tokens[t, BITS] = inner_bits[c]
     tokens[t, PRIOR] = prior_bits[c]
     tokens[t, SLACK] = 0.0
@@ -74,14 +77,14 @@ def begin_token(tokens, count, inner, c, holders, inner_bits, prior_bits, prior_
 
 
 @njit(cache=True, nogil=True, inline="always")
-def free_slot(tokens, count, t):
+def free_slot(holders, count, t):
     """Let a token go."""
-    tokens[t, HOLDERS] = count[FREE]
+    holders[t] = count[FREE]
     count[FREE] = t
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def collapse(tokens, count, inner, parent, share, members, values, n, orders):
+def collapse(holders, tokens, count, inner, parent, share, members, values, n, orders):
     """Turn n tokens, held by one list only with these values, into one; give it and its value.
 
     The value is summed with its rounding carried along (Neumaier), so that collapsing thousands
@@ -118,7 +121,7 @@ def collapse(tokens, count, inner, parent, share, members, values, n, orders):
             total += (values[k] / w) ** orders[o] * inner[members[k], o]
         inner[new, o] = total
     for k in range(1, n):
-        free_slot(tokens, count, members[k])
+        free_slot(holders, count, members[k])
     tokens[new, BITS] = h
     tokens[new, PRIOR] = prior
     # At most n roundings of sums, and a few of each quotient and log2.
@@ -158,24 +161,31 @@ def compact(tokens_in, values_in, start, length, kept, mark):
     mark[END] = end
 
 
-@njit(cache=True, nogil=True)
-def _alone_in(held, shares, begin, end, tokens, members, values):
-    """Take what only this list holds out of it; give how many were taken.
+@njit(cache=True, nogil=True, inline="always")
+def count_alone(held, begin, end, totals, holders):
+    """Count what only this list holds.
 
     A token already met at the current state, through a list that ended here, is about to be held
     by this state too: it is left alone.
     """
     n = 0
     for k in range(begin, end):
-        if tokens[held[k], HOLDERS] == 1.0 and tokens[held[k], TOTAL] == 0.0:
+        if holders[held[k]] == 1 and totals[held[k]] == 0.0:
             n += 1
-    if n < 2:
-        return 0
+    return n
+
+
+@njit(cache=True, nogil=True)
+def collapse_in(
+    held, shares, begin, end, totals, holders, tokens, count, inner, parent, share, members, values,
+    orders,
+):  # fmt: skip
+    """Collapse what only the list from begin to end holds, though it lives on; give its end."""
     n = 0
     to = begin
     for k in range(begin, end):
         t = held[k]
-        if tokens[t, HOLDERS] == 1.0 and tokens[t, TOTAL] == 0.0:
+        if holders[t] == 1 and totals[t] == 0.0:
             members[n] = t
             values[n] = shares[k]
             n += 1
@@ -183,45 +193,34 @@ def _alone_in(held, shares, begin, end, tokens, members, values):
             held[to] = t
             shares[to] = shares[k]
             to += 1
-    return n
+    t, p = collapse(holders, tokens, count, inner, parent, share, members, values, n, orders)
+    holders[t] = 1
+    held[to] = t
+    shares[to] = p
+    return to + 1
 
 
-@njit(cache=True, nogil=True)
-def collapse_in(
-    held, shares, begin, end, tokens, count, inner, parent, share, members, values, orders
-):
-    """Collapse what only the list from begin to end holds, though it lives on; give its end."""
-    n = _alone_in(held, shares, begin, end, tokens, members, values)
-    if n == 0:
-        return end
-    t, p = collapse(tokens, count, inner, parent, share, members, values, n, orders)
-    tokens[t, HOLDERS] = 1.0
-    held[end - n] = t
-    shares[end - n] = p
-    return end - n + 1
-
-
-@njit(cache=True, nogil=True)
-def mix_list(held, shares, begin, end, w, ends, tokens, count, touched, met):
+@njit(cache=True, nogil=True, inline="always")
+def mix_list(held, shares, begin, end, w, ends, totals, holders, count, touched, met):
     """Add a list, times w, to the current state; give how many tokens were met so far."""
     for k in range(begin, end):
         t = held[k]
         p = w * shares[k]
         if ends:
-            tokens[t, HOLDERS] -= 1.0
+            holders[t] -= 1
         # What has become too small for a float is nothing; it must not be met twice.
         if p > 0.0:
-            if tokens[t, TOTAL] == 0.0:
+            if totals[t] == 0.0:
                 touched[met] = t
                 met += 1
-            tokens[t, TOTAL] += p
-        elif tokens[t, HOLDERS] == 0.0 and tokens[t, TOTAL] == 0.0:
-            free_slot(tokens, count, t)
+            totals[t] += p
+        elif holders[t] == 0 and totals[t] == 0.0:
+            free_slot(holders, count, t)
     return met
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
-def score_row(tokens, touched, met, elsewhere, figures, row):
+@njit(cache=True, nogil=True, inline="always", error_model="numpy")
+def score_row(totals, tokens, touched, met, elsewhere, figures, row):
     """Add a row up over its tokens: entropy, mass, inner entropy, its slack, top, elsewhere.
 
     Sums go by 64 entries at a time, so that roundings stay few (as in a tile). Gives the column
@@ -232,7 +231,7 @@ def score_row(tokens, touched, met, elsewhere, figures, row):
     h = m = q = 0.0
     for k in range(met):
         t = touched[k]
-        p = tokens[t, TOTAL]
+        p = totals[t]
         if t == elsewhere:
             apart += p
         else:
@@ -257,10 +256,10 @@ def score_row(tokens, touched, met, elsewhere, figures, row):
     return int(best)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def part_tokens(
-    tokens, count, touched, met, live, collapsing, least, alone, alone_p, out, out_p, held, shares,
-    begin,
+    totals, holders, count, touched, met, live, collapsing, least, alone, alone_p, out, out_p, held,
+    shares, begin,
 ):  # fmt: skip
     """Part what was met: held by nobody else, too small, and the rest, which makes the list.
 
@@ -270,12 +269,12 @@ def part_tokens(
     n = begin
     for k in range(met):
         t = touched[k]
-        p = tokens[t, TOTAL]
-        tokens[t, TOTAL] = 0.0
+        p = totals[t]
+        totals[t] = 0.0
         if not live:
-            if tokens[t, HOLDERS] == 0.0:
-                free_slot(tokens, count, t)
-        elif collapsing and tokens[t, HOLDERS] == 0.0:
+            if holders[t] == 0:
+                free_slot(holders, count, t)
+        elif collapsing and holders[t] == 0:
             alone[n_alone] = t
             alone_p[n_alone] = p
             n_alone += 1
@@ -286,7 +285,7 @@ def part_tokens(
         else:
             held[n] = t
             shares[n] = p
-            tokens[t, HOLDERS] += 1.0
+            holders[t] += 1
             n += 1
     return n_alone, n_out, n - begin
 
@@ -309,7 +308,7 @@ def mix_tail(mine, tails, j, w):
     mine[MOST] += w * tails[j, MOST]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(cache=True, nogil=True, inline="always", error_model="numpy")
 def drop(dropped, row, tokens, members, values, n):
     """Add n tokens up that a state drops: mass, sum of phi with inner entropies, largest part."""
     mass = pieces = inner = largest = 0.0

@@ -17,7 +17,6 @@ from coinhaze.solve.truncated.lists_kernels import (
     ELSEWHERE,
     END,
     FREE,
-    HOLDERS,
     KEPT,
     LOWER,
     MISSING,
@@ -26,7 +25,6 @@ from coinhaze.solve.truncated.lists_kernels import (
     NO_SLOT,
     PEAK,
     ROWS,
-    TOTAL,
     UPPER,
     USED,
     WORK,
@@ -34,6 +32,7 @@ from coinhaze.solve.truncated.lists_kernels import (
     collapse,
     collapse_in,
     compact,
+    count_alone,
     drop,
     estimate_tail,
     free_slot,
@@ -57,7 +56,8 @@ def sweep_lists(
     indptr, indices, data, own, column, births, scored, least, collapsing, most_entries,
     inner_bits, prior_bits, prior_top, prior_powers, orders, elsewhere_column, excess, seed,
     left, start, length, kept, slot_of, count, mark,
-    touched, alone, alone_p, out, out_p, parent, share, weights, tokens, inner, drawn, drawn_for,
+    touched, alone, alone_p, out, out_p, parent, share, weights, totals, holders, tokens, inner,
+    drawn, drawn_for,
     rows, figures, likeliest, powers, dropping, dropped, sketches, held, shares,
 ):  # fmt: skip
     """Sweep over an acyclic chain, dropping entries of state i below `least[i]`.
@@ -111,15 +111,22 @@ def sweep_lists(
             if length[j] == 0:
                 continue
             begin, end = start[j], start[j] + length[j]
-            if collapsing and not ends and length[j] > 1:
+            if (
+                collapsing
+                and not ends
+                and length[j] > 1
+                and count_alone(held, begin, end, totals, holders) > 1
+            ):
                 shorter = collapse_in(
-                    held, shares, begin, end, tokens, count, inner, parent, share, alone, alone_p,
-                    orders,
+                    held, shares, begin, end, totals, holders, tokens, count, inner, parent, share,
+                    alone, alone_p, orders,
                 )  # fmt: skip
                 mark[ALIVE] -= end - shorter
                 length[j] = shorter - begin
                 end = shorter
-            met = mix_list(held, shares, begin, end, data[e], ends, tokens, count, touched, met)
+            met = mix_list(
+                held, shares, begin, end, data[e], ends, totals, holders, count, touched, met
+            )
             if ends:
                 mark[ALIVE] -= length[j]
                 start[j] = -1
@@ -129,6 +136,8 @@ def sweep_lists(
                 # What lies elsewhere is kept apart, so it never goes into another token.
                 apart = c == elsewhere_column
                 slot_of[c] = begin_token(
+                    totals,
+                    holders,
                     tokens,
                     count,
                     inner,
@@ -142,29 +151,31 @@ def sweep_lists(
                 if apart:
                     mark[ELSEWHERE] = slot_of[c]
             t = slot_of[c]
-            tokens[t, HOLDERS] -= 1.0
-            if tokens[t, TOTAL] == 0.0:
+            holders[t] -= 1
+            if totals[t] == 0.0:
                 touched[met] = t
                 met += 1
-            tokens[t, TOTAL] += own[i]
+            totals[t] += own[i]
         if scored[i] >= 0 and met > 0:
             row = mark[ROWS]
             mark[ROWS] += 1
             rows[row] = scored[i]
-            likeliest[row] = score_row(tokens, touched, met, mark[ELSEWHERE], figures, row)
+            likeliest[row] = score_row(
+                totals, tokens, touched, met, mark[ELSEWHERE], figures, row
+            )
             for o in range(len(orders)):
                 powers[row, o] = 0.0
                 for k in range(met):
                     t = touched[k]
-                    powers[row, o] += tokens[t, TOTAL] ** orders[o] * inner[t, o]
+                    powers[row, o] += totals[t] ** orders[o] * inner[t, o]
         if weigh and excess[i] > 0:
             for k in range(met):
-                weights[int(tokens[touched[k], BORN])] += excess[i] * tokens[touched[k], TOTAL]
+                weights[int(tokens[touched[k], BORN])] += excess[i] * totals[touched[k]]
         live = left[i] > 0
         begin = mark[END]
         n_alone, n_out, stay = part_tokens(
-            tokens, count, touched, met, live, collapsing, least[i], alone, alone_p, out, out_p,
-            held, shares, begin,
+            totals, holders, count, touched, met, live, collapsing, least[i], alone, alone_p, out,
+            out_p, held, shares, begin,
         )  # fmt: skip
         if not live:
             continue
@@ -172,9 +183,9 @@ def sweep_lists(
             t, p = alone[0], alone_p[0]
             if n_alone > 1:
                 t, p = collapse(
-                    tokens, count, inner, parent, share, alone, alone_p, n_alone, orders
+                    holders, tokens, count, inner, parent, share, alone, alone_p, n_alone, orders
                 )
-            tokens[t, HOLDERS] = 0.0
+            holders[t] = 0
             if p < least[i]:
                 out[n_out] = t
                 out_p[n_out] = p
@@ -182,7 +193,7 @@ def sweep_lists(
             else:
                 held[begin + stay] = t
                 shares[begin + stay] = p
-                tokens[t, HOLDERS] = 1.0
+                holders[t] = 1
                 stay += 1
         if n_out > 0:
             row = mark[DROPS]
@@ -192,8 +203,8 @@ def sweep_lists(
             if draws > 0:
                 sketch_drops(sketches, row, tokens, out, out_p, n_out, drawn, drawn_for, seed)
             for k in range(n_out):
-                if tokens[out[k], HOLDERS] == 0.0:
-                    free_slot(tokens, count, out[k])
+                if holders[out[k]] == 0:
+                    free_slot(holders, count, out[k])
         if stay > 0:
             start[i] = begin
             length[i] = stay
