@@ -69,13 +69,11 @@ def score_exactly(
             width,
         )
     if lists is not None:
-        memory = budget.room(thresholds.LIST_MEMORY)
         sums, weights = list_sums(
             query,
             columns,
             orders,
-            blocks=lists.blocks(memory=memory),
-            memory=memory,
+            blocks=lists.blocks,
             budget=budget,
             progress=progress,
         )

@@ -33,14 +33,14 @@ class SweepCost:
         """Give the seconds of one core."""
         return self.entries * thresholds.LIST_NS * 1e-9
 
-    def blocks(self, *, memory: int = thresholds.LIST_MEMORY, workers: int = 2) -> int:
-        """Say how many blocks keep all workers' lists within a memory; at least one a worker.
+    @property
+    def blocks(self) -> int:
+        """Say how many blocks keep the lists of each small: part of the result, so it is fixed.
 
         Blocks are not equal: the largest may hold twice what a typical one does.
         """
-        return max(
-            workers, int(2 * self.alive * thresholds.LIST_ENTRY_BYTES * workers / memory) + 1
-        )
+        size = 2 * self.alive * thresholds.LIST_ENTRY_BYTES
+        return max(thresholds.MIN_LIST_BLOCKS, int(size / thresholds.BLOCK_MEMORY) + 1)
 
 
 @dataclass(frozen=True, eq=False)

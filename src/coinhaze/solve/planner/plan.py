@@ -36,7 +36,7 @@ from coinhaze.solve.sketch.foresight import needed_draws, seconds_of_a_draw, wid
 from coinhaze.solve.sketch.sketch import DRAWS, precision, sketch
 from coinhaze.solve.structure.lump import LumpedChain
 from coinhaze.solve.structure.structure import Structure
-from coinhaze.solve.truncated.truncate import AT_ONCE, Truncation, may_drop, sweep
+from coinhaze.solve.truncated.truncate import BLOCKS, Truncation, may_drop, sweep
 
 # All tries of a sweep together cost so many times the last.
 TRIES = 1.5
@@ -336,7 +336,7 @@ def _exact(lumped: LumpedChain, renyi: Sequence[float], budget: Budget) -> Estim
     query, columns = lumped.query, lumped.columns
     cost = lists_for(lumped, budget)
     if cost is not None:
-        workers = workers_for(2, budget.threads)
+        workers = workers_for(cost.blocks, budget.threads)
         memory = min(cost.alive * thresholds.LIST_ENTRY_BYTES, budget.room(thresholds.LIST_MEMORY))
         return Estimate(cost.seconds / workers, memory, width=foreseen(lumped, budget))
     seconds = time_tiles(query, columns, orders, budget=budget)
@@ -353,6 +353,6 @@ def _dropping(lumped: LumpedChain, width: float, over: Over, budget: Budget) -> 
     coarse = Truncation.of(lumped, over=over).foresee(width, over=over, most=most, budget=budget)
     if coarse is None:
         return _exact(lumped, (), budget)._replace(method=exact_method(query))
-    workers = workers_for(AT_ONCE, budget.threads)
+    workers = workers_for(BLOCKS, budget.threads)
     seconds = TRIES * coarse.entries * thresholds.DROP_NS * 1e-9 / workers
-    return Estimate(seconds, AT_ONCE * coarse.memory, width=width if over == "worst" else math.nan)
+    return Estimate(seconds, workers * coarse.memory, width=width if over == "worst" else math.nan)

@@ -11,6 +11,10 @@ from __future__ import annotations
 WORKSPACE_MEMORY = 2 << 30
 LIST_MEMORY = 3 << 30
 LIST_ENTRY_BYTES = 24
+# Lists are swept in blocks of columns, at least so many where nothing is dropped, each of them
+# expected to stay below this; where there are many workers, so much for each may be taken.
+MIN_LIST_BLOCKS = 16
+BLOCK_MEMORY = 256 << 20
 
 # Exact scores: dense tiles or sparse lists. An entry of a list; an entry of a tile mixed and one
 # scored, while the tile fits a cache of so many bytes, and where it does not; an entry of a dense

@@ -16,9 +16,9 @@ four numbers travel with each list, phi(x) being -x log2 x:
 H is also at least what it would be if all that is missing were on the largest entry; the best of
 these bounds is taken. All four numbers are linear in the chain, but for the better `lower`.
 
-Columns are swept in blocks, since contributions of columns add up, and blocks are what workers take.
-What blocks dropped at a state is added up too, columns of different blocks being apart, and then
-followed through the chain in one pass: it is the same for all of them.
+Columns are swept in blocks, which workers take: contributions of columns add up. What blocks
+dropped at a state is added up too, columns of different blocks being apart, and then followed
+through the chain in one pass for all of them.
 
 Dropped pieces seldom meet again, so the truth lies near the upper bound. How near a sketch can
 tell (see sketch.py): each list carries k columns y = sum of r_c X_c, and y / m estimates the
@@ -31,7 +31,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -39,7 +39,7 @@ import numpy.typing as npt
 
 from coinhaze.amounts import Floats, Ints
 from coinhaze.errors import ResourceError, UsageError
-from coinhaze.ledger.frozen import release_unused
+from coinhaze.ledger.frozen import narrow, release_unused
 from coinhaze.observer.chain import NO_COLUMN
 from coinhaze.solve.exact.stream_kernels import WIDTH
 from coinhaze.solve.planner import thresholds
@@ -55,12 +55,16 @@ from coinhaze.solve.truncated.lists_kernels import (
     DROPS,
     ELSEWHERE,
     FREE,
+    LEFT,
+    LENGTH,
     LINE,
     MARKS,
     NEXT,
     NO_SLOT,
+    OF_LIST,
     PEAK,
     ROWS,
+    START,
     WORK,
     unfold,
 )
@@ -124,7 +128,7 @@ def list_sums(
     least: float = 0.0,
     blocks: int = 1,
     collapse: bool = True,
-    memory: int = thresholds.LIST_MEMORY,
+    memory: int | None = None,
     budget: Budget = UNLIMITED,
     progress: Progress,
 ) -> tuple[Sums, Floats]:
@@ -136,7 +140,7 @@ def list_sums(
         least=np.full(len(query.moves), least),
         blocks=blocks,
         collapse=collapse,
-        memory=memory // workers_for(blocks, budget.threads),
+        memory=memory,
         budget=budget,
         progress=progress,
     )
@@ -154,14 +158,16 @@ def sweep_blocks(
     draws: int = 0,
     seed: int = 0,
     weigh: bool = True,
-    memory: int = thresholds.LIST_MEMORY,
+    memory: int | None = None,
     entries: float = math.inf,
     budget: Budget = UNLIMITED,
     progress: Progress,
 ) -> Swept:
     """Sweep the columns in blocks, by several workers; state i drops entries below `least[i]`.
 
-    The lists of each block may take `memory` bytes and read its part of `entries`.
+    As many blocks are swept at once as there are workers and memory: what the budget leaves, or
+    `memory` bytes. Where their lists do not fit, half as many are tried. Each block may read its
+    part of `entries`.
 
     Blocks change results by rounding where nothing is dropped, workers change nothing. `draws`
     columns of a sketch estimate what dropped mass adds; `weigh` asks for x^T B where it applies.
@@ -178,11 +184,32 @@ def sweep_blocks(
         draws=draws,
         seed=seed,
         weigh=weigh,
-        memory=memory,
         entries=entries / blocks,
     )
-    total = Sums.zeros(len(query.scored), len(orders))
-    weights = np.zeros(len(columns))
+    at_once = workers_for(blocks, budget.threads)
+    while True:
+        room = memory
+        if room is None:
+            usual = max(thresholds.LIST_MEMORY, at_once * thresholds.BLOCK_MEMORY)
+            beside = Sums.size(work.rows, len(orders)) + Tails.size(len(query.moves), draws)
+            room = max(budget.room(usual) - beside, 0)
+        at_once = max(1, min(at_once, room // work.room_bytes))
+        each = replace(work, memory=room // at_once)
+        try:
+            return _sweep(each, replace(budget, threads=at_once), progress)
+        except TooManyEntries:
+            raise
+        except ResourceError:
+            if at_once == 1:
+                raise
+            at_once //= 2
+
+
+def _sweep(work: ListWork, budget: Budget, progress: Progress) -> Swept:
+    """Sweep all blocks; they are added up in their order, whoever swept them when."""
+    blocks = len(work.births)
+    total = Sums.zeros(work.rows, len(work.orders))
+    weights = np.zeros(len(work.births[0]))
     tails = Tails(work)
     read = peak = largest = done = 0
     with open_workers(work, blocks, budget) as workers:
@@ -232,7 +259,7 @@ class Tails:
         if self.lines is not None:
             moves = self.work.moves
             sweep_tails(
-                moves.indptr, moves.indices, moves.data, self.work.scored, self.lines,
+                moves.indptr, self.work.indices, moves.data, self.work.scored, self.lines,
                 self.sketches, sums.missing, sums.above, sums.below, sums.tail,
             )  # fmt: skip
 
@@ -242,6 +269,7 @@ class ListWork:
     """The work of sparse lists; a piece is the number of a block of columns."""
 
     moves: Moves
+    indices: Ints  # where moves lead, in as few bytes as they need: they are read for every block
     column: Ints  # the column each node ends in
     births: Sequence[Ints]  # for each block how many states can end in each of its columns
     scored: Ints  # of each node its row in the sums, -1 if it has none
@@ -277,14 +305,15 @@ class ListWork:
         """Prepare to sweep blocks; `memory` and `entries` are limits of each."""
         moves = query.moves
         n = len(moves)
-        scored = np.full(n, -1)
+        scored = np.full(n, -1, dtype=np.int32)
         scored[moves.node[query.scored]] = np.arange(len(query.scored))
         excess = np.zeros(n if weigh and query.chain.conserves else 0)
         if len(excess):
             np.add.at(excess, moves.node, query.excess)
         return cls(
             moves=moves,
-            column=moves.columns(columns.of_state),
+            indices=narrow(moves.indices),
+            column=narrow(moves.columns(columns.of_state)),
             births=births,
             scored=scored,
             rows=len(query.scored),
@@ -303,12 +332,7 @@ class ListWork:
     @property
     def room_bytes(self) -> int:
         """The bytes a worker takes at least; lists grow as they must, up to `memory`."""
-        return ListRoom.size(len(self.moves), len(self.column_births))
-
-    @property
-    def column_births(self) -> Ints:
-        """The births of the first block: all have as many columns."""
-        return self.births[0]
+        return ListRoom.size(len(self.moves), len(self.births[0]))
 
     def room(self) -> ListRoom:
         """Make what a worker holds its lists in."""
@@ -321,7 +345,7 @@ class ListWork:
         moves, priors = self.moves, self.priors
         while True:
             why = sweep_lists(
-                moves.indptr, moves.indices, moves.data, moves.own, self.column,
+                moves.indptr, self.indices, moves.data, moves.own, self.column,
                 self.births[block], self.scored, self.least, self.collapse, self.entries,
                 priors.inner, priors.bits, priors.top, priors.powers, self.orders, self.elsewhere,
                 self.excess, self.seed, *room.arrays(),
@@ -337,13 +361,11 @@ class ListRoom:
     """What one worker sweeps blocks in, one after the other: arrays that grow, and stay."""
 
     def __init__(self, work: ListWork) -> None:
-        n, columns = len(work.moves), len(work.column_births)
+        n, columns = len(work.moves), len(work.births[0])
         orders, draws = len(work.orders), work.draws
         self.work = work
         self.states: tuple[Any, ...] = (
-            np.empty(n, np.int32),  # how often each state's list is yet to be read
-            np.empty(n, np.int64),  # where it starts
-            np.empty(n, np.int32),  # how long it is
+            np.empty((n, OF_LIST), np.int32),  # what there is of each state's list
             np.empty(n, np.int32),  # states with a list, in the order these stand in
             np.empty(columns, np.int32),  # each column's token
             np.zeros(3, np.int64),
@@ -380,7 +402,7 @@ class ListRoom:
     @staticmethod
     def size(states: int, columns: int) -> int:
         """Give the bytes this takes at least."""
-        return 20 * states + 4 * columns
+        return 4 * (OF_LIST + 1) * states + 4 * columns
 
     @property
     def bytes(self) -> int:
@@ -393,10 +415,11 @@ class ListRoom:
 
     def clear(self) -> None:
         """Make ready for the next block."""
-        left, start, length, _, slot_of, count, mark = self.states
-        left[:] = self.work.moves.uses
-        start[:] = NO_SLOT
-        length[:] = 0
+        self._fit(self.bytes)
+        lists, _, slot_of, count, mark = self.states
+        lists[:, LEFT] = self.work.moves.uses
+        lists[:, LENGTH] = 0
+        lists[:, START] = NO_SLOT
         slot_of[:] = NO_SLOT
         count[:] = 0
         count[FREE] = NO_SLOT
@@ -410,23 +433,28 @@ class ListRoom:
 
     def grow(self, what: int) -> None:
         """Make more room for what is full, within the memory a block may take."""
-        # What a state meets, and the tree by which it comes to be known, may need far more at once.
+        # One state may give birth to a token for each of its moves.
         states = self.work.moves
         degree = int(states.indptr[self.mark[NEXT] + 1] - states.indptr[self.mark[NEXT]])
         before = self.growing[what]
         length = 2 * len(before[0]) + (degree if what == TREE else 0)
-        # While an array grows, its old form is there too.
-        if self.bytes + sum(2 * a.nbytes for a in before) > self.work.memory:
-            raise ResourceError(
-                f"the lists of outcomes passed {in_words(self.work.memory)}: allow more memory, "
-                "more blocks, or a wider interval"
-            )
+        # While an array grows, its old form is there too; parts wait to be added, each a copy.
+        parts = sum(a.nbytes for some in (SCORED, DROPPED) for a in self.growing[some])
+        self._fit(self.bytes + parts + sum(2 * a.nbytes for a in before))
         self.growing[what] = tuple(_longer(a, length) for a in before)
         if what == TREE:
             self.growing[what][0][len(before[0]) :] = -1
             self.growing[what][2][len(before[0]) :] = 0.0
         if what == TOKENS:
             self.growing[what][-1][len(before[0]) :] = -1
+
+    def _fit(self, size: int) -> None:
+        """Refuse to take more than a block may."""
+        if size > self.work.memory:
+            raise ResourceError(
+                f"the lists of outcomes passed {in_words(self.work.memory)}: allow more memory, "
+                "more blocks, or a wider interval"
+            )
 
     @property
     def mark(self) -> Ints:
@@ -444,7 +472,7 @@ class ListRoom:
         return SweptBlock(
             *(a[:rows].copy() for a in self.growing[SCORED]),
             *(a[:drops].copy() for a in self.growing[DROPPED]),
-            weights=weights[: len(self.work.column_births)].copy(),
+            weights=weights[: len(self.work.births[0])].copy(),
             entries=int(mark[WORK]),
             peak=int(mark[PEAK]),
             memory=self.bytes,

@@ -29,11 +29,13 @@ from coinhaze.solve.exact.stream_kernels import WIDTH, surprise
 from coinhaze.solve.sketch.kernels import fill_draws, mix
 
 NO_SLOT = -1
-# What a token's line holds: its inner entropy, that of the columns in it, and a bound on the rounding
-# of both; the largest inner share and the column that has it; the number of birth.
+# What a token's line holds: its inner entropy, that of the columns in it, and a bound on the
+# rounding of both; the largest inner share and the column that has it; the number of birth.
 BITS, PRIOR, SLACK, TOP, LIKELIEST, BORN, LINE = range(7)
 # What `count` holds: slots ever used, the first free slot, tokens born.
 USED, FREE, BIRTHS = 0, 1, 2
+# What there is of each state's list: how often it is yet to be read, its length, its start.
+LEFT, LENGTH, START, OF_LIST = range(4)
 # What `mark` holds: where the lists end, how many are kept, entries alive, the most ever alive, and
 # entries met in all; the next state, how many rows are scored and states dropped something, and the
 # slot of what lies elsewhere.
@@ -141,20 +143,20 @@ def unfold(parent, share, born, weighed):
 
 
 @njit(cache=True, nogil=True)
-def compact(tokens_in, values_in, start, length, kept, mark):
+def compact(held, shares, lists, kept, mark):
     """Move the lists still needed to the front."""
     end = 0
     still = 0
     for k in range(mark[KEPT]):
         i = kept[k]
-        first = start[i]
+        first = lists[i, START]
         if first < 0:
             continue
-        for t in range(length[i]):
-            tokens_in[end + t] = tokens_in[first + t]
-            values_in[end + t] = values_in[first + t]
-        start[i] = end
-        end += length[i]
+        for t in range(lists[i, LENGTH]):
+            held[end + t] = held[first + t]
+            shares[end + t] = shares[first + t]
+        lists[i, START] = end
+        end += lists[i, LENGTH]
         kept[still] = i
         still += 1
     mark[KEPT] = still

@@ -1,4 +1,4 @@
-"""Hot loops of the sweep over acyclic chains: lists of tokens, block by block, and what they dropped.
+"""Hot loops of the sweep over acyclic chains: lists of tokens by blocks, and what they dropped.
 
 Slow twin in the tests: tests/solve/test_lists.py, the tiles of `stream` and rational arithmetic.
 """
@@ -18,6 +18,8 @@ from coinhaze.solve.truncated.lists_kernels import (
     END,
     FREE,
     KEPT,
+    LEFT,
+    LENGTH,
     LOWER,
     MISSING,
     MOST,
@@ -25,6 +27,7 @@ from coinhaze.solve.truncated.lists_kernels import (
     NO_SLOT,
     PEAK,
     ROWS,
+    START,
     UPPER,
     USED,
     WORK,
@@ -55,7 +58,7 @@ ENTROPY, MASS, PRIOR, SLACK_SUM, LARGEST, APART, FIGURES = range(7)
 def sweep_lists(
     indptr, indices, data, own, column, births, scored, least, collapsing, most_entries,
     inner_bits, prior_bits, prior_top, prior_powers, orders, elsewhere_column, excess, seed,
-    left, start, length, kept, slot_of, count, mark,
+    lists, kept, slot_of, count, mark,
     touched, alone, alone_p, out, out_p, parent, share, weights, totals, holders, tokens, inner,
     drawn, drawn_for,
     rows, figures, likeliest, powers, dropping, dropped, sketches, held, shares,
@@ -77,12 +80,12 @@ def sweep_lists(
         first, last = indptr[i], indptr[i + 1]
         room = 1
         for e in range(first, last):
-            room += length[indices[e]]
+            room += lists[indices[e], LENGTH]
         c = column[i]
         begins = c >= 0 and births[c] > 0
         if room == 1 and not begins:
             for e in range(first, last):
-                left[indices[e]] -= 1
+                lists[indices[e], LEFT] -= 1
             continue
         mark[NEXT] = i
         if room > len(touched):
@@ -96,7 +99,7 @@ def sweep_lists(
         if mark[DROPS] == len(dropping):
             return DROPPED
         if mark[END] + room > len(held):
-            compact(held, shares, start, length, kept, mark)
+            compact(held, shares, lists, kept, mark)
             # Lists that leave little free would have to be moved again soon.
             if mark[END] + room > len(held) - len(held) // 4:
                 return LISTS
@@ -106,15 +109,15 @@ def sweep_lists(
         met = 0
         for e in range(first, last):
             j = indices[e]
-            ends = left[j] == 1
-            left[j] -= 1
-            if length[j] == 0:
+            ends = lists[j, LEFT] == 1
+            lists[j, LEFT] -= 1
+            if lists[j, LENGTH] == 0:
                 continue
-            begin, end = start[j], start[j] + length[j]
+            begin, end = lists[j, START], lists[j, START] + lists[j, LENGTH]
             if (
                 collapsing
                 and not ends
-                and length[j] > 1
+                and lists[j, LENGTH] > 1
                 and count_alone(held, begin, end, totals, holders) > 1
             ):
                 shorter = collapse_in(
@@ -122,15 +125,15 @@ def sweep_lists(
                     alone, alone_p, orders,
                 )  # fmt: skip
                 mark[ALIVE] -= end - shorter
-                length[j] = shorter - begin
+                lists[j, LENGTH] = shorter - begin
                 end = shorter
             met = mix_list(
                 held, shares, begin, end, data[e], ends, totals, holders, count, touched, met
             )
             if ends:
-                mark[ALIVE] -= length[j]
-                start[j] = -1
-                length[j] = 0
+                mark[ALIVE] -= lists[j, LENGTH]
+                lists[j, START] = -1
+                lists[j, LENGTH] = 0
         if begins:
             if slot_of[c] == NO_SLOT:
                 # What lies elsewhere is kept apart, so it never goes into another token.
@@ -160,9 +163,7 @@ def sweep_lists(
             row = mark[ROWS]
             mark[ROWS] += 1
             rows[row] = scored[i]
-            likeliest[row] = score_row(
-                totals, tokens, touched, met, mark[ELSEWHERE], figures, row
-            )
+            likeliest[row] = score_row(totals, tokens, touched, met, mark[ELSEWHERE], figures, row)
             for o in range(len(orders)):
                 powers[row, o] = 0.0
                 for k in range(met):
@@ -171,7 +172,7 @@ def sweep_lists(
         if weigh and excess[i] > 0:
             for k in range(met):
                 weights[int(tokens[touched[k], BORN])] += excess[i] * totals[touched[k]]
-        live = left[i] > 0
+        live = lists[i, LEFT] > 0
         begin = mark[END]
         n_alone, n_out, stay = part_tokens(
             totals, holders, count, touched, met, live, collapsing, least[i], alone, alone_p, out,
@@ -206,8 +207,8 @@ def sweep_lists(
                 if holders[out[k]] == 0:
                     free_slot(holders, count, out[k])
         if stay > 0:
-            start[i] = begin
-            length[i] = stay
+            lists[i, START] = begin
+            lists[i, LENGTH] = stay
             kept[mark[KEPT]] = i
             mark[KEPT] += 1
             mark[END] = begin + stay
@@ -249,9 +250,7 @@ def add_drops(dropping, dropped, some_sketches, tails, sketches):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def sweep_tails(
-    indptr, indices, data, scored, tails, sketches, missing, above, below, tail
-):
+def sweep_tails(indptr, indices, data, scored, tails, sketches, missing, above, below, tail):
     """Follow what was dropped through the chain, and bound what it adds to each row's entropy.
 
     `tails` and `sketches` hold what each state dropped itself, and in the end all it misses.
