@@ -70,10 +70,10 @@ MAX_SINGLE_WIDTH = 0.01
 # A draw of one source taken, one brought along a move, and one exponentiated for a scored row.
 DRAW_NS = (8.0, 0.6, 2.5)
 
-# Counting possible sources reads so many words of bit sets: for exact scores, a minute or so; for
-# wider intervals, a few seconds. Beyond that they are bounded.
-MAX_COUNTED_WORDS = 1e11
-FEW_COUNTED_WORDS = 4e9
+# Possible sources are counted where so many words of bit sets are read, a fraction of a second;
+# beyond that they are bounded, unless asked for. A word takes this long.
+QUICK_WORDS = 1e8
+COUNT_NS = 3.0
 
 # Scores for a mean: seconds of one core that exact or proven ones may take before draws are taken.
 MAX_MEAN_SECONDS = 60.0

@@ -469,9 +469,16 @@ class ListRoom:
         if len(parent):
             unfold(parent, share, births, weights)
         rows, drops = int(mark[ROWS]), int(mark[DROPS])
+        scored, figures, likeliest, powers = (a[:rows].copy() for a in self.growing[SCORED])
+        dropping, dropped, sketches = (a[:drops].copy() for a in self.growing[DROPPED])
         return SweptBlock(
-            *(a[:rows].copy() for a in self.growing[SCORED]),
-            *(a[:drops].copy() for a in self.growing[DROPPED]),
+            rows=scored,
+            figures=figures,
+            likeliest=likeliest,
+            powers=powers,
+            dropping=dropping,
+            dropped=dropped,
+            sketches=sketches,
             weights=weights[: len(self.work.births[0])].copy(),
             entries=int(mark[WORK]),
             peak=int(mark[PEAK]),

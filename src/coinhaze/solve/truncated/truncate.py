@@ -108,12 +108,19 @@ class Truncation:
     worth: Floats  # a state drops what is below its worth times the level
 
     @classmethod
-    def of(cls, lumped: LumpedChain, *, over: Over) -> Truncation:
+    def of(
+        cls,
+        lumped: LumpedChain,
+        *,
+        over: Over,
+        count_sources: bool = False,
+        budget: Budget = UNLIMITED,
+    ) -> Truncation:
         """Prepare to score rows, narrow on average or at worst."""
         query = lumped.query
         # What is dropped of "elsewhere" would be taken for another outcome than what is kept.
         assert not query.chain.listed
-        counts, counted = lumped.sources
+        counts, counted = lumped.sources(count=count_sources, budget=budget)
         worth = list_worth(query) if over == "mean" else np.ones(len(query.moves))
         return cls(query, lumped.columns, counts, counted, worth)
 
@@ -178,6 +185,7 @@ def truncated(
     width: float,
     over: Over = "worst",
     exact: ExactCost | None = None,
+    count_sources: bool = False,
     budget: Budget = UNLIMITED,
     progress: Progress = silent,
 ) -> Scores | None:
@@ -186,7 +194,7 @@ def truncated(
     It is none where as good as nothing may be dropped, or where one try would take longer than
     `exact` scores.
     """
-    question = Truncation.of(lumped, over=over)
+    question = Truncation.of(lumped, over=over, count_sources=count_sources, budget=budget)
     for now in narrowing(
         question, width=width, over=over, exact=exact, budget=budget, progress=progress
     ):
@@ -271,6 +279,7 @@ def sweep(
     width: float = EXACT_WIDTH,
     over: Over = "worst",
     renyi: Sequence[float] = (),
+    count_sources: bool = False,
     budget: Budget = UNLIMITED,
     progress: Progress = silent,
     lumped: LumpedChain | None = None,
@@ -286,7 +295,13 @@ def sweep(
         raise UsageError(f"over is worst or mean, not {over!r}")
     if may_drop(lumped.query, width, renyi):
         scores = truncated(
-            lumped, width=width, over=over, exact=lumped.cost, budget=budget, progress=progress
+            lumped,
+            width=width,
+            over=over,
+            exact=lumped.cost,
+            count_sources=count_sources,
+            budget=budget,
+            progress=progress,
         )
         if scores is not None:
             return scores
@@ -295,6 +310,7 @@ def sweep(
         rows,
         width=width,
         renyi=renyi,
+        count_sources=count_sources,
         budget=budget,
         progress=progress,
         lumped=lumped,
