@@ -225,6 +225,7 @@ def test_too_little_memory_is_refused_with_what_was_reached(
     beside = Sums.size(len(lumped.query.scored)) + Tails.size(len(lumped.query.moves), DRAWS)
     monkeypatch.setattr(thresholds, "LIST_MEMORY", 2 * first.swept.memory + beside)
     monkeypatch.setattr(thresholds, "BLOCK_MEMORY", 0)
+    monkeypatch.setattr(thresholds, "LIST_SHARE", 1)
     with pytest.raises(
         AccuracyError, match=r"on average, .* for 99 % of the rows, .* at worst; .* more memory"
     ) as caught:

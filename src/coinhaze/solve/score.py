@@ -189,7 +189,7 @@ def _ask(source: Source, options: SolveOptions, settings: ModelKeywords) -> _Ask
     )
     if isinstance(source, Prepared) and budget.backend == THREADS:
         budget = replace(budget, backend=source.backend)
-    structure = structure_of(source, **settings)
+    structure = structure_of(source, budget=budget, **settings)
     chain = structure.chain
     rows = rows_of(chain.graph, options.nodes)
     choice = choose(

@@ -120,5 +120,5 @@ def sweep_cost(query: Query, columns: Columns, *, most: float = np.inf) -> Sweep
         chosen[:] = True
     scale = len(columns) / max(int(chosen.sum()), 1)
     births = np.where(chosen, births_of(columns), 0)
-    swept = ListWork.of(query, columns, births=[births], entries=most / scale).solve(0)
+    swept = ListWork.of(query, columns, births=births, entries=most / scale).solve(0)
     return SweepCost(entries=swept.entries * scale, alive=swept.peak * scale)

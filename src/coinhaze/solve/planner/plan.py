@@ -264,7 +264,6 @@ def _costs(
         asked.miss,
         simultaneous=asked.simultaneous,
         of_mean=over == "mean",
-        budget=budget,
     )
     proven = lumped.cost.seconds
     if drops:
@@ -299,7 +298,7 @@ def _sketch(
         tiles = draws // WIDTH
         workers = workers_for(tiles, budget.threads)
         memory = workers * tile_bytes(
-            question.query.factor.inner, precision(question.query, question.columns, budget)[0]
+            question.query.factor.inner, precision(question.query, question.columns)[0]
         )
         seconds = (time.perf_counter() - begin) * math.ceil(tiles / workers)
         told = widest(
@@ -308,7 +307,6 @@ def _sketch(
             asked.miss,
             simultaneous=asked.simultaneous,
             of_mean=of_mean,
-            budget=budget,
         )
         return Estimate(seconds, memory, width=told)
 

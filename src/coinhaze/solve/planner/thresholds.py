@@ -15,6 +15,8 @@ LIST_ENTRY_BYTES = 24
 # expected to stay below this; where there are many workers, so much for each may be taken.
 MIN_LIST_BLOCKS = 16
 BLOCK_MEMORY = 256 << 20
+# Lists get this share of the memory that is left: parts wait to be added, and pieces lie unused.
+LIST_SHARE = 0.8
 
 # Exact scores: dense tiles or sparse lists. An entry of a list; an entry of a tile mixed and one
 # scored, while the tile fits a cache of so many bytes, and where it does not; an entry of a dense

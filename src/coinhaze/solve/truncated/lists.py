@@ -30,7 +30,6 @@ before and after it went into a token: it is taken for two.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -177,7 +176,9 @@ def sweep_blocks(
     work = ListWork.of(
         query,
         columns,
-        births=block_births(columns, blocks),
+        births=births_of(columns),
+        block_of=blocks_of(len(columns), blocks),
+        blocks=blocks,
         orders=orders,
         least=least,
         collapse=collapse,
@@ -192,7 +193,7 @@ def sweep_blocks(
         if room is None:
             usual = max(thresholds.LIST_MEMORY, at_once * thresholds.BLOCK_MEMORY)
             beside = Sums.size(work.rows, len(orders)) + Tails.size(len(query.moves), draws)
-            room = max(budget.room(usual) - beside, 0)
+            room = max(int(thresholds.LIST_SHARE * budget.room(usual)) - beside, 0)
         at_once = max(1, min(at_once, room // work.room_bytes))
         each = replace(work, memory=room // at_once)
         try:
@@ -207,9 +208,9 @@ def sweep_blocks(
 
 def _sweep(work: ListWork, budget: Budget, progress: Progress) -> Swept:
     """Sweep all blocks; they are added up in their order, whoever swept them when."""
-    blocks = len(work.births)
+    blocks = work.blocks
     total = Sums.zeros(work.rows, len(work.orders))
-    weights = np.zeros(len(work.births[0]))
+    weights = np.zeros(len(work.births))
     tails = Tails(work)
     read = peak = largest = done = 0
     with open_workers(work, blocks, budget) as workers:
@@ -271,7 +272,9 @@ class ListWork:
     moves: Moves
     indices: Ints  # where moves lead, in as few bytes as they need: they are read for every block
     column: Ints  # the column each node ends in
-    births: Sequence[Ints]  # for each block how many states can end in each of its columns
+    births: Ints  # how many states can end in each column ...
+    block_of: Ints  # ... and the block it is in
+    blocks: int
     scored: Ints  # of each node its row in the sums, -1 if it has none
     rows: int
     excess: Floats  # none where x^T B is not wanted
@@ -292,7 +295,9 @@ class ListWork:
         query: Query,
         columns: Columns,
         *,
-        births: Sequence[Ints],
+        births: Ints,
+        block_of: Ints | None = None,
+        blocks: int = 1,
         orders: Floats | None = None,
         least: Floats | None = None,
         collapse: bool = True,
@@ -315,6 +320,8 @@ class ListWork:
             indices=narrow(moves.indices),
             column=narrow(moves.columns(columns.of_state)),
             births=births,
+            block_of=np.zeros(len(births), dtype=np.int16) if block_of is None else block_of,
+            blocks=blocks,
             scored=scored,
             rows=len(query.scored),
             excess=excess,
@@ -332,7 +339,7 @@ class ListWork:
     @property
     def room_bytes(self) -> int:
         """The bytes a worker takes at least; lists grow as they must, up to `memory`."""
-        return ListRoom.size(len(self.moves), len(self.births[0]))
+        return ListRoom.size(len(self.moves), len(self.births))
 
     def room(self) -> ListRoom:
         """Make what a worker holds its lists in."""
@@ -343,10 +350,11 @@ class ListWork:
         room = room or self.room()
         room.clear()
         moves, priors = self.moves, self.priors
+        births = np.where(self.block_of == block, self.births, 0)
         while True:
             why = sweep_lists(
                 moves.indptr, self.indices, moves.data, moves.own, self.column,
-                self.births[block], self.scored, self.least, self.collapse, self.entries,
+                births, self.scored, self.least, self.collapse, self.entries,
                 priors.inner, priors.bits, priors.top, priors.powers, self.orders, self.elsewhere,
                 self.excess, self.seed, *room.arrays(),
             )  # fmt: skip
@@ -361,7 +369,7 @@ class ListRoom:
     """What one worker sweeps blocks in, one after the other: arrays that grow, and stay."""
 
     def __init__(self, work: ListWork) -> None:
-        n, columns = len(work.moves), len(work.births[0])
+        n, columns = len(work.moves), len(work.births)
         orders, draws = len(work.orders), work.draws
         self.work = work
         self.states: tuple[Any, ...] = (
@@ -479,7 +487,7 @@ class ListRoom:
             dropping=dropping,
             dropped=dropped,
             sketches=sketches,
-            weights=weights[: len(self.work.births[0])].copy(),
+            weights=weights[: len(self.work.births)].copy(),
             entries=int(mark[WORK]),
             peak=int(mark[PEAK]),
             memory=self.bytes,
@@ -500,9 +508,7 @@ def births_of(columns: Columns) -> Ints:
     return births
 
 
-def block_births(columns: Columns, blocks: int) -> list[Ints]:
-    """Say for each block how many states can end in each of its columns, 0 for others."""
-    births = births_of(columns)
-    turn = max(1, min(TURN, len(columns) // (TURNS * blocks)))
-    block = np.arange(len(columns)) // turn % blocks
-    return [np.where(block == b, births, 0) for b in range(blocks)]
+def blocks_of(columns: int, blocks: int) -> Ints:
+    """Say in which block each column is."""
+    turn = max(1, min(TURN, columns // (TURNS * blocks)))
+    return (np.arange(columns) // turn % blocks).astype(np.int16)
