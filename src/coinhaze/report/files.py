@@ -18,12 +18,13 @@ import pyarrow.parquet
 from coinhaze import __version__
 from coinhaze.errors import InputError, ResourceError, UsageError
 from coinhaze.formats.registry import digest_of
+from coinhaze.ledger.frozen import release_unused
 from coinhaze.ledger.parquet import folder_files, is_folder
 from coinhaze.measures import Scores
 from coinhaze.measures.comparators.side_by_side import correlations
 
 SUFFIXES = (".csv", ".json", ".parquet")
-AT_ONCE = 1 << 17  # rows of a piece
+AT_ONCE = 1 << 15  # rows of a piece
 
 
 def check_output(
@@ -68,6 +69,7 @@ def write_scores(scores: Scores, path: Path, provenance: dict[str, object]) -> l
 
 def _pieces(scores: Scores) -> Iterator[pa.Table]:
     """Give the table of scores some rows at a time: names of millions of coins take gigabytes."""
+    release_unused()
     for first in range(0, max(len(scores), 1), AT_ONCE):
         yield scores.take(np.arange(first, min(first + AT_ONCE, len(scores)))).to_arrow()
 

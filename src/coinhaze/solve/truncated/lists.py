@@ -448,7 +448,7 @@ class ListRoom:
         length = 2 * len(before[0]) + (degree if what == TREE else 0)
         # While an array grows, its old form is there too; parts wait to be added, each a copy.
         parts = sum(a.nbytes for some in (SCORED, DROPPED) for a in self.growing[some])
-        self._fit(self.bytes + parts + sum(2 * a.nbytes for a in before))
+        self._fit(self.bytes + self.work.waiting * parts + sum(2 * a.nbytes for a in before))
         self.growing[what] = tuple(_longer(a, length) for a in before)
         if what == TREE:
             self.growing[what][0][len(before[0]) :] = -1
