@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 
 import coinhaze
@@ -122,7 +123,7 @@ def test_scores_are_written_the_same_in_pieces(
     whole = (tmp_path / "whole.csv").read_bytes()
     assert whole == (tmp_path / "pieces.csv").read_bytes()
     assert whole.count(b"\n") == len(scores) + 1
-    table = files.pa.parquet.read_table(tmp_path / "pieces.parquet")
+    table = pq.read_table(tmp_path / "pieces.parquet")
     assert table.replace_schema_metadata() == scores.to_arrow()
     assert b'"a": 1' in table.schema.metadata[b"coinhaze"]
 
@@ -131,7 +132,8 @@ def test_scores_are_written_the_same_in_pieces(
 RUN = """
 import atexit, re, runpy, sys
 status = "/proc/self/status"
-atexit.register(lambda: print("\\npeak", re.search("VmHWM:[^0-9]*([0-9]+)", open(status).read())[1]))
+told = lambda: re.search("VmHWM:[^0-9]*([0-9]+)", open(status).read())[1]
+atexit.register(lambda: print("\\npeak", told()))
 sys.argv = ["coinhaze", *sys.argv[1:]]
 runpy.run_module("coinhaze", run_name="__main__")
 """
@@ -164,9 +166,10 @@ def test_memory_bounds_the_whole_process(tmp_path: Path) -> None:
     assert code == 0, said
     assert peak <= limit
     assert (tmp_path / "out.csv").read_bytes() == free
-    # Building is refused before it begins, in one line that says what it would take.
-    code, peak, said = peak_of(*asked, *where, "--memory", "400MB")
-    assert code == 6
-    assert "building the graph would take" in said
-    assert peak < (400 << 20)
+    # Reading and building are refused before they begin, in one line that says what they take.
+    for limit, what in ((400 << 20, "the ledger"), (540 << 20, "building the graph")):
+        code, peak, said = peak_of(*asked, *where, "--memory", str(limit))
+        assert code == 6
+        assert f"{what} would take" in said
+        assert peak <= limit
     assert building_bytes(ledger) > 150 << 20

@@ -183,13 +183,15 @@ def graph_of(
 
 
 def _reading_bytes(thing: Any) -> int:
-    """Estimate the bytes a ledger takes in memory: at least what Parquet files hold unpacked."""
-    paths = [
-        Path(t)
-        for t in (thing if isinstance(thing, list | tuple) else [thing])
-        if isinstance(t, str | Path)
-    ]
-    return sum(unpacked_bytes(path) for path in paths if is_folder(path))
+    """Estimate the bytes that reading folders of Parquet files takes; of others nothing is known.
+
+    Measured on simulated weeks: 2.6 times what the files hold unpacked, and somewhat more where
+    that is little.
+    """
+    given = thing if isinstance(thing, list | tuple) else [thing]
+    paths = [Path(path) for path in given if isinstance(path, str | Path)]
+    size = sum(unpacked_bytes(path) for path in paths if is_folder(path))
+    return int(2.6 * size + min(1.3 * size, 100 << 20))
 
 
 def in_time(ledger: Ledger, settings: dict[str, Any]) -> dict[str, Any]:
