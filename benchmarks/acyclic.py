@@ -148,7 +148,7 @@ def run(chain: AbsorbingChain, *, width: float, over: Over, sinks: int, seed: in
     cost = sweep_cost(query, question.columns)
     print(
         f"exact (extrapolated from a sample of columns): {cost.entries:.1e} entries, "
-        f"{cost.entries * NS_AN_ENTRY * 1e-9:.0f} s CPU, {cost.blocks()} blocks in 3 GB"
+        f"{cost.entries * NS_AN_ENTRY * 1e-9:.0f} s CPU, {cost.blocks} blocks"
     )
     return table
 

@@ -170,6 +170,9 @@ class Amounts:
 
     def text(self) -> pa.Array:
         """Give decimal digits as an Arrow string column."""
+        narrow = self._int64()
+        if narrow is not None:
+            return pa.array(narrow).cast(pa.string())
         return pa.array([str(v) for v in self.ints()], pa.string())
 
     def to_arrow(self) -> pa.Array:

@@ -260,6 +260,9 @@ class SolveOptions:
     renyi: Sequence[float] | float = option(
         (), "Orders of further Renyi entropies.", command_line=False
     )
+    count_sources: bool = option(
+        False, "Count the possible sources of every row, not only where that is quick."
+    )
     draws: int = option(256, "How many draws a preview makes.", minimum=64)
     miss: float | None = option(
         None,
@@ -605,6 +608,7 @@ class SolveKeywords(TypedDict, total=False):
     method: Method
     preset: Preset | None
     renyi: Sequence[float] | float
+    count_sources: bool
     draws: int
     miss: float | None
     simultaneous: bool

@@ -59,7 +59,8 @@ def test_the_replay_is_that_of_plain_integers(flows: list[Any], holds: list[bool
     expected = slow(flows, holds, [0] * PARTIES)
     assert Amounts(lowest).ints() == [expected["lowest"][h] for h in holders]
     assert receipts.tolist() == [expected["receipts"][h] for h in holders]
-    assert (leaves.tolist(), meets.tolist()) == expected["flows"]
+    # Where nobody holds, every party has one snapshot, and there is nothing to tell.
+    assert (leaves.tolist(), meets.tolist()) == (expected["flows"] if len(holders) else ([], []))
 
     # With what was lacked as the opening, no balance falls below zero.
     opening = [-low for low in expected["lowest"]]

@@ -96,7 +96,7 @@ def test_a_failed_write_leaves_what_was_there(
     path = tmp_path / "scores.parquet"
     write_scores(scores, path, provenance(scores))
     before = path.read_bytes()
-    monkeypatch.setattr("pyarrow.parquet.write_table", fail)
+    monkeypatch.setattr("pyarrow.parquet.ParquetWriter.write_table", fail)
     with pytest.raises(ResourceError, match="No space left on device; it is as it was"):
         write_scores(scores, path, provenance(scores))
     assert path.read_bytes() == before

@@ -42,7 +42,7 @@ def question(**settings: Any) -> LumpedChain:
 def test_a_broken_law_is_refused_without_scores(time: str, law: str, off: float) -> None:
     lumped = question(time=time)
     query, columns = lumped.query, lumped.columns
-    counts, _ = lumped.sources
+    counts, _ = lumped.sources()
     sums, weights = stream_sums(query, columns, np.zeros(0), budget=UNLIMITED, progress=silent)
 
     def certify() -> coinhaze.Scores:
@@ -161,7 +161,7 @@ def test_intervals_hold_where_sweeps_over_a_core_miss_something(
     assert lumped.query.factor.sweeps
     assert lumped.query.factor.missing().max() > missing / 1000  # the core was iterated, not solved
     query, columns = lumped.query, lumped.columns
-    counts, _ = lumped.sources
+    counts, _ = lumped.sources()
     sums, _ = stream_sums(query, columns, np.zeros(0), budget=UNLIMITED, progress=silent)
     add_missing(query, sums, counts)
     found = certified(

@@ -78,7 +78,7 @@ def check(
     rows = np.flatnonzero(chain.graph.sinks)
     if careful:
         lumped = lump(Query.of(chain, rows), np.zeros(0))
-        counts, _ = lumped.sources
+        counts, _ = lumped.sources()
         scaled = rounding_of(lumped, counts, by_fours=lumped.cost.lists is None)[1]
         assert scaled is not None
         assert np.any(scaled.unit != 1.0) or len(rows) < 5

@@ -7,6 +7,7 @@ import pytest
 
 import coinhaze
 from coinhaze import AbsorbingChain, Scores, absorbing_chain, transaction_graph
+from coinhaze.amounts import Floats
 from coinhaze.errors import AccuracyError, ResourceError
 from coinhaze.simulate import simulate_hubs, simulate_town
 from coinhaze.solve.certify import certified
@@ -14,7 +15,8 @@ from coinhaze.solve.exact.stream import stream_sums
 from coinhaze.solve.pool.limits import UNLIMITED, Budget
 from coinhaze.solve.progress import silent
 from coinhaze.solve.query import Query
-from coinhaze.solve.structure.columns import Columns, columns_of, possible_sources
+from coinhaze.solve.structure.columns import Columns, columns_of
+from coinhaze.solve.structure.counting import Counting, possible_sources
 from coinhaze.solve.structure.lump import lump
 from coinhaze.solve.truncated.lists import list_sums
 from coinhaze.solve.truncated.truncate import truncated
@@ -36,8 +38,14 @@ def plain(query: Query, orders: Any = ()) -> Columns:
 def bounds(query: Query, least: float, width: float = np.inf) -> Scores:
     columns = plain(query)
     sums, _ = list_sums(query, columns, np.zeros(0), least=least, **QUIET)
-    counts = possible_sources(query, plain(query))[0]
+    counts = sources_of(query)
     return certified(query, columns, sums, counts, method="", width=width, renyi=(), weights=None)
+
+
+def sources_of(query: Query) -> Floats:
+    columns = plain(query)
+    counting = Counting.of(query.reduced, columns.of_state, columns.priors.count)
+    return possible_sources(query, counting)[0]
 
 
 def asked_of(chain: AbsorbingChain) -> Query:
@@ -76,7 +84,7 @@ def test_what_is_dropped_is_bounded_from_both_sides(seed: int, least: float) -> 
     query = asked_of(chain)
     exact = coinhaze.score(chain)
     sums, _ = list_sums(query, plain(query), np.zeros(0), least=least, **QUIET)
-    counts = possible_sources(query, plain(query))[0]
+    counts = sources_of(query)
     got = certified(
         query, plain(query), sums, counts, method="", width=np.inf, renyi=(), weights=None
     )
@@ -94,7 +102,7 @@ def test_bounds_hold_with_a_history_too() -> None:
     for least in (0.5, 0.25, 0.1):
         query = asked_of(chain)
         sums, _ = list_sums(query, plain(query), np.zeros(0), least=least, **QUIET)
-        counts = possible_sources(query, plain(query))[0]
+        counts = sources_of(query)
         got = certified(
             query, plain(query), sums, counts, method="", width=np.inf, renyi=(), weights=None
         )
@@ -148,7 +156,7 @@ def test_folding_columns_changes_no_answer(time: Any, seed: int) -> None:
     ledger = simulate_hubs(people=400, seed=seed, transfers=1.6)
     query = asked_of(absorbing_chain(transaction_graph(ledger, time=time)))
     orders = np.array([0.5, 2.0])
-    counts = possible_sources(query, plain(query))[0]
+    counts = sources_of(query)
     answers = []
     for folding in (True, False):
         columns = columns_of(query, orders, lump=folding)

@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 
 import coinhaze
 from coinhaze import AbsorbingChain, absorbing_chain, transaction_graph
-from coinhaze.errors import UsageError
+from coinhaze.errors import ResourceError, UsageError
 from coinhaze.ledger import Ledger
 from coinhaze.measures.confidence import Drawn, mean_ends, rounding_slack, row_ends
 from coinhaze.simulate import simulate_hubs, simulate_week
+from coinhaze.solve.exact.stream import tile_bytes
 from coinhaze.solve.planner import thresholds
 from coinhaze.solve.pool.limits import Budget
 from coinhaze.solve.query import Query
@@ -205,17 +206,20 @@ def test_single_precision_is_off_by_less_than_its_slack(monkeypatch: pytest.Monk
     assert np.all(single.bits_high >= double.bits_high)
 
 
-def test_a_tile_of_doubles_that_does_not_fit_is_taken_in_singles(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_little_memory_changes_no_bit_of_a_preview(monkeypatch: pytest.MonkeyPatch) -> None:
     chain = hub(2000)
     rows = np.flatnonzero(chain.graph.sinks)
     lumped = lump(Query.of(chain, rows), np.zeros(0))
     assert precision(lumped.query, lumped.columns)[0] is np.float64
-    tile = 8 * 64 * lumped.query.factor.inner
+    plenty = sketch(chain, rows, seed=3, lumped=lumped)
+    tile = tile_bytes(lumped.query.factor.inner)
+    monkeypatch.setattr(Budget, "room", lambda self: tile)
+    just = sketch(chain, rows, seed=3, lumped=lumped, budget=Budget(memory=1))
+    assert plenty.bits.tobytes() == just.bits.tobytes()
+    assert plenty.bits_high.tobytes() == just.bits_high.tobytes()
     monkeypatch.setattr(Budget, "room", lambda self: tile - 1)
-    tight = Budget(memory=1)
-    assert precision(lumped.query, lumped.columns, tight)[0] is np.float32
+    with pytest.raises(ResourceError, match="a tile of columns would take"):
+        sketch(chain, rows, seed=3, lumped=lumped, budget=Budget(memory=1))
 
 
 def slow_most(chain: AbsorbingChain, rows: npt.NDArray[np.int64]) -> list[float]:

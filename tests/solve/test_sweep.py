@@ -23,8 +23,9 @@ from coinhaze.solve.structure.columns import columns_of
 from coinhaze.solve.structure.lump import LumpedChain, lump
 from coinhaze.solve.sums import Sums
 from coinhaze.solve.truncated import truncate
-from coinhaze.solve.truncated.lists import Swept, sweep_blocks
+from coinhaze.solve.truncated.lists import Swept, Tails, sweep_blocks
 from coinhaze.solve.truncated.truncate import (
+    DRAWS,
     Truncation,
     Widths,
     first_level,
@@ -221,8 +222,10 @@ def test_too_little_memory_is_refused_with_what_was_reached(
     monkeypatch.setattr(truncate, "BLOCKS", 1)  # so that lists pass what they begin with
     first = Truncation.of(lumped, over="mean").attempt(first_level(1e-4, "mean"))
     # Enough for the first try (its lists while they grow), too little for the next.
-    sums = 2 * Sums.size(len(lumped.query.scored))
-    monkeypatch.setattr(thresholds, "LIST_MEMORY", int(1.3 * first.swept.memory) + sums)
+    beside = Sums.size(len(lumped.query.scored)) + Tails.size(len(lumped.query.moves), DRAWS)
+    monkeypatch.setattr(thresholds, "LIST_MEMORY", 2 * first.swept.memory + beside)
+    monkeypatch.setattr(thresholds, "BLOCK_MEMORY", 0)
+    monkeypatch.setattr(thresholds, "LIST_SHARE", 1)
     with pytest.raises(
         AccuracyError, match=r"on average, .* for 99 % of the rows, .* at worst; .* more memory"
     ) as caught:
@@ -291,5 +294,5 @@ def test_the_cost_of_an_exact_sweep_is_known_beforehand(name: str) -> None:
 
 def test_blocks_fit_their_memory() -> None:
     cost = SweepCost(entries=1e9, alive=1e9)
-    assert cost.blocks(memory=1 << 30) == 90
-    assert SweepCost(1e3, 1e3).blocks() == 2
+    assert cost.blocks * thresholds.BLOCK_MEMORY >= 2e9 * thresholds.LIST_ENTRY_BYTES
+    assert SweepCost(1e3, 1e3).blocks == thresholds.MIN_LIST_BLOCKS

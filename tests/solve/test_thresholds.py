@@ -16,7 +16,6 @@ CHECKS = {
     "NOTHING": "an exposure this small is none",
     "THRESHOLD": "the published rule's own number",
     "HIGHEST": "no list drops more than half of itself",
-    "AT_ONCE": "blocks of lists in memory together, a part of the result",
     "NO_COLUMN": "no number",
     "NO_STATE": "no number",
     "UNPUSHED_SHARE": "what a round of a local walk leaves for the next one",

@@ -124,6 +124,7 @@ LADDER = (
 MODEL_SETTINGS = READ_SETTINGS | GRAPH_SETTINGS | CHAIN_SETTINGS
 SCORES, SCORING = "scores", 0.4
 SCORE_SETTINGS = frozenset({"nodes", "accuracy", "over", "method", "renyi", "draws", "device"}) | {
+    "count_sources",
     "miss",
     "simultaneous",
     "seed",

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from coinhaze.measures import Scores
     from coinhaze.solve.progress import Progress
 
+COUNTED = frozenset({"possible-sources", "degree"})  # measures that need the number of sources
+
 
 @click.command("score", cls=Command)
 @click.argument("sources", nargs=-1, required=True, metavar="SOURCE...")
@@ -69,6 +71,8 @@ def command(
 
         check_measures(measures, owners=owners is not None)
     settings = settings_of(options) | {"nodes": nodes_of(nodes)}
+    if COUNTED.intersection(measures) and settings.get("accuracy") != "preview":
+        settings["count_sources"] = True
     if dry_run:
         planned = wait_for("planning", lambda _: plan(list(sources), **settings))
         click.echo(planned.to_json() if as_json else "\n".join(planned.lines()))

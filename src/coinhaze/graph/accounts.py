@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from coinhaze.graph.clusters.merge import Clusters, merge_owners
-from coinhaze.graph.flows import Flows
+from coinhaze.graph.flows import Flows, index_type
 from coinhaze.graph.graph import Kind
 from coinhaze.graph.names import PartyNames, PrefixBlock, TextBlock
 from coinhaze.ledger import AccountLedger
@@ -21,7 +21,8 @@ def account_flows(ledger: AccountLedger, *, mint: str, clusters: Clusters | None
     ids = TextIndex(ledger.transfer_ids())
     n = len(merged.names)
     made_rows, burnt_rows = np.flatnonzero(made), np.flatnonzero(burnt)
-    tail, head = merged.number[ledger.sender], merged.number[ledger.receiver]
+    kind = index_type(len(ledger), n + len(made_rows) + len(burnt_rows))
+    tail, head = (merged.number[who].astype(kind) for who in (ledger.sender, ledger.receiver))
     tail[made_rows] = n + np.arange(len(made_rows))
     head[burnt_rows] = n + len(made_rows) + np.arange(len(burnt_rows))
     head[dropped] = tail[dropped]
@@ -42,11 +43,11 @@ def account_flows(ledger: AccountLedger, *, mint: str, clusters: Clusters | None
         kinds=kinds,
         holds=kinds == Kind.account,
         can_sink=kinds != Kind.mint,
-        step=np.arange(len(ledger)),
+        step=np.arange(len(ledger), dtype=kind),
         tail=tail,
         head=head,
         amounts=ledger.amounts,
-        payment_flow=np.arange(len(ledger)),
+        payment_flow=np.arange(len(ledger), dtype=kind),
         payment_amounts=ledger.amounts,
         ledger=ledger,
         lone=np.zeros(parties, dtype=np.bool_),

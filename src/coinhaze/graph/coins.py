@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from coinhaze.amounts import Bools, Ints
 from coinhaze.graph.clusters.merge import Clusters, merge_owners
-from coinhaze.graph.flows import Flows
+from coinhaze.graph.flows import Flows, index_type
 from coinhaze.graph.graph import Kind, Kinds
 from coinhaze.graph.names import Aliases, CoinBlock, PartyNames, PrefixBlock, TextBlock
 from coinhaze.ledger import Amounts, CoinLedger
@@ -62,7 +62,7 @@ def coin_flows(
     parties = _Parties(by_owner, owner, holders, len(ledger.txids), pool_flows.names, ring_names)
     made = np.flatnonzero(ledger.inside[ledger.output_tx])
     step, tail, head, starts = _links(ledger, parties, made, pool_flows, (ring_tx, ring))
-    payment_flow = np.full(len(ledger.output_tx), -1)
+    payment_flow = np.full(len(ledger.output_tx), -1, dtype=step.dtype)
     payment_flow[made] = np.arange(starts[PAYMENTS], starts[PAYMENTS] + len(made))
     value = ledger.output_value
     kinds = _kinds(ledger, parties, merged.number)
@@ -138,13 +138,14 @@ def _links(
         (pools.tx[into], PAY, pools.tx[into], transaction, pools.pool[into], parties.first_pool),
     )
     starts = np.cumsum([0, *(len(part[0]) for part in parts)]).tolist()
-    step, tail, head = (np.empty(starts[-1], dtype=np.int64) for _ in range(3))
+    kind = index_type(3 * parties.transactions, sum(parties.counts()), starts[-1])
+    step, tail, head = (np.empty(starts[-1], dtype=kind) for _ in range(3))
     for k, (tx, stage, leaves, of_tail, meets, of_head) in enumerate(parts):
         rows = slice(starts[k], starts[k + 1])
-        np.multiply(tx, 3, out=step[rows], dtype=np.int64)
+        np.multiply(tx, 3, out=step[rows], dtype=kind, casting="same_kind")
         step[rows] += stage
-        np.add(leaves, of_tail, out=tail[rows])
-        np.add(meets, of_head, out=head[rows])
+        np.add(leaves, of_tail, out=tail[rows], dtype=kind, casting="same_kind")
+        np.add(meets, of_head, out=head[rows], dtype=kind, casting="same_kind")
     return step, tail, head, starts
 
 

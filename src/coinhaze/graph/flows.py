@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -49,6 +49,14 @@ class Flows:
         return moves if self.amounts is None else moves & self.amounts.positive()
 
 
+def index_type(*sizes: int) -> type[np.signedinteger[Any]]:
+    """Return the type of whole numbers below all of these: of four bytes where that is enough.
+
+    Building touches many columns once, and memory that is touched for the first time is slow.
+    """
+    return np.int32 if max(sizes) < 2**31 else np.int64
+
+
 class NodesAndEdges(NamedTuple):
     """Nodes and edges for one treatment of time, before balances are computed."""
 
@@ -72,7 +80,8 @@ def stationary(flows: Flows, opening: Opening, *, paper_sinks: bool = False) -> 
     money, notes = opening_balances(flows.names, flows.holds, needed, opening)
     used = flows.lone.copy()
     used[tail] = used[head] = True
-    number = np.cumsum(used) - 1
+    number = np.cumsum(used, dtype=tail.dtype)
+    number -= 1
     party = np.flatnonzero(used)
     nothing = np.zeros(0, dtype=np.int64)
     nodes = NodesAndEdges(
@@ -86,7 +95,7 @@ def stationary(flows: Flows, opening: Opening, *, paper_sinks: bool = False) -> 
         opening=money.take(party),
         born=None,
     )
-    return graph_of(flows, retained, nodes, notes, paper_sinks=paper_sinks)
+    return graph_of(flows, retained, amounts, nodes, notes, paper_sinks=paper_sinks)
 
 
 def no_snapshots(nodes: int) -> Ints:
@@ -97,21 +106,26 @@ def no_snapshots(nodes: int) -> Ints:
 def graph_of(
     flows: Flows,
     retained: Bools,
+    amounts: Amounts,
     nodes: NodesAndEdges,
     notes: tuple[str, ...],
     *,
     paper_sinks: bool,
 ) -> TransactionGraph:
-    """Merge flows into edges and compute balances, sources and sinks."""
+    """Merge flows into edges and compute balances, sources and sinks.
+
+    `amounts` are those of the retained flows.
+    """
     n = len(nodes.party)
-    tail = np.concatenate([nodes.flow_tail, nodes.carry_tail])
-    head = np.concatenate([nodes.flow_head, nodes.carry_head])
+    tail, head = nodes.flow_tail, nodes.flow_head
+    if len(nodes.carry_tail):
+        tail = np.concatenate([tail, nodes.carry_tail])
+        head = np.concatenate([head, nodes.carry_head])
+        amounts = Amounts.concat([amounts, nodes.carry])
     edge, tail, head = merge_pairs(tail, head, n)
-    amounts = Amounts.concat([moved_amounts(flows, retained), nodes.carry]).total_by(
-        edge, len(tail)
-    )
+    amounts = amounts.total_by(edge, len(tail))
     incoming, outgoing = amounts.total_by(head, n), amounts.total_by(tail, n)
-    newest = np.full(len(flows.names), -1)
+    newest = np.full(len(flows.names), -1, dtype=index_type(n))
     newest[nodes.party] = np.arange(n)  # of several nodes of a party the last one wins
     closing = nodes.opening + incoming - outgoing
     if flows.lost is not None:
@@ -130,7 +144,7 @@ def graph_of(
         sinks = (incoming - outgoing).positive()
     else:
         sinks = closing.positive() & incoming.positive() & flows.can_sink[nodes.party]
-    flow_edge = np.full(len(retained), -1)
+    flow_edge = np.full(len(retained), -1, dtype=edge.dtype)
     flow_edge[retained] = edge[: len(nodes.flow_tail)]
     payment = flows.payment_flow
     return TransactionGraph(

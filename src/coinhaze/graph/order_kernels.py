@@ -37,11 +37,14 @@ def group_rows(key, n):
 
 @kernel()
 def merge_pairs(tail, head, n):
-    """Number distinct pairs by tail, then head; return each row's pair number, and the pairs."""
+    """Number distinct pairs by tail, then head; return each row's pair number, and the pairs.
+
+    Results have the type of `tail`, which must be enough for the number of rows.
+    """
     m = len(tail)
     # By head, then by tail, both sorts stable; what the next pass needs moves with the rows.
     place = group_starts(head, n)
-    row_by_head, tail_by_head = np.empty(m, np.int64), np.empty(m, np.int64)
+    row_by_head, tail_by_head = np.empty(m, tail.dtype), np.empty(m, tail.dtype)
     for row in range(m):
         at = place[head[row]]
         place[head[row]] += 1
@@ -49,12 +52,12 @@ def merge_pairs(tail, head, n):
         tail_by_head[at] = tail[row]
     start = group_starts(tail, n)
     place[:] = start
-    row_by_tail = np.empty(m, np.int64)
+    row_by_tail = np.empty(m, tail.dtype)
     for k in range(m):
         t = tail_by_head[k]
         row_by_tail[place[t]] = row_by_head[k]
         place[t] += 1
-    pair, pair_tail, pair_head = row_by_head, tail_by_head, np.empty(m, np.int64)  # memory reused
+    pair, pair_tail, pair_head = row_by_head, tail_by_head, np.empty(m, tail.dtype)  # memory reused
     count = 0
     for t in range(n):
         for k in range(start[t], start[t + 1]):

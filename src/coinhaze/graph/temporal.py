@@ -14,7 +14,14 @@ import pyarrow.compute as pc
 
 from coinhaze.amounts import Bools, Ints
 from coinhaze.errors import LedgerError
-from coinhaze.graph.flows import Flows, NodesAndEdges, graph_of, moved_amounts, no_snapshots
+from coinhaze.graph.flows import (
+    Flows,
+    NodesAndEdges,
+    graph_of,
+    index_type,
+    moved_amounts,
+    no_snapshots,
+)
 from coinhaze.graph.graph import Kind, TransactionGraph
 from coinhaze.graph.opening import Opening, opening_balances
 from coinhaze.graph.order_kernels import group_rows
@@ -44,15 +51,15 @@ def temporal(flows: Flows, opening: Opening, *, paper_sinks: bool = False) -> Tr
     """Give each holder a snapshot at every receipt; nodes are numbered in order of time."""
     _refuse_snapshot_names(flows)
     retained = flows.retained()
-    nodes, notes = _nodes_in_time(flows, retained, opening)
-    return graph_of(flows, retained, nodes, notes, paper_sinks=paper_sinks)
+    run = _in_order(flows, retained)
+    nodes, notes = _nodes_in_time(flows, run, opening)
+    return graph_of(flows, retained, run.amounts, nodes, notes, paper_sinks=paper_sinks)
 
 
 def _nodes_in_time(
-    flows: Flows, retained: Bools, opening: Opening
+    flows: Flows, run: _Replay, opening: Opening
 ) -> tuple[NodesAndEdges, tuple[str, ...]]:
     """Replay the ledger twice: for what holders lack, then, given openings, what they retain."""
-    run = _in_order(flows, retained)
     n = len(flows.names)
     lowest, receipts, leaves, meets = replay(
         run.order, run.step, run.tail, run.head, run.number, run.amounts.digits, len(run.holders)
@@ -60,9 +67,11 @@ def _nodes_in_time(
     money, notes = opening_balances(
         flows.names, flows.holds, _lowest_opening(run, lowest, n), opening
     )
-    slots = np.ones(n, dtype=np.int64)
-    slots[run.holders] += receipts
-    start = np.concatenate([[0], np.cumsum(slots)])
+    kind = index_type(n + int(receipts.sum()), 2 * len(run.order))
+    start = np.ones(n + 1, dtype=kind)
+    start[0] = 0
+    start[1:][run.holders] += receipts.astype(kind)
+    np.cumsum(start, out=start)
     carried = _carried(run, money, int(receipts.sum()))
     return _nodes(flows, run, _Slots(start, leaves, meets), money, carried), notes
 
@@ -74,7 +83,8 @@ def _in_order(flows: Flows, retained: Bools) -> _Replay:
         order = np.arange(len(step))
     else:
         order = group_rows(step, int(step.max(initial=0)) + 1)[1]
-    number = np.cumsum(flows.holds) - 1
+    number = np.cumsum(flows.holds, dtype=step.dtype)
+    number -= 1
     number[~flows.holds] = -1
     return _Replay(
         order, step, tail, head, moved_amounts(flows, retained), np.flatnonzero(flows.holds), number
@@ -124,7 +134,7 @@ def _nodes(
     # Steps count from -1, which stands for what existed before all of them.
     at = at[group_rows(born[at] + 1, int(born.max(initial=-1)) + 2)[1]]
     born = born[at]
-    number = np.full(start[-1], -1)
+    number = np.full(start[-1], -1, dtype=start.dtype)
     number[at] = np.arange(len(at))
     leaving, meeting = flow_nodes(*places, number)
     retained_by, retained_from, retained = carried
@@ -150,7 +160,7 @@ def _born(flows: Flows, run: _Replay, slots: _Slots) -> tuple[Bools, Ints]:
     """Return which slots money reaches, and the step at which each slot comes into being."""
     never = int(run.step.max(initial=0)) + 1
     n = int(slots.start[-1])
-    first_in, first_out = np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64)
+    first_in, first_out = (np.empty(n, dtype=run.step.dtype) for _ in range(2))
     slot_times(
         slots.start, run.tail, run.head, slots.leaves, slots.meets, run.step, never, first_in,
         first_out,

@@ -32,8 +32,11 @@ def replay(order, step, tail, head, holder, digits, holders):
     lowest = np.zeros((holders, digits.shape[1]), np.int64)
     receipts = np.zeros(holders, np.int64)
     received = np.full(holders, -1, np.int64)  # the step of the newest receipt
-    leaves = np.zeros(len(order), np.int32)
-    meets = np.zeros(len(order), np.int32)
+    # Where nobody holds, every party has its one snapshot.
+    leaves = np.zeros(len(order) if holders > 0 else 0, np.int32)
+    meets = np.zeros(len(leaves), np.int32)
+    if holders == 0:
+        return lowest, receipts, leaves, meets
     first = 0
     while first < len(order):
         last = _step_end(order, step, first)
@@ -72,7 +75,7 @@ def carries(order, step, tail, head, holder, digits, balance, total):
     retained = np.empty((digits.shape[1], total), np.int64)
     count = 0
     first = 0
-    while first < len(order):
+    while total > 0 and first < len(order):
         last = _step_end(order, step, first)
         for k in range(first, last):
             row = order[k]
@@ -105,9 +108,10 @@ def slot_times(slot, tail, head, leaves, meets, step, never, first_in, first_out
     """Record for each slot the first step at which money comes in, and at which it goes out."""
     first_in[:] = never
     first_out[:] = never
+    several = len(leaves) > 0
     for row in range(len(tail)):
-        out = slot[tail[row]] + leaves[row]
-        into = slot[head[row]] + meets[row]
+        out = slot[tail[row]] + (leaves[row] if several else 0)
+        into = slot[head[row]] + (meets[row] if several else 0)
         first_out[out] = min(first_out[out], step[row])
         first_in[into] = min(first_in[into], step[row])
 
@@ -115,19 +119,20 @@ def slot_times(slot, tail, head, leaves, meets, step, never, first_in, first_out
 @kernel()
 def flow_nodes(slot, tail, head, leaves, meets, number):
     """Return the node that each flow leaves and the one it meets."""
-    leaving = np.empty(len(tail), np.int64)
-    meeting = np.empty(len(tail), np.int64)
+    leaving = np.empty(len(tail), number.dtype)
+    meeting = np.empty(len(tail), number.dtype)
+    several = len(leaves) > 0
     for row in range(len(tail)):
-        leaving[row] = number[slot[tail[row]] + leaves[row]]
-        meeting[row] = number[slot[head[row]] + meets[row]]
+        leaving[row] = number[slot[tail[row]] + (leaves[row] if several else 0)]
+        meeting[row] = number[slot[head[row]] + (meets[row] if several else 0)]
     return leaving, meeting
 
 
 @kernel()
 def name_nodes(slot, holds, number, nodes):
     """Return the party of each node, and its snapshot number for that holder, -1 if it has none."""
-    party = np.empty(nodes, np.int64)
-    snapshot = np.empty(nodes, np.int64)
+    party = np.empty(nodes, number.dtype)
+    snapshot = np.empty(nodes, number.dtype)
     for p in range(len(holds)):
         for s in range(slot[p], slot[p + 1]):
             if number[s] >= 0:

@@ -280,6 +280,7 @@ def churn(source: Source, coins: Sequence[str], **settings: Unpack[NamedScoreKey
     """
     if isinstance(coins, str) or not coins:
         raise UsageError("churn follows one coin: name it as it was and after each hop, in order")
+    settings.setdefault("count_sources", settings.get("accuracy") != "preview")
     scores = score_or_reached(source, nodes=coins, **settings)
     return pa.table(
         {

@@ -6,6 +6,7 @@ once: transfers name accounts by their row in accounts.parquet.
 
 from __future__ import annotations
 
+import contextlib
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -106,6 +107,19 @@ def folder_files(path: Path) -> list[Path]:
     """List the files of a ledger's folder, in the order of their names."""
     kind = _about(path)["kind"]
     return sorted([path / ABOUT, *(path / f"{name}.parquet" for name in TABLES[kind])])
+
+
+def unpacked_bytes(path: Path) -> int:
+    """Estimate the bytes a ledger's folder takes in memory; files that cannot be read take 0."""
+    total = 0
+    with contextlib.suppress(OSError, pa.ArrowException, LedgerError, InputError):
+        for file in folder_files(path):
+            if file.suffix == ".parquet":
+                about = pq.ParquetFile(file).metadata
+                total += sum(
+                    about.row_group(k).total_byte_size for k in range(about.num_row_groups)
+                )
+    return total
 
 
 def check_folder(path: Path) -> None:

@@ -271,6 +271,12 @@ class Scores(ArrowTable):
                 f"the stopping rule lost up to {lost:.1%} of a row's probability: the true value "
                 "lies between bits_low and bits_high, and bits as published may not"
             )
+        if not self.method.startswith("sketch") and np.any(
+            np.isnan(self.sources) & ~np.isnan(self.bits)
+        ):
+            notes.append(
+                "possible sources are not counted where that takes long: ask for count_sources"
+            )
         if self.shortfall is not None:
             notes.append(self.shortfall)
         return tuple(notes)

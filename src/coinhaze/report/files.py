@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import errno
+import itertools
 import json
 import os
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
@@ -16,11 +18,13 @@ import pyarrow.parquet
 from coinhaze import __version__
 from coinhaze.errors import InputError, ResourceError, UsageError
 from coinhaze.formats.registry import digest_of
+from coinhaze.ledger.frozen import release_unused
 from coinhaze.ledger.parquet import folder_files, is_folder
 from coinhaze.measures import Scores
 from coinhaze.measures.comparators.side_by_side import correlations
 
 SUFFIXES = (".csv", ".json", ".parquet")
+AT_ONCE = 1 << 15  # rows of a piece
 
 
 def check_output(
@@ -60,7 +64,14 @@ def write_scores(scores: Scores, path: Path, provenance: dict[str, object]) -> l
     if path.suffix == ".json":
         write_whole(path, lambda p: p.write_text(scores_json(scores, provenance), encoding="utf-8"))
         return [path]
-    return write_table(scores.to_arrow(), path, provenance)
+    return _write_tables(_pieces(scores), path, provenance)
+
+
+def _pieces(scores: Scores) -> Iterator[pa.Table]:
+    """Give the table of scores some rows at a time: names of millions of coins take gigabytes."""
+    release_unused()
+    for first in range(0, max(len(scores), 1), AT_ONCE):
+        yield scores.take(np.arange(first, min(first + AT_ONCE, len(scores)))).to_arrow()
 
 
 def write_table(table: pa.Table, path: Path, provenance: dict[str, object]) -> list[Path]:
@@ -68,13 +79,34 @@ def write_table(table: pa.Table, path: Path, provenance: dict[str, object]) -> l
 
     In CSV no name can be taken for a formula; Parquet has names unchanged.
     """
+    return _write_tables([table], path, provenance)
+
+
+def _write_tables(
+    pieces: Iterable[pa.Table], path: Path, provenance: dict[str, object]
+) -> list[Path]:
+    """Write the pieces of a table below one another."""
     about = json.dumps(provenance, indent=1, allow_nan=False) + "\n"
-    if path.suffix == ".parquet":
-        table = table.replace_schema_metadata({"coinhaze": about})
-        write_whole(path, lambda p: pa.parquet.write_table(table, p))
+    parquet = path.suffix == ".parquet"
+
+    def write(place: Path) -> None:
+        parts = iter(pieces)
+        first = next(parts)
+        schema = first.schema
+        if parquet:
+            schema = schema.with_metadata({"coinhaze": about})
+        make = pa.parquet.ParquetWriter if parquet else pa.csv.CSVWriter
+        with make(place, schema) as writer:
+            for part in itertools.chain([first], parts):
+                if parquet:
+                    writer.write_table(part.replace_schema_metadata(schema.metadata))
+                else:
+                    writer.write_table(for_spreadsheets(part))
+
+    write_whole(path, write)
+    if parquet:
         return [path]
     beside = path.with_name(path.name + ".provenance.json")
-    write_whole(path, lambda p: pa.csv.write_csv(for_spreadsheets(table), p))
     write_whole(beside, lambda p: p.write_text(about, encoding="utf-8"))
     return [path, beside]
 

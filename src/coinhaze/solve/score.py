@@ -54,6 +54,7 @@ def score(
     method: Method = "auto",
     preset: Preset | None = None,
     renyi: Sequence[float] | float = (),
+    count_sources: bool = False,
     draws: int = DRAWS,
     miss: float | None = None,
     simultaneous: bool = False,
@@ -76,11 +77,12 @@ def score(
     in bits is proven or drawn, whichever is less work. The `seed` of draws is random unless given:
     who knows it beforehand can choose names that mislead. `policy` may also be fifo or lifo, which
     are no walks: see `parcels`; their bits are exact. `method` is chosen by the chain's shape
-    unless given. `renyi` asks for entropies of further orders. `device` is what solves tiles: the
-    cpu, a gpu, or auto for a GPU where there is one. `memory` (bytes, or "4GB") and
-    `seconds` are limits: what would pass them is refused. `strict` refuses a ledger of which a
-    completeness check failed. Where the accuracy is not reached AccuracyError is raised, and its
-    `scores` are what was reached.
+    unless given. `renyi` asks for entropies of further orders, `count_sources` for the number of
+    possible sources even where counting takes long (null where it was not counted). `device` is
+    what solves tiles: the cpu, a gpu, or auto for a GPU where there is one. `memory` (bytes, or
+    "4GB") and `seconds` are limits: what would pass them is refused. `strict` refuses a ledger of
+    which a completeness check failed. Where the accuracy is not reached AccuracyError is raised,
+    and its `scores` are what was reached.
 
     >>> import coinhaze
     >>> ledger = coinhaze.AccountLedger.from_transfers([("a", "c", 1), ("b", "c", 1)])
@@ -89,8 +91,8 @@ def score(
     """
     options = SolveOptions(
         nodes=nodes, accuracy=accuracy, over=over, method=method, preset=preset, renyi=renyi,
-        draws=draws, miss=miss, simultaneous=simultaneous, seed=seed, threads=threads,
-        device=device, memory=memory, seconds=seconds, strict=strict,
+        count_sources=count_sources, draws=draws, miss=miss, simultaneous=simultaneous, seed=seed,
+        threads=threads, device=device, memory=memory, seconds=seconds, strict=strict,
     )  # fmt: skip
     if is_ordered(source, settings):
         _refuse_for_walks(options)
@@ -187,7 +189,7 @@ def _ask(source: Source, options: SolveOptions, settings: ModelKeywords) -> _Ask
     )
     if isinstance(source, Prepared) and budget.backend == THREADS:
         budget = replace(budget, backend=source.backend)
-    structure = structure_of(source, **settings)
+    structure = structure_of(source, budget=budget, **settings)
     chain = structure.chain
     rows = rows_of(chain.graph, options.nodes)
     choice = choose(
@@ -197,6 +199,7 @@ def _ask(source: Source, options: SolveOptions, settings: ModelKeywords) -> _Ask
         over=options.over,
         method=method,
         renyi=_orders(options.renyi),
+        count_sources=options.count_sources,
         draws=options.draws,
         miss=options.miss,
         simultaneous=options.simultaneous,

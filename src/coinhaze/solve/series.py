@@ -23,7 +23,7 @@ from coinhaze.observer import AbsorbingChain
 from coinhaze.observer.chain import NO_COLUMN
 from coinhaze.solve.exact.engines import EXACT_WIDTH
 from coinhaze.solve.progress import Progress, silent
-from coinhaze.solve.structure.columns import reached
+from coinhaze.solve.structure.counting import Counting
 from coinhaze.solve.structure.reduce import ENTRY_ERROR, NO_STATE, certain_nodes, reduce_chain
 
 THRESHOLD = 0.001
@@ -143,6 +143,6 @@ def _sum_slice(
 def _count(chain: AbsorbingChain, rows: Ints) -> Floats:
     """Count the sources each row can reach, null where it has no answer."""
     reduced = reduce_chain(chain, rows, merge=False)
-    counts = reached(reduced, reduced.column, np.ones(len(chain.outcomes)))
+    counts = Counting.of(reduced, reduced.column, np.ones(len(chain.outcomes))).count()
     state = reduced.state[rows]
     return np.where(state == NO_STATE, np.nan, np.append(counts, np.nan)[state])

@@ -47,6 +47,7 @@ def score_exactly(
     method: str | None = None,
     width: float = EXACT_WIDTH,
     renyi: Sequence[float] = (),
+    count_sources: bool = False,
     budget: Budget = UNLIMITED,
     progress: Progress = silent,
     lumped: LumpedChain | None = None,
@@ -58,7 +59,8 @@ def score_exactly(
     orders = plain_orders(renyi)
     lumped = lumped or Structure(chain).lump(rows, orders)
     query, columns = lumped.query, lumped.columns
-    counts, counted = lumped.counted_sources
+    # The entropy of order 0 is the number of possible sources.
+    counts, counted = lumped.sources(count=count_sources or 0 in renyi, budget=budget)
     lists = lists_for(lumped, budget)
     rounding, scaled = rounding_of(lumped, counts, by_fours=lists is None)
     expected = foreseen_width(rounding, columns, counts, by_fours=lists is None)
@@ -69,13 +71,11 @@ def score_exactly(
             width,
         )
     if lists is not None:
-        memory = budget.room(thresholds.LIST_MEMORY)
         sums, weights = list_sums(
             query,
             columns,
             orders,
-            blocks=lists.blocks(memory=memory),
-            memory=memory,
+            blocks=lists.blocks,
             budget=budget,
             progress=progress,
         )
@@ -110,7 +110,7 @@ def lists_for(lumped: LumpedChain, budget: Budget) -> SweepCost | None:
 
 def foreseen(lumped: LumpedChain, budget: Budget = UNLIMITED) -> float:
     """Bound the widest interval of exact scores before they are solved for."""
-    counts, _ = lumped.sources
+    counts, _ = lumped.sources()
     by_fours = lists_for(lumped, budget) is None
     rounding, _ = rounding_of(lumped, counts, by_fours=by_fours)
     return foreseen_width(rounding, lumped.columns, counts, by_fours=by_fours)
@@ -162,6 +162,7 @@ def eliminate(
     *,
     width: float = EXACT_WIDTH,
     renyi: Sequence[float] = (),
+    count_sources: bool = False,
     budget: Budget = UNLIMITED,
     progress: Progress = silent,
     lumped: LumpedChain | None = None,
@@ -173,6 +174,7 @@ def eliminate(
         method="eliminate",
         width=width,
         renyi=renyi,
+        count_sources=count_sources,
         budget=budget,
         progress=progress,
         lumped=lumped,

@@ -33,14 +33,14 @@ class SweepCost:
         """Give the seconds of one core."""
         return self.entries * thresholds.LIST_NS * 1e-9
 
-    def blocks(self, *, memory: int = thresholds.LIST_MEMORY, workers: int = 2) -> int:
-        """Say how many blocks keep all workers' lists within a memory; at least one a worker.
+    @property
+    def blocks(self) -> int:
+        """Say how many blocks keep the lists of each small: part of the result, so it is fixed.
 
         Blocks are not equal: the largest may hold twice what a typical one does.
         """
-        return max(
-            workers, int(2 * self.alive * thresholds.LIST_ENTRY_BYTES * workers / memory) + 1
-        )
+        size = 2 * self.alive * thresholds.LIST_ENTRY_BYTES
+        return max(thresholds.MIN_LIST_BLOCKS, int(size / thresholds.BLOCK_MEMORY) + 1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,5 +120,5 @@ def sweep_cost(query: Query, columns: Columns, *, most: float = np.inf) -> Sweep
         chosen[:] = True
     scale = len(columns) / max(int(chosen.sum()), 1)
     births = np.where(chosen, births_of(columns), 0)
-    swept = ListWork.of(query, columns, births=[births], entries=most / scale).solve(0)
+    swept = ListWork.of(query, columns, births=births, entries=most / scale).solve(0)
     return SweepCost(entries=swept.entries * scale, alive=swept.peak * scale)

@@ -36,7 +36,7 @@ from coinhaze.solve.sketch.foresight import needed_draws, seconds_of_a_draw, wid
 from coinhaze.solve.sketch.sketch import DRAWS, precision, sketch
 from coinhaze.solve.structure.lump import LumpedChain
 from coinhaze.solve.structure.structure import Structure
-from coinhaze.solve.truncated.truncate import AT_ONCE, Truncation, may_drop, sweep
+from coinhaze.solve.truncated.truncate import BLOCKS, Truncation, may_drop, sweep
 
 # All tries of a sweep together cost so many times the last.
 TRIES = 1.5
@@ -164,6 +164,7 @@ def choose(
     over: Over = "worst",
     method: Method = "auto",
     renyi: Sequence[float] = (),
+    count_sources: bool = False,
     draws: int = DRAWS,
     miss: float | None = None,
     simultaneous: bool = False,
@@ -178,10 +179,10 @@ def choose(
     if over == "mean" and isinstance(accuracy, str):
         raise UsageError(f"over goes with an accuracy in bits, such as 0.1, not with {accuracy!r}")
     if accuracy == "preview":
-        if method != "auto" or renyi:
+        if method != "auto" or renyi or count_sources:
             raise UsageError(
-                "a preview is a sketch of bits: it takes no renyi, no method, and no preset that "
-                "names one"
+                "a preview is a sketch of bits: it takes no renyi, no count of sources, no method, "
+                "and no preset that names one"
             )
         drawing = _drawing(miss, simultaneous=simultaneous, seed=seed)
         return _sketch(structure, rows, draws, drawing, budget)
@@ -205,14 +206,17 @@ def choose(
     acyclic = lumped.query.reduced.acyclic
     if method == "sweep" and not acyclic:
         raise UsageError("this chain has cycles: use eliminate, or leave the method open")
+    # The entropy of order 0 is that number.
+    count = count_sources or 0 in renyi
     settings: dict[str, Any] = {"width": width, "renyi": renyi, "budget": budget, "lumped": lumped}
+    settings["count_sources"] = count
     drops = method != "eliminate" and may_drop(lumped.query, width, renyi)
     if drops:
         proven = Choice(
             "sweep, dropping what is small",
             lumped,
             lambda progress: sweep(chain, rows, over=over, progress=progress, **settings),
-            lambda: _dropping(lumped, width, over, budget),
+            lambda: _dropping(lumped, width, over, budget, count=count),
         )
     else:
         solve = sweep if acyclic and method != "eliminate" else eliminate
@@ -220,9 +224,9 @@ def choose(
             solve.__name__,
             lumped,
             lambda progress: solve(chain, rows, progress=progress, **settings),
-            lambda: _exact(lumped, renyi, budget),
+            lambda: _exact(lumped, renyi, budget, count=count),
         )
-    if miss is None or chain.listed:
+    if miss is None or chain.listed or count:
         return proven
     drawing = _drawing(miss, simultaneous=simultaneous, seed=seed)
     costs = _costs(lumped, width, over, drawing, budget, drops=drops)
@@ -260,7 +264,6 @@ def _costs(
         drawing.miss,
         simultaneous=drawing.simultaneous,
         of_mean=over == "mean",
-        budget=budget,
     )
     proven = lumped.cost.seconds
     if drops:
@@ -295,7 +298,7 @@ def _sketch(
         tiles = draws // WIDTH
         workers = workers_for(tiles, budget.threads)
         memory = workers * tile_bytes(
-            question.query.factor.inner, precision(question.query, question.columns, budget)[0]
+            question.query.factor.inner, precision(question.query, question.columns)[0]
         )
         seconds = (time.perf_counter() - begin) * math.ceil(tiles / workers)
         width = widest(
@@ -304,7 +307,6 @@ def _sketch(
             drawing.miss,
             simultaneous=drawing.simultaneous,
             of_mean=of_mean,
-            budget=budget,
         )
         return Estimate(seconds, memory, width=width)
 
@@ -330,29 +332,40 @@ def _series(
     )
 
 
-def _exact(lumped: LumpedChain, renyi: Sequence[float], budget: Budget) -> Estimate:
+def _counting(lumped: LumpedChain, budget: Budget, *, count: bool) -> float:
+    """Foresee how long counting possible sources takes, if that was asked for."""
+    work = lumped.counting
+    return work.seconds / workers_for(work.pieces, budget.threads) if count else 0.0
+
+
+def _exact(lumped: LumpedChain, renyi: Sequence[float], budget: Budget, *, count: bool) -> Estimate:
     """Count the entries of lists by a sample, or time a few tiles."""
     orders = plain_orders(renyi)
+    counting = _counting(lumped, budget, count=count)
     query, columns = lumped.query, lumped.columns
     cost = lists_for(lumped, budget)
     if cost is not None:
-        workers = workers_for(2, budget.threads)
+        workers = workers_for(cost.blocks, budget.threads)
         memory = min(cost.alive * thresholds.LIST_ENTRY_BYTES, budget.room(thresholds.LIST_MEMORY))
-        return Estimate(cost.seconds / workers, memory, width=foreseen(lumped, budget))
+        seconds = cost.seconds / workers + counting
+        return Estimate(seconds, memory, width=foreseen(lumped, budget))
     seconds = time_tiles(query, columns, orders, budget=budget)
     workers = workers_for(-(-len(columns) // WIDTH), budget.threads)
     # A tile of every inner state, and the sums of a few tiles that wait to be added up.
     each = 8.0 * WIDTH * query.factor.inner + 2 * 96 * len(query.scored)
-    return Estimate(seconds, workers * each, width=foreseen(lumped, budget))
+    return Estimate(seconds + counting, workers * each, width=foreseen(lumped, budget))
 
 
-def _dropping(lumped: LumpedChain, width: float, over: Over, budget: Budget) -> Estimate:
+def _dropping(
+    lumped: LumpedChain, width: float, over: Over, budget: Budget, *, count: bool
+) -> Estimate:
     """Foresee what dropping takes; or take exact scores, if cheaper."""
     query = lumped.query
     most = lumped.cost.seconds / (thresholds.DROP_NS * 1e-9)
     coarse = Truncation.of(lumped, over=over).foresee(width, over=over, most=most, budget=budget)
     if coarse is None:
-        return _exact(lumped, (), budget)._replace(method=exact_method(query))
-    workers = workers_for(AT_ONCE, budget.threads)
+        return _exact(lumped, (), budget, count=count)._replace(method=exact_method(query))
+    workers = workers_for(BLOCKS, budget.threads)
     seconds = TRIES * coarse.entries * thresholds.DROP_NS * 1e-9 / workers
-    return Estimate(seconds, AT_ONCE * coarse.memory, width=width if over == "worst" else math.nan)
+    seconds += _counting(lumped, budget, count=count)
+    return Estimate(seconds, workers * coarse.memory, width=width if over == "worst" else math.nan)

@@ -11,6 +11,12 @@ from __future__ import annotations
 WORKSPACE_MEMORY = 2 << 30
 LIST_MEMORY = 3 << 30
 LIST_ENTRY_BYTES = 24
+# Lists are swept in blocks of columns, at least so many where nothing is dropped, each of them
+# expected to stay below this; where there are many workers, so much for each may be taken.
+MIN_LIST_BLOCKS = 16
+BLOCK_MEMORY = 256 << 20
+# Lists get this share of the memory that is left: parts wait to be added, and pieces lie unused.
+LIST_SHARE = 0.8
 
 # Exact scores: dense tiles or sparse lists. An entry of a list; an entry of a tile mixed and one
 # scored, while the tile fits a cache of so many bytes, and where it does not; an entry of a dense
@@ -66,10 +72,10 @@ MAX_SINGLE_WIDTH = 0.01
 # A draw of one source taken, one brought along a move, and one exponentiated for a scored row.
 DRAW_NS = (8.0, 0.6, 2.5)
 
-# Counting possible sources reads so many words of bit sets: for exact scores, a minute or so; for
-# wider intervals, a few seconds. Beyond that they are bounded.
-MAX_COUNTED_WORDS = 1e11
-FEW_COUNTED_WORDS = 4e9
+# Possible sources are counted where so many words of bit sets are read, a fraction of a second;
+# beyond that they are bounded, unless asked for. A word takes this long.
+QUICK_WORDS = 1e8
+COUNT_NS = 3.0
 
 # Scores for a mean: seconds of one core that exact or proven ones may take before draws are taken.
 MAX_MEAN_SECONDS = 60.0

@@ -17,7 +17,6 @@ from coinhaze.measures.confidence import (
 from coinhaze.solve.exact.core import SparseCore
 from coinhaze.solve.exact.stream_kernels import WIDTH
 from coinhaze.solve.planner import thresholds
-from coinhaze.solve.pool.limits import Budget
 from coinhaze.solve.sketch.rounding import ABSOLUTE_ERROR
 from coinhaze.solve.sketch.sketch import alone_states, log_sources, precision
 from coinhaze.solve.structure.lump import LumpedChain
@@ -33,10 +32,9 @@ def needed_draws(
     *,
     simultaneous: bool,
     of_mean: bool,
-    budget: Budget,
 ) -> int | None:
     """Give the least number of draws whose intervals are at most so wide; None if none is."""
-    left = width - _beside(lumped, budget)
+    left = width - _beside(lumped)
     if left <= 0:
         return None
     each = _each(lumped, miss, simultaneous=simultaneous and not of_mean)
@@ -50,13 +48,12 @@ def widest(
     *,
     simultaneous: bool,
     of_mean: bool,
-    budget: Budget,
 ) -> float:
     """Bound the widest interval that so many draws give, or that of the mean, in bits."""
     each = _each(lumped, miss, simultaneous=simultaneous and not of_mean)
     ends: ConfidenceEnds = mean_ends(draws, each) if of_mean else row_ends(draws, each)
     most = log_sources(lumped.columns) / math.log(2)
-    return min(ends.bits + _beside(lumped, budget), most)
+    return min(ends.bits + _beside(lumped), most)
 
 
 def seconds_of_a_draw(lumped: LumpedChain) -> float:
@@ -80,11 +77,11 @@ def _each(lumped: LumpedChain, miss: float, *, simultaneous: bool) -> float:
     return miss / max(drawn, 1) if simultaneous else miss
 
 
-def _beside(lumped: LumpedChain, budget: Budget) -> float:
+def _beside(lumped: LumpedChain) -> float:
     """Bound what rounding and missing mass add to any interval, in bits."""
     query = lumped.query
     most = log_sources(lumped.columns)
-    _, error = precision(query, lumped.columns, budget)
+    _, error = precision(query, lumped.columns)
     slack = rounding_slack(np.full(len(error), most), error)
     missing = query.factor.missing()[query.scored]
     unfound = missing_bits(missing, most) + missing * most / math.log(2)

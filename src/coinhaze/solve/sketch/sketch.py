@@ -91,7 +91,7 @@ def sketch(
     if lumped is None:
         lumped = Structure(chain).lump(rows, np.zeros(0), missing=thresholds.PREVIEW_MISSING)
     query, columns = lumped.query, lumped.columns
-    work = Draws.of(query, columns, seed, budget)
+    work = Draws.of(query, columns, seed)
     taken = _Taken.none(query, columns)
     first = draws if mean_error is None else max(draws, FIRST)
     _take(taken, work, first, budget, progress)
@@ -272,21 +272,16 @@ def _take(taken: _Taken, work: Draws, draws: int, budget: Budget, progress: Prog
             progress(taken.draws / draws)
 
 
-def precision(
-    query: Query, columns: Columns, budget: Budget = UNLIMITED
-) -> tuple[type[np.floating], Floats]:
+def precision(query: Query, columns: Columns) -> tuple[type[np.floating], Floats]:
     """Choose the precision of tiles; also bound the relative error of probabilities with it.
 
-    Single where that widens no interval by much; else double, or single in the end where the
-    memory does not allow a tile of doubles.
+    Single where that widens no interval by much, else double: bits do not depend on how much memory
+    there is.
     """
     rounding = TileRounding.of(query)
     most = np.full(len(query.scored), log_sources(columns))
     wide = 2 * float(rounding_slack(most, rounding.single).max(initial=0.0)) / math.log(2)
     if rounding.fits_single and wide <= thresholds.MAX_SINGLE_WIDTH:
-        return np.float32, rounding.single
-    small = budget.memory is not None and budget.room() < tile_bytes(query.factor.inner)
-    if small and rounding.fits_single:
         return np.float32, rounding.single
     return np.float64, rounding.double
 
@@ -309,13 +304,13 @@ class Draws:
     waiting: int = 2
 
     @classmethod
-    def of(cls, query: Query, columns: Columns, seed: int, budget: Budget = UNLIMITED) -> Draws:
+    def of(cls, query: Query, columns: Columns, seed: int) -> Draws:
         """Prepare to take draws."""
         factor = query.factor
         scored = factor.place[query.scored]
         wanted = np.zeros(len(factor), dtype=np.bool_)
         wanted[scored] = True
-        kind, error = precision(query, columns, budget)
+        kind, error = precision(query, columns)
         return cls(
             factor=factor,
             own=query.reduced.own[factor.back],

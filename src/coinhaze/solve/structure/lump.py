@@ -13,10 +13,11 @@ import numpy as np
 
 from coinhaze.amounts import Floats
 from coinhaze.ledger.frozen import release_unused
-from coinhaze.solve.planner import thresholds
 from coinhaze.solve.planner.cost import ExactCost
+from coinhaze.solve.pool import UNLIMITED, Budget
 from coinhaze.solve.query import Query
-from coinhaze.solve.structure.columns import Columns, columns_of, possible_sources
+from coinhaze.solve.structure.columns import Columns, columns_of
+from coinhaze.solve.structure.counting import Counting, possible_sources
 from coinhaze.solve.structure.lump_kernels import find_lumps
 from coinhaze.solve.structure.reduce_kernels import add_moves, renumber
 
@@ -34,17 +35,22 @@ class LumpedChain:
         return ExactCost(self.query, self.columns)
 
     @cached_property
-    def sources(self) -> tuple[Floats, bool]:
-        """The sources of each scored state, counted if that is quick: see `possible_sources`."""
-        return possible_sources(self.query, self.columns)
+    def counting(self) -> Counting:
+        """The work of counting the possible sources of each state."""
+        return Counting.of(self.query.reduced, self.columns.of_state, self.columns.priors.count)
+
+    def sources(self, *, count: bool = False, budget: Budget = UNLIMITED) -> tuple[Floats, bool]:
+        """Give the sources of each scored state, counted if asked or quick: `possible_sources`."""
+        known = self._sources
+        if True not in known and (count or False not in known):
+            found = possible_sources(self.query, self.counting, count=count, budget=budget)
+            known[found[1]] = found
+        return known[True] if True in known else known[False]
 
     @cached_property
-    def counted_sources(self) -> tuple[Floats, bool]:
-        """The same for exact scores, where counting may take longer."""
-        if self.sources[1]:
-            return self.sources
-        words = thresholds.MAX_COUNTED_WORDS
-        return possible_sources(self.query, self.columns, max_words=words)
+    def _sources(self) -> dict[bool, tuple[Floats, bool]]:
+        """Sources of each scored state, by whether they were counted."""
+        return {}
 
 
 def lump(query: Query, orders: Floats, *, merge: bool = True) -> LumpedChain:

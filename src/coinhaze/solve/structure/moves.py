@@ -43,7 +43,7 @@ class Moves:
     @cached_property
     def uses(self) -> Ints:
         """How many moves lead to each node: how often its list is read."""
-        return np.bincount(self.indices, minlength=len(self))
+        return np.bincount(self.indices, minlength=len(self)).astype(np.int32)
 
     @classmethod
     def straight(cls, reduced: Reduced) -> Moves:

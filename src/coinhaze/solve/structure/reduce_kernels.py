@@ -294,35 +294,36 @@ def _ones(word):
 
 
 @kernel()
-def count_outcomes(indptr, indices, slot, block_start, worth):
-    """Add up what the outcomes each state can reach are worth, 512 outcomes at a time.
+def count_outcomes(indptr, indices, slot, block_start, worth, first, sets):
+    """Add up what the outcomes of some words that each state can reach are worth.
 
     Outcome `slot` is a bit of word `slot // 64`, whose outcomes are worth the same; -1 is none.
-    States stand in blocks (strong components), each after all it reaches. Counting works on the
-    graph, so an outcome of probability 1e-400 counts.
+    The words are those from `first` on, as many as `worth` tells of and a row of `sets` has room
+    for. States stand in blocks (strong components), each after all it reaches.
     """
     blocks = len(block_start) - 1
-    words = 8
-    block_of = np.empty(len(slot), np.int64)
+    words = sets.shape[1]
+    count = np.zeros(len(slot), np.int64)
+    block_of = np.empty(len(slot), np.int32)
     for b in range(blocks):
         block_of[block_start[b] : block_start[b + 1]] = b
-    count = np.zeros(blocks, np.int64)
-    sets = np.zeros((blocks, words), np.uint64)
-    for first in range(0, 64 * len(worth), 64 * words):
-        for b in range(blocks):
-            sets[b] = 0
-            for v in range(block_start[b], block_start[b + 1]):
-                k = slot[v] - first
-                if 0 <= k < 64 * words:
-                    sets[b, k // 64] |= np.uint64(1) << np.uint64(k % 64)
-                for e in range(indptr[v], indptr[v + 1]):
-                    d = block_of[indices[e]]
-                    if d != b:
-                        for w in range(words):
-                            sets[b, w] |= sets[d, w]
-            for w in range(min(words, len(worth) - first // 64)):
-                count[b] += _ones(sets[b, w]) * worth[first // 64 + w]
-    return count[block_of]
+        for w in range(words):
+            sets[b, w] = 0
+        for v in range(block_start[b], block_start[b + 1]):
+            k = slot[v] - 64 * first
+            if 0 <= k < 64 * words:
+                sets[b, k // 64] |= np.uint64(1) << np.uint64(k % 64)
+            for e in range(indptr[v], indptr[v + 1]):
+                d = block_of[indices[e]]
+                if d != b:
+                    for w in range(words):
+                        sets[b, w] |= sets[d, w]
+        total = 0
+        for w in range(len(worth)):
+            total += np.int64(_ones(sets[b, w])) * worth[w]
+        for v in range(block_start[b], block_start[b + 1]):
+            count[v] = total
+    return count
 
 
 @kernel()

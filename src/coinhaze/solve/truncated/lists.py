@@ -16,10 +16,9 @@ four numbers travel with each list, phi(x) being -x log2 x:
 H is also at least what it would be if all that is missing were on the largest entry; the best of
 these bounds is taken. All four numbers are linear in the chain, but for the better `lower`.
 
-Columns may be swept in blocks, since contributions of columns add up. In a block of columns whose
-whole mass is q + m the lower bound reads sum phi(q_c) + phi(q + m) - phi(q) + lower, as the same
-argument shows for the part of the row in the block; sums of it bound the whole row, more tightly
-than one block would.
+Columns are swept in blocks, which workers take: contributions of columns add up. What blocks
+dropped at a state is added up too, columns of different blocks being apart, and then followed
+through the chain in one pass for all of them.
 
 Dropped pieces seldom meet again, so the truth lies near the upper bound. How near a sketch can
 tell (see sketch.py): each list carries k columns y = sum of r_c X_c, and y / m estimates the
@@ -31,15 +30,15 @@ before and after it went into a token: it is taken for two.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from coinhaze.amounts import Floats, Ints
 from coinhaze.errors import ResourceError, UsageError
-from coinhaze.ledger.frozen import release_unused
-from coinhaze.measures.intervals import surprise
+from coinhaze.ledger.frozen import narrow, release_unused
 from coinhaze.observer.chain import NO_COLUMN
 from coinhaze.solve.exact.stream_kernels import WIDTH
 from coinhaze.solve.planner import thresholds
@@ -50,7 +49,39 @@ from coinhaze.solve.query import Query
 from coinhaze.solve.structure.columns import Columns
 from coinhaze.solve.structure.moves import Moves
 from coinhaze.solve.sums import Priors, Sums
-from coinhaze.solve.truncated.topological_kernels import sweep_lists
+from coinhaze.solve.truncated.lists_kernels import (
+    BIRTHS,
+    DROPS,
+    ELSEWHERE,
+    FREE,
+    LEFT,
+    LENGTH,
+    LINE,
+    MARKS,
+    NEXT,
+    NO_SLOT,
+    OF_LIST,
+    PEAK,
+    ROWS,
+    START,
+    WORK,
+    unfold,
+)
+from coinhaze.solve.truncated.topological_kernels import (
+    DONE,
+    DROPPED,
+    FIGURES,
+    LISTS,
+    MET,
+    SCORED,
+    TOKENS,
+    TOO_MANY,
+    TREE,
+    add_drops,
+    add_rows,
+    sweep_lists,
+    sweep_tails,
+)
 
 # Columns that follow one another often go together, so up to this many share a block; then it is
 # the next block's turn. Many turns make blocks equal: early columns are met by more lists.
@@ -68,6 +99,22 @@ class Swept:
     memory: int  # bytes of the lists of the largest block
 
 
+class SweptBlock(NamedTuple):
+    """What one block found: rows that have any of its columns, states that dropped some of them."""
+
+    rows: Ints
+    figures: Floats  # of each of these rows; see `sweep_lists`
+    likeliest: Ints
+    powers: Floats
+    dropping: Ints  # the states that dropped something ...
+    dropped: Floats  # ... its mass, the bound on its entropy, its largest part
+    sketches: npt.NDArray[np.float32]
+    weights: Floats
+    entries: int
+    peak: int
+    memory: int
+
+
 class TooManyEntries(ResourceError):
     """A sweep read more entries than it was allowed."""
 
@@ -80,7 +127,7 @@ def list_sums(
     least: float = 0.0,
     blocks: int = 1,
     collapse: bool = True,
-    memory: int = thresholds.LIST_MEMORY,
+    memory: int | None = None,
     budget: Budget = UNLIMITED,
     progress: Progress,
 ) -> tuple[Sums, Floats]:
@@ -92,7 +139,7 @@ def list_sums(
         least=np.full(len(query.moves), least),
         blocks=blocks,
         collapse=collapse,
-        memory=memory // workers_for(blocks, budget.threads),
+        memory=memory,
         budget=budget,
         progress=progress,
     )
@@ -110,14 +157,16 @@ def sweep_blocks(
     draws: int = 0,
     seed: int = 0,
     weigh: bool = True,
-    memory: int = thresholds.LIST_MEMORY,
+    memory: int | None = None,
     entries: float = math.inf,
     budget: Budget = UNLIMITED,
     progress: Progress,
 ) -> Swept:
     """Sweep the columns in blocks, by several workers; state i drops entries below `least[i]`.
 
-    The lists of each block may take `memory` bytes and read its part of `entries`.
+    As many blocks are swept at once as there are workers and memory: what the budget leaves, or
+    `memory` bytes. Where their lists do not fit, half as many are tried. Each block may read its
+    part of `entries`.
 
     Blocks change results by rounding where nothing is dropped, workers change nothing. `draws`
     columns of a sketch estimate what dropped mass adds; `weigh` asks for x^T B where it applies.
@@ -127,32 +176,93 @@ def sweep_blocks(
     work = ListWork.of(
         query,
         columns,
-        births=block_births(columns, blocks),
+        births=births_of(columns),
+        block_of=blocks_of(len(columns), blocks),
+        blocks=blocks,
         orders=orders,
         least=least,
         collapse=collapse,
         draws=draws,
         seed=seed,
         weigh=weigh,
-        memory=memory,
         entries=entries / blocks,
     )
-    total = Sums.zeros(len(query.scored), len(orders))
-    weights = np.zeros(len(columns))
+    at_once = workers_for(blocks, budget.threads)
+    while True:
+        room = memory
+        if room is None:
+            usual = max(thresholds.LIST_MEMORY, at_once * thresholds.BLOCK_MEMORY)
+            beside = Sums.size(work.rows, len(orders)) + Tails.size(len(query.moves), draws)
+            room = max(int(thresholds.LIST_SHARE * budget.room(usual)) - beside, 0)
+        at_once = max(1, min(at_once, room // work.room_bytes))
+        each = replace(work, memory=room // at_once)
+        try:
+            return _sweep(each, replace(budget, threads=at_once), progress)
+        except TooManyEntries:
+            raise
+        except ResourceError:
+            if at_once == 1:
+                raise
+            at_once //= 2
+
+
+def _sweep(work: ListWork, budget: Budget, progress: Progress) -> Swept:
+    """Sweep all blocks; they are added up in their order, whoever swept them when."""
+    blocks = work.blocks
+    total = Sums.zeros(work.rows, len(work.orders))
+    weights = np.zeros(len(work.births))
+    tails = Tails(work)
     read = peak = largest = done = 0
     with open_workers(work, blocks, budget) as workers:
         for part in workers.map(range(blocks)):
-            total.add(part.sums)
+            add_rows(
+                part.rows, part.figures, part.likeliest, part.powers, total.entropy, total.mass,
+                total.prior, total.top, total.top_column, total.powers, total.elsewhere,
+                total.slack,
+            )  # fmt: skip
+            tails.add(part)
             weights[: len(part.weights)] += part.weights
             read += part.entries
             peak, largest = max(peak, part.peak), max(largest, part.memory)
             done += 1
             progress(done / blocks)
             del part
-            release_unused()  # lists grow and shrink: what one block frees in pieces others need
-    # One block's lower bound has phi(q + m) - phi(q) in it, with q + m = 1; see `certify`.
-    total.below[:] += surprise(np.clip(1 - total.missing, 0.0, 1.0))
+    tails.bound(total)
+    release_unused()  # lists grow and shrink: what blocks freed in pieces others need
     return Swept(total, weights, read, peak, largest)
+
+
+class Tails:
+    """What lists dropped: added up over blocks, then followed through the chain."""
+
+    def __init__(self, work: ListWork) -> None:
+        self.work = work
+        self.lines: Floats | None = None  # none as long as nothing was dropped
+        self.sketches = np.zeros((0, work.draws), dtype=np.float32)
+
+    @staticmethod
+    def size(states: int, draws: int) -> int:
+        """Give the bytes this takes once something was dropped."""
+        return states * (4 * 8 + 4 * draws)
+
+    def add(self, block: SweptBlock) -> None:
+        """Add what the next block dropped."""
+        if len(block.dropping) == 0:
+            return
+        if self.lines is None:
+            n = len(self.work.moves)
+            self.lines = np.zeros((n, 4))
+            self.sketches = np.zeros((n, self.work.draws), dtype=np.float32)
+        add_drops(block.dropping, block.dropped, block.sketches, self.lines, self.sketches)
+
+    def bound(self, sums: Sums) -> None:
+        """Bound what it adds to the entropy of rows; this uses up what was added."""
+        if self.lines is not None:
+            moves = self.work.moves
+            sweep_tails(
+                moves.indptr, self.work.indices, moves.data, self.work.scored, self.lines,
+                self.sketches, sums.missing, sums.above, sums.below, sums.tail,
+            )  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,8 +270,11 @@ class ListWork:
     """The work of sparse lists; a piece is the number of a block of columns."""
 
     moves: Moves
+    indices: Ints  # where moves lead, in as few bytes as they need: they are read for every block
     column: Ints  # the column each node ends in
-    births: Sequence[Ints]  # for each block how many states can end in each of its columns
+    births: Ints  # how many states can end in each column ...
+    block_of: Ints  # ... and the block it is in
+    blocks: int
     scored: Ints  # of each node its row in the sums, -1 if it has none
     rows: int
     excess: Floats  # none where x^T B is not wanted
@@ -174,8 +287,7 @@ class ListWork:
     seed: int
     memory: int
     entries: float
-    room_bytes: int = 0  # lists grow as they must, up to `memory`
-    waiting: int = 1
+    waiting: int = 2
 
     @classmethod
     def of(
@@ -183,7 +295,9 @@ class ListWork:
         query: Query,
         columns: Columns,
         *,
-        births: Sequence[Ints],
+        births: Ints,
+        block_of: Ints | None = None,
+        blocks: int = 1,
         orders: Floats | None = None,
         least: Floats | None = None,
         collapse: bool = True,
@@ -196,15 +310,18 @@ class ListWork:
         """Prepare to sweep blocks; `memory` and `entries` are limits of each."""
         moves = query.moves
         n = len(moves)
-        scored = np.full(n, -1)
+        scored = np.full(n, -1, dtype=np.int32)
         scored[moves.node[query.scored]] = np.arange(len(query.scored))
         excess = np.zeros(n if weigh and query.chain.conserves else 0)
         if len(excess):
             np.add.at(excess, moves.node, query.excess)
         return cls(
             moves=moves,
-            column=moves.columns(columns.of_state),
+            indices=narrow(moves.indices),
+            column=narrow(moves.columns(columns.of_state)),
             births=births,
+            block_of=np.zeros(len(births), dtype=np.int16) if block_of is None else block_of,
+            blocks=blocks,
             scored=scored,
             rows=len(query.scored),
             excess=excess,
@@ -219,29 +336,169 @@ class ListWork:
             entries=entries,
         )
 
-    def room(self) -> None:
-        """Make nothing: a block's lists are made as it goes."""
+    @property
+    def room_bytes(self) -> int:
+        """The bytes a worker takes at least; lists grow as they must, up to `memory`."""
+        return ListRoom.size(len(self.moves), len(self.births))
 
-    def solve(self, block: int, room: None = None) -> Swept:
+    def room(self) -> ListRoom:
+        """Make what a worker holds its lists in."""
+        return ListRoom(self)
+
+    def solve(self, block: int, room: ListRoom | None = None) -> SweptBlock:
         """Sweep the columns of one block."""
+        room = room or self.room()
+        room.clear()
         moves, priors = self.moves, self.priors
-        births = self.births[block]
-        sums = Sums.zeros(self.rows, len(self.orders))
-        weights = np.zeros(len(births) if len(self.excess) else 0)
-        peak, read, size = sweep_lists(
-            moves.indptr, moves.indices, moves.data, moves.own, self.column, births, moves.uses,
-            self.scored, self.least, self.collapse, self.memory, self.entries, priors.inner,
-            priors.bits, priors.top, priors.powers, self.orders, self.elsewhere, self.excess,
-            self.draws, self.seed, weights, *sums.arrays(),
-        )  # fmt: skip
-        if peak < 0 and read > self.entries:
-            raise TooManyEntries(f"the lists of outcomes passed {self.entries:.0e} entries")
-        if peak < 0:
+        births = np.where(self.block_of == block, self.births, 0)
+        while True:
+            why = sweep_lists(
+                moves.indptr, self.indices, moves.data, moves.own, self.column,
+                births, self.scored, self.least, self.collapse, self.entries,
+                priors.inner, priors.bits, priors.top, priors.powers, self.orders, self.elsewhere,
+                self.excess, self.seed, *room.arrays(),
+            )  # fmt: skip
+            if why == DONE:
+                return room.found()
+            if why == TOO_MANY:
+                raise TooManyEntries(f"the lists of outcomes passed {self.entries:.0e} entries")
+            room.grow(why)
+
+
+class ListRoom:
+    """What one worker sweeps blocks in, one after the other: arrays that grow, and stay."""
+
+    def __init__(self, work: ListWork) -> None:
+        n, columns = len(work.moves), len(work.births)
+        orders, draws = len(work.orders), work.draws
+        self.work = work
+        self.states: tuple[Any, ...] = (
+            np.empty((n, OF_LIST), np.int32),  # what there is of each state's list
+            np.empty(n, np.int32),  # states with a list, in the order these stand in
+            np.empty(columns, np.int32),  # each column's token
+            np.zeros(3, np.int64),
+            np.zeros(MARKS, np.int64),
+        )
+        # What grows together, by why a sweep stops; see `sweep_lists`.
+        tree = 2 * columns + 16 if len(work.excess) else 0
+        small = 1 << 10
+        self.growing: dict[int, tuple[Any, ...]] = {
+            MET: tuple(np.empty(small, t) for t in (np.int32, np.int32, float, np.int32, float)),
+            TREE: (np.empty(tree, np.int64), np.empty(tree), np.empty(tree)),
+            TOKENS: (
+                np.empty(small),
+                np.empty(small, np.int32),
+                np.empty((small, LINE)),
+                np.empty((small, orders)),
+                np.empty((small, draws), np.float32),
+                np.empty(small, np.int64),
+            ),
+            SCORED: (
+                np.empty(small, np.int32),
+                np.empty((small, FIGURES)),
+                np.empty(small, np.int64),
+                np.empty((small, orders)),
+            ),
+            DROPPED: (
+                np.empty(small, np.int32),
+                np.empty((small, 3)),
+                np.empty((small, draws), np.float32),
+            ),
+            LISTS: (np.empty(4 * small, np.int32), np.empty(4 * small)),
+        }
+
+    @staticmethod
+    def size(states: int, columns: int) -> int:
+        """Give the bytes this takes at least."""
+        return 4 * (OF_LIST + 1) * states + 4 * columns
+
+    @property
+    def bytes(self) -> int:
+        """The bytes all of it takes now."""
+        return sum(a.nbytes for some in (self.states, *self.growing.values()) for a in some)
+
+    def arrays(self) -> tuple[Any, ...]:
+        """Give what the kernel needs, in its order."""
+        return (*self.states, *(a for some in self.growing.values() for a in some))
+
+    def clear(self) -> None:
+        """Make ready for the next block."""
+        self._fit(self.bytes)
+        lists, _, slot_of, count, mark = self.states
+        lists[:, LEFT] = self.work.moves.uses
+        lists[:, LENGTH] = 0
+        lists[:, START] = NO_SLOT
+        slot_of[:] = NO_SLOT
+        count[:] = 0
+        count[FREE] = NO_SLOT
+        count[BIRTHS] = len(slot_of)
+        mark[:] = 0
+        mark[ELSEWHERE] = NO_SLOT
+        parent, _, weights = self.growing[TREE]
+        parent[:] = -1
+        weights[:] = 0.0
+        self.growing[TOKENS][-1][:] = -1
+
+    def grow(self, what: int) -> None:
+        """Make more room for what is full, within the memory a block may take."""
+        # One state may give birth to a token for each of its moves.
+        states = self.work.moves
+        degree = int(states.indptr[self.mark[NEXT] + 1] - states.indptr[self.mark[NEXT]])
+        before = self.growing[what]
+        length = 2 * len(before[0]) + (degree if what == TREE else 0)
+        # While an array grows, its old form is there too; parts wait to be added, each a copy.
+        parts = sum(a.nbytes for some in (SCORED, DROPPED) for a in self.growing[some])
+        self._fit(self.bytes + self.work.waiting * parts + sum(2 * a.nbytes for a in before))
+        self.growing[what] = tuple(_longer(a, length) for a in before)
+        if what == TREE:
+            self.growing[what][0][len(before[0]) :] = -1
+            self.growing[what][2][len(before[0]) :] = 0.0
+        if what == TOKENS:
+            self.growing[what][-1][len(before[0]) :] = -1
+
+    def _fit(self, size: int) -> None:
+        """Refuse to take more than a block may."""
+        if size > self.work.memory:
             raise ResourceError(
-                f"the lists of outcomes passed {in_words(self.memory)}: allow more memory, more "
-                "blocks, or a wider interval"
+                f"the lists of outcomes passed {in_words(self.work.memory)}: allow more memory, "
+                "more blocks, or a wider interval"
             )
-        return Swept(sums, weights, int(read), int(peak), int(size))
+
+    @property
+    def mark(self) -> Ints:
+        """How far a sweep has come; see `sweep_lists`."""
+        marks: Ints = self.states[-1]
+        return marks
+
+    def found(self) -> SweptBlock:
+        """Give what a sweep found, apart from this room, which is used again."""
+        mark, births = self.mark, self.states[-2][BIRTHS]
+        parent, share, weights = self.growing[TREE]
+        if len(parent):
+            unfold(parent, share, births, weights)
+        rows, drops = int(mark[ROWS]), int(mark[DROPS])
+        scored, figures, likeliest, powers = (a[:rows].copy() for a in self.growing[SCORED])
+        dropping, dropped, sketches = (a[:drops].copy() for a in self.growing[DROPPED])
+        return SweptBlock(
+            rows=scored,
+            figures=figures,
+            likeliest=likeliest,
+            powers=powers,
+            dropping=dropping,
+            dropped=dropped,
+            sketches=sketches,
+            weights=weights[: len(self.work.births)].copy(),
+            entries=int(mark[WORK]),
+            peak=int(mark[PEAK]),
+            memory=self.bytes,
+        )
+
+
+def _longer(old: npt.NDArray[Any], length: int) -> npt.NDArray[Any]:
+    """Give a longer array that begins like another."""
+    new = np.empty((length, *old.shape[1:]), old.dtype)
+    new[: len(old)] = old
+    return new
 
 
 def births_of(columns: Columns) -> Ints:
@@ -251,9 +508,7 @@ def births_of(columns: Columns) -> Ints:
     return births
 
 
-def block_births(columns: Columns, blocks: int) -> list[Ints]:
-    """Say for each block how many states can end in each of its columns, 0 for others."""
-    births = births_of(columns)
-    turn = max(1, min(TURN, len(columns) // (TURNS * blocks)))
-    block = np.arange(len(columns)) // turn % blocks
-    return [np.where(block == b, births, 0) for b in range(blocks)]
+def blocks_of(columns: int, blocks: int) -> Ints:
+    """Say in which block each column is."""
+    turn = max(1, min(TURN, columns // (TURNS * blocks)))
+    return (np.arange(columns) // turn % blocks).astype(np.int16)

@@ -5,9 +5,11 @@ every later list gets them in the proportions they have there, so one token with
 may stand for them (chain rule, exact by the strong Markov property). Who holds a token is counted:
 the live lists with it, and the states yet to come that can end in it.
 
-A token is a line of eight numbers (one line of a processor's cache), in a slot that is used again
-when it is gone. What must not depend on slots (draws, the tree of what was collapsed into what)
-goes by the token's number of birth.
+A token has a slot, which is used again when it is gone. What must not depend on slots (draws, the
+tree of what was collapsed into what) goes by the token's number of birth. `totals` is the
+probability met so far at the current state (0 between states), `holders` who holds it, or the next
+free slot where a slot is free: both are looked at for every entry of a list, so they are apart from
+the rest, a line of numbers, which is not.
 
 What lists drop is known by its mass, bounds on its entropy and a sketch: proofs in lists.py. Slow
 twins in the tests: sums with collapsing on and off (tests/solve/test_sweep.py); the tiles of
@@ -27,58 +29,44 @@ from coinhaze.solve.exact.stream_kernels import WIDTH, surprise
 from coinhaze.solve.sketch.kernels import fill_draws, mix
 
 NO_SLOT = -1
-# What a token's line holds: the probability met so far at the current state (0 between states);
-# who holds it; its inner entropy, that of the columns in it, and a bound on the rounding of both;
-# the largest inner share and the column that has it; the number of birth. A free slot holds the
-# next free one in place of holders.
-TOTAL, HOLDERS, BITS, PRIOR, SLACK, TOP, LIKELIEST, BORN, LINE = 0, 1, 2, 3, 4, 5, 6, 7, 8
+# What a token's line holds: its inner entropy, that of the columns in it, and a bound on the
+# rounding of both; the largest inner share and the column that has it; the number of birth.
+BITS, PRIOR, SLACK, TOP, LIKELIEST, BORN, LINE = range(7)
 # What `count` holds: slots ever used, the first free slot, tokens born.
 USED, FREE, BIRTHS = 0, 1, 2
-# What `mark` holds: where the lists end, how many are kept, entries alive, the most ever alive,
-# and entries met in all.
-END, KEPT, ALIVE, PEAK, WORK = 0, 1, 2, 3, 4
+# What there is of each state's list: how often it is yet to be read, its length, its start.
+LEFT, LENGTH, START, OF_LIST = range(4)
+# What `mark` holds: where the lists end, how many are kept, entries alive, the most ever alive, and
+# entries met in all; the next state, how many rows are scored and states dropped something, and the
+# slot of what lies elsewhere.
+END, KEPT, ALIVE, PEAK, WORK, NEXT, ROWS, DROPS, ELSEWHERE, MARKS = range(10)
 _LN2 = math.log(2.0)
 # What a state's tail holds: the mass missing, bounds on its entropy from above and below, and the
 # most that one source has of it.
 MISSING, UPPER, LOWER, MOST = 0, 1, 2, 3
-# What `count` holds.
-USED_SKETCHES, FREE_SKETCHES = 0, 1
 
 
 @kernel()
-def longer(old, length, fill):
-    """Give a longer array, the new part filled."""
-    new = np.full(length, fill, old.dtype)
-    new[: len(old)] = old
-    return new
-
-
-@kernel()
-def wider(old, rows):
-    """Give an array with more rows, the new ones zero."""
-    new = np.zeros((rows, old.shape[1]), old.dtype)
-    new[: len(old)] = old
-    return new
-
-
-@kernel()
-def take_slot(tokens, count):
+def take_slot(totals, holders, count):
     """Give a slot to a new token; there is room for one."""
     t = count[FREE]
     if t == NO_SLOT:
         t = count[USED]
         count[USED] += 1
     else:
-        count[FREE] = int(tokens[t, HOLDERS])
-    tokens[t, TOTAL] = 0.0
+        count[FREE] = holders[t]
+    totals[t] = 0.0
     return t
 
 
 @kernel()
-def begin_token(tokens, count, inner, c, holders, inner_bits, prior_bits, prior_top, prior_powers):
+def begin_token(
+    totals, holders, tokens, count, inner, c, held_by, inner_bits, prior_bits, prior_top,
+    prior_powers,
+):  # fmt: skip
     """Give birth to the token of a column that holds nothing but it."""
-    t = take_slot(tokens, count)
-    tokens[t, HOLDERS] = holders
+    t = take_slot(totals, holders, count)
+    holders[t] = held_by
     tokens[t, BITS] = inner_bits[c]
     tokens[t, PRIOR] = prior_bits[c]
     tokens[t, SLACK] = 0.0
@@ -91,14 +79,14 @@ def begin_token(tokens, count, inner, c, holders, inner_bits, prior_bits, prior_
 
 
 @kernel(inline="always")
-def free_slot(tokens, count, t):
+def free_slot(holders, count, t):
     """Let a token go."""
-    tokens[t, HOLDERS] = count[FREE]
+    holders[t] = count[FREE]
     count[FREE] = t
 
 
 @kernel(error_model="numpy")
-def collapse(tokens, count, inner, parent, share, members, values, n, orders):
+def collapse(holders, tokens, count, inner, parent, share, members, values, n, orders):
     """Turn n tokens, held by one list only with these values, into one; give it and its value.
 
     The value is summed with its rounding carried along (Neumaier), so that collapsing thousands
@@ -135,7 +123,7 @@ def collapse(tokens, count, inner, parent, share, members, values, n, orders):
             total += (values[k] / w) ** orders[o] * inner[members[k], o]
         inner[new, o] = total
     for k in range(1, n):
-        free_slot(tokens, count, members[k])
+        free_slot(holders, count, members[k])
     tokens[new, BITS] = h
     tokens[new, PRIOR] = prior
     # At most n roundings of sums, and a few of each quotient and log2.
@@ -155,98 +143,97 @@ def unfold(parent, share, born, weighed):
 
 
 @kernel()
-def compact(tokens_in, values_in, start, length, kept, mark):
+def compact(held, shares, lists, kept, mark):
     """Move the lists still needed to the front."""
     end = 0
     still = 0
     for k in range(mark[KEPT]):
         i = kept[k]
-        first = start[i]
+        first = lists[i, START]
         if first < 0:
             continue
-        for t in range(length[i]):
-            tokens_in[end + t] = tokens_in[first + t]
-            values_in[end + t] = values_in[first + t]
-        start[i] = end
-        end += length[i]
+        for t in range(lists[i, LENGTH]):
+            held[end + t] = held[first + t]
+            shares[end + t] = shares[first + t]
+        lists[i, START] = end
+        end += lists[i, LENGTH]
         kept[still] = i
         still += 1
     mark[KEPT] = still
     mark[END] = end
 
 
-@kernel()
-def _alone_in(held, shares, tokens, members, values):
-    """Take what only this list holds out of it; give how many were taken.
+@kernel(inline="always")
+def count_alone(held, begin, end, totals, holders):
+    """Count what only this list holds.
 
     A token already met at the current state, through a list that ended here, is about to be held
     by this state too: it is left alone.
     """
     n = 0
-    for k in range(len(held)):
-        if tokens[held[k], HOLDERS] == 1.0 and tokens[held[k], TOTAL] == 0.0:
+    for k in range(begin, end):
+        if holders[held[k]] == 1 and totals[held[k]] == 0.0:
             n += 1
-    if n < 2:
-        return 0
-    n = 0
-    end = 0
-    for k in range(len(held)):
-        t = held[k]
-        if tokens[t, HOLDERS] == 1.0 and tokens[t, TOTAL] == 0.0:
-            members[n] = t
-            values[n] = shares[k]
-            n += 1
-        else:
-            held[end] = t
-            shares[end] = shares[k]
-            end += 1
     return n
 
 
 @kernel()
-def collapse_in(held, shares, tokens, count, inner, parent, share, members, values, orders):
-    """Collapse what only this list holds, though it lives on; give its length."""
-    n = _alone_in(held, shares, tokens, members, values)
-    if n == 0:
-        return len(held)
-    t, p = collapse(tokens, count, inner, parent, share, members, values, n, orders)
-    tokens[t, HOLDERS] = 1.0
-    held[len(held) - n] = t
-    shares[len(held) - n] = p
-    return len(held) - n + 1
+def collapse_in(
+    held, shares, begin, end, totals, holders, tokens, count, inner, parent, share, members, values,
+    orders,
+):  # fmt: skip
+    """Collapse what only the list from begin to end holds, though it lives on; give its end."""
+    n = 0
+    to = begin
+    for k in range(begin, end):
+        t = held[k]
+        if holders[t] == 1 and totals[t] == 0.0:
+            members[n] = t
+            values[n] = shares[k]
+            n += 1
+        else:
+            held[to] = t
+            shares[to] = shares[k]
+            to += 1
+    t, p = collapse(holders, tokens, count, inner, parent, share, members, values, n, orders)
+    holders[t] = 1
+    held[to] = t
+    shares[to] = p
+    return to + 1
 
 
-@kernel()
-def mix_list(held, shares, w, ends, tokens, count, touched, met):
+@kernel(inline="always")
+def mix_list(held, shares, begin, end, w, ends, totals, holders, count, touched, met):
     """Add a list, times w, to the current state; give how many tokens were met so far."""
-    for k in range(len(held)):
+    for k in range(begin, end):
         t = held[k]
         p = w * shares[k]
         if ends:
-            tokens[t, HOLDERS] -= 1.0
+            holders[t] -= 1
         # What has become too small for a float is nothing; it must not be met twice.
         if p > 0.0:
-            if tokens[t, TOTAL] == 0.0:
+            if totals[t] == 0.0:
                 touched[met] = t
                 met += 1
-            tokens[t, TOTAL] += p
-        elif tokens[t, HOLDERS] == 0.0 and tokens[t, TOTAL] == 0.0:
-            free_slot(tokens, count, t)
+            totals[t] += p
+        elif holders[t] == 0 and totals[t] == 0.0:
+            free_slot(holders, count, t)
     return met
 
 
-@kernel(error_model="numpy")
-def score_row(tokens, touched, elsewhere):
+@kernel(inline="always", error_model="numpy")
+def score_row(totals, tokens, touched, met, elsewhere, figures, row):
     """Add a row up over its tokens: entropy, mass, inner entropy, its slack, top, elsewhere.
 
-    Sums go by 64 entries at a time, so that roundings stay few (as in a tile).
+    Sums go by 64 entries at a time, so that roundings stay few (as in a tile). Gives the column
+    that has most of the row.
     """
     entropy = mass = prior = slack = top = apart = 0.0
     best = -1.0
     h = m = q = 0.0
-    for k in range(len(touched)):
+    for k in range(met):
         t = touched[k]
-        p = tokens[t, TOTAL]
+        p = totals[t]
         if t == elsewhere:
             apart += p
         else:
@@ -262,23 +249,34 @@ def score_row(tokens, touched, elsewhere):
         if p * tokens[t, TOP] > top:
             top = p * tokens[t, TOP]
             best = tokens[t, LIKELIEST]
-    return entropy + h, mass + m, prior + q, slack, top, int(best), apart
+    figures[row, 0] = entropy + h
+    figures[row, 1] = mass + m
+    figures[row, 2] = prior + q
+    figures[row, 3] = slack
+    figures[row, 4] = top
+    figures[row, 5] = apart
+    return int(best)
 
 
-@kernel()
+@kernel(inline="always")
 def part_tokens(
-    tokens, count, touched, live, collapsing, least, alone, alone_p, out, out_p, held, shares
-):
-    """Part what was met: held by nobody else, too small, and the rest, which makes the list."""
-    n_alone = n_out = n = 0
-    for k in range(len(touched)):
+    totals, holders, count, touched, met, live, collapsing, least, alone, alone_p, out, out_p, held,
+    shares, begin,
+):  # fmt: skip
+    """Part what was met: held by nobody else, too small, and the rest, which makes the list.
+
+    The list stands from `begin` on.
+    """
+    n_alone = n_out = 0
+    n = begin
+    for k in range(met):
         t = touched[k]
-        p = tokens[t, TOTAL]
-        tokens[t, TOTAL] = 0.0
+        p = totals[t]
+        totals[t] = 0.0
         if not live:
-            if tokens[t, HOLDERS] == 0.0:
-                free_slot(tokens, count, t)
-        elif collapsing and tokens[t, HOLDERS] == 0.0:
+            if holders[t] == 0:
+                free_slot(holders, count, t)
+        elif collapsing and holders[t] == 0:
             alone[n_alone] = t
             alone_p[n_alone] = p
             n_alone += 1
@@ -289,9 +287,9 @@ def part_tokens(
         else:
             held[n] = t
             shares[n] = p
-            tokens[t, HOLDERS] += 1.0
+            holders[t] += 1
             n += 1
-    return n_alone, n_out, n
+    return n_alone, n_out, n - begin
 
 
 @kernel()
@@ -302,50 +300,19 @@ def count_visits(indptr, indices, data, visits):
             visits[indices[e]] += visits[i] * data[e]
 
 
-@kernel()
-def own_sketch(sketch_of, i, sketches, free, count):
-    """Give state i's sketch, an empty one if it has none yet; there is room for one."""
-    if sketch_of[i] < 0:
-        if count[FREE_SKETCHES] > 0:
-            count[FREE_SKETCHES] -= 1
-            sketch_of[i] = free[count[FREE_SKETCHES]]
-        else:
-            sketch_of[i] = count[USED_SKETCHES]
-            count[USED_SKETCHES] += 1
-        sketches[sketch_of[i]] = 0.0
-    return sketches[sketch_of[i]]
-
-
-@kernel()
-def free_sketch(sketch_of, i, free, count):
-    """Let a state's sketch go, if it has one."""
-    if len(sketch_of) > 0 and sketch_of[i] >= 0:
-        free[count[FREE_SKETCHES]] = sketch_of[i]
-        count[FREE_SKETCHES] += 1
-        sketch_of[i] = -1
-
-
 @kernel(error_model="numpy")
-def mix_tail(tails, i, j, w):
-    """Add what is missing at j, times w, to what is missing at i: all of it is linear."""
+def mix_tail(mine, tails, j, w):
+    """Add what is missing at state j, times w, to what is missing here: all is linear."""
     m = tails[j, MISSING]
-    tails[i, MISSING] += w * m
-    tails[i, UPPER] += w * tails[j, UPPER] + surprise(w) * m
-    tails[i, LOWER] += w * tails[j, LOWER]
-    tails[i, MOST] += w * tails[j, MOST]
+    mine[MISSING] += w * m
+    mine[UPPER] += w * tails[j, UPPER] + surprise(w) * m
+    mine[LOWER] += w * tails[j, LOWER]
+    mine[MOST] += w * tails[j, MOST]
 
 
-@kernel()
-def mix_sketch(mine, theirs, w):
-    """Add one sketch, times w, to another."""
-    v = np.float32(w)
-    for d in range(len(mine)):
-        mine[d] += v * theirs[d]
-
-
-@kernel(error_model="numpy")
-def drop(tails, i, tokens, members, values, n):
-    """Add n dropped tokens to what is missing at state i."""
+@kernel(inline="always", error_model="numpy")
+def drop(dropped, row, tokens, members, values, n):
+    """Add n tokens up that a state drops: mass, sum of phi with inner entropies, largest part."""
     mass = pieces = inner = largest = 0.0
     for k in range(n):
         p = values[k]
@@ -353,44 +320,45 @@ def drop(tails, i, tokens, members, values, n):
         pieces += surprise(p)
         inner += p * (tokens[members[k], BITS] + tokens[members[k], PRIOR])
         largest = max(largest, p * tokens[members[k], TOP])
-    tails[i, MISSING] += mass
-    tails[i, UPPER] += pieces + inner
-    tails[i, LOWER] += pieces - surprise(mass) + inner
-    tails[i, MOST] += largest
+    dropped[row, 0] = mass
+    dropped[row, 1] = pieces + inner
+    dropped[row, 2] = largest
 
 
 @kernel()
-def sketch_drops(mine, tokens, members, values, n, draws, drawn_for, seed):
-    """Add n dropped tokens to a sketch; one of inner entropy h draws X - h.
+def sketch_drops(sketches, row, tokens, members, values, n, draws, drawn_for, seed):
+    """Sketch n dropped tokens; one of inner entropy h draws X - h.
 
     Draws of a token are kept while its slot is its own.
     """
+    width = sketches.shape[1]
+    for d in range(width):
+        sketches[row, d] = 0.0
     for k in range(n):
         t = members[k]
-        x = draws[t]
         born = int(tokens[t, BORN])
         if drawn_for[t] != born:
             drawn_for[t] = born
-            row = np.empty(WIDTH)
+            fresh = np.empty(WIDTH)
             name = mix(np.uint64(born) + np.uint64(0x9E3779B97F4A7C15))
             bits = tokens[t, BITS] + tokens[t, PRIOR]
-            fill_draws(name, seed, 0, 1.0, bits * _LN2, row, True)
-            for d in range(len(x)):
-                x[d] = row[d]
+            fill_draws(name, seed, 0, 1.0, bits * _LN2, fresh, True)
+            for d in range(width):
+                draws[t, d] = fresh[d]
         v = np.float32(values[k])
-        for d in range(len(mine)):
-            mine[d] += v * x[d]
+        for d in range(width):
+            sketches[row, d] += v * draws[t, d]
 
 
 @kernel(error_model="numpy")
-def raise_lower(tails, i):
+def raise_lower(tail):
     """Raise the lower bound: with at most `most` on one source, entropy is log2(m / most) or more.
 
     Not near the end of the range of floats, where `most` may have become too small or nothing.
     """
-    m, most = tails[i, MISSING], tails[i, MOST]
+    m, most = tail[MISSING], tail[MOST]
     if most > 1e-290:
-        tails[i, LOWER] = max(tails[i, LOWER], m * math.log2(m / most))
+        tail[LOWER] = max(tail[LOWER], m * math.log2(m / most))
 
 
 @kernel(error_model="numpy")

@@ -1,4 +1,4 @@
-"""Hot loop of the sweep over acyclic chains, with lists of tokens.
+"""Hot loops of the sweep over acyclic chains: lists of tokens by blocks, and what they dropped.
 
 Slow twin in the tests: tests/solve/test_lists.py, the tiles of `stream` and rational arithmetic.
 """
@@ -13,167 +13,134 @@ from coinhaze.solve.truncated.lists_kernels import (
     ALIVE,
     BIRTHS,
     BORN,
+    DROPS,
+    ELSEWHERE,
     END,
     FREE,
-    FREE_SKETCHES,
-    HOLDERS,
     KEPT,
-    LINE,
+    LEFT,
+    LENGTH,
     LOWER,
     MISSING,
+    MOST,
+    NEXT,
     NO_SLOT,
     PEAK,
-    TOTAL,
+    ROWS,
+    START,
     UPPER,
     USED,
-    USED_SKETCHES,
     WORK,
     begin_token,
     collapse,
     collapse_in,
     compact,
+    count_alone,
     drop,
     estimate_tail,
-    free_sketch,
     free_slot,
-    longer,
     mix_list,
-    mix_sketch,
     mix_tail,
-    own_sketch,
     part_tokens,
     raise_lower,
     score_row,
     sketch_drops,
-    unfold,
-    wider,
 )
 
-# Bytes of what there is for each state, column, entry of a list, token met at a state, and token
-# ever born.
-OF_STATE, OF_BIRTH, OF_ENTRY, OF_MET, OF_PARENT = 60, 8, 12, 28, 24
+# Why a sweep stops: it is done, it has met as many entries as it may, or something is full: what
+# is met at a state, the tree of tokens, tokens, rows, drops, lists.
+DONE, TOO_MANY, MET, TREE, TOKENS, SCORED, DROPPED, LISTS = range(8)
+# What is found of a row, as it stands in a block's results; there are so many numbers.
+ENTROPY, MASS, PRIOR, SLACK_SUM, LARGEST, APART, FIGURES = range(7)
 
 
 @kernel(error_model="numpy")
 def sweep_lists(
-    indptr, indices, data, own, column, births, uses, scored, least, collapsing, most_bytes,
-    most_entries, inner_bits, prior_bits, prior_top, prior_powers, orders, elsewhere_column, excess,
-    draws, seed, weighed,
-    entropy, mass, prior, top, top_column, powers, at_elsewhere, missing, above, below, slack, tail,
+    indptr, indices, data, own, column, births, scored, least, collapsing, most_entries,
+    inner_bits, prior_bits, prior_top, prior_powers, orders, elsewhere_column, excess, seed,
+    lists, kept, slot_of, count, mark,
+    touched, alone, alone_p, out, out_p, parent, share, weights, totals, holders, tokens, inner,
+    drawn, drawn_for,
+    rows, figures, likeliest, powers, dropping, dropped, sketches, held, shares,
 ):  # fmt: skip
     """Sweep over an acyclic chain, dropping entries of state i below `least[i]`.
 
     `births` gives for each column the states that can end in it, 0 for columns of other blocks.
-    `scored` gives each state's row among the results, -1 if it has none. `missing` is the mass
-    dropped on the way, `above` and `below` bound what it adds to the entropy (see lists.py), and
-    `tail` estimates it from `draws` columns of a sketch. Gives the largest number of entries alive
-    at once, how many were met in all, and the bytes all lists took; -1 in place of the first if
-    the others passed `most_bytes` or `most_entries`.
+    `scored` gives each state's row among the results, -1 if it has none. What follows `seed` is a
+    worker's room (`ListRoom`). Found are the rows that have any of these columns, with the figures,
+    largest column and sums of powers of each; and the states that dropped something, with its mass,
+    the bound on its entropy from above and its largest part, and columns of a sketch of it.
+
+    Gives why it stopped. It goes on from there when called again: arrays never grow in here, since
+    numba would count who refers to them at every use.
     """
-    n = len(own)
     weigh = len(excess) > 0
-    tokens = np.zeros((1 << 10, LINE))
-    inner = np.zeros((1 << 10, len(orders)))
-    count = np.zeros(3, np.int64)
-    count[FREE] = NO_SLOT
-    count[BIRTHS] = len(births)
-    slot_of = np.full(len(births), NO_SLOT, np.int32)
-    elsewhere = NO_SLOT
-    parent = np.full(2 * len(births) + 16 if weigh else 0, -1, np.int64)
-    share = np.zeros(len(parent))
-    weights = np.zeros(len(parent))
-    held = np.empty(1 << 12, np.int32)
-    shares = np.empty(1 << 12)
-    start = np.full(n, -1, np.int64)
-    length = np.zeros(n, np.int32)
-    kept = np.empty(n, np.int32)
-    mark = np.zeros(5, np.int64)
-    left = uses.copy()
-    tails = np.zeros((n, 4))
-    sketch_of = np.full(n if draws > 0 else 0, -1, np.int32)
-    sketches = np.zeros((1 << 8, draws), np.float32)
-    free_sketches = np.empty(1 << 8, np.int32)
-    sketch_count = np.zeros(2, np.int64)
-    drawn = np.zeros((len(tokens), draws), np.float32)
-    drawn_for = np.full(len(tokens), -1, np.int64)
-    touched = np.empty(1 << 10, np.int32)
-    alone = np.empty(1 << 10, np.int32)
-    alone_p = np.empty(1 << 10)
-    out = np.empty(1 << 10, np.int32)
-    out_p = np.empty(1 << 10)
-    of_token = 8 * LINE + 8 * len(orders) + 4 * draws + 8
-    of_sketch = 4 * draws + 4
-    size = OF_STATE * n + OF_BIRTH * len(births) + OF_ENTRY * len(held) + OF_MET * len(touched)
-    size += of_token * len(tokens) + of_sketch * len(sketches) + OF_PARENT * len(parent)
-    for i in range(n):
+    draws = sketches.shape[1]
+    for i in range(mark[NEXT], len(own)):
         first, last = indptr[i], indptr[i + 1]
         room = 1
         for e in range(first, last):
-            room += length[indices[e]]
-        mark[WORK] += room - 1
-        # While an array grows, its old form is there too.
+            room += lists[indices[e], LENGTH]
+        c = column[i]
+        begins = c >= 0 and births[c] > 0
+        if room == 1 and not begins:
+            for e in range(first, last):
+                lists[indices[e], LEFT] -= 1
+            continue
+        mark[NEXT] = i
         if room > len(touched):
-            size += OF_MET * (2 * room - len(touched))
-            touched = np.empty(2 * room, np.int32)
-            alone = np.empty(2 * room, np.int32)
-            alone_p = np.empty(2 * room)
-            out = np.empty(2 * room, np.int32)
-            out_p = np.empty(2 * room)
+            return MET
         if weigh and count[BIRTHS] + last - first + 2 > len(parent):
-            more = 2 * len(parent) + last - first
-            size += OF_PARENT * (more - len(parent))
-            parent = longer(parent, more, -1)
-            share = longer(share, more, 0.0)
-            weights = longer(weights, more, 0.0)
-        if sketch_count[FREE_SKETCHES] == 0 and sketch_count[USED_SKETCHES] == len(sketches):
-            size += of_sketch * len(sketches)
-            if size + of_sketch * len(sketches) > most_bytes:
-                return -1, mark[WORK], size
-            sketches = wider(sketches, 2 * len(sketches))
-            free_sketches = np.empty(len(sketches), np.int32)
+            return TREE
+        if begins and count[FREE] == NO_SLOT and count[USED] == len(tokens):
+            return TOKENS
+        if mark[ROWS] == len(rows):
+            return SCORED
+        if mark[DROPS] == len(dropping):
+            return DROPPED
+        if mark[END] + room > len(held):
+            compact(held, shares, lists, kept, mark)
+            # Lists that leave little free would have to be moved again soon.
+            if mark[END] + room > len(held) - len(held) // 4:
+                return LISTS
+        if mark[WORK] > most_entries:
+            return TOO_MANY
+        mark[WORK] += room - 1
         met = 0
         for e in range(first, last):
             j = indices[e]
-            w = data[e]
-            ends = left[j] == 1
-            if tails[j, MISSING] > 0.0:
-                mix_tail(tails, i, j, w)
-                if draws > 0:
-                    mine = own_sketch(sketch_of, i, sketches, free_sketches, sketch_count)
-                    mix_sketch(mine, sketches[sketch_of[j]], w)
-            begin, end = start[j], start[j] + length[j]
-            if begin >= 0:
-                if collapsing and not ends and length[j] > 1:
-                    shorter = collapse_in(
-                        held[begin:end], shares[begin:end], tokens, count, inner, parent, share,
-                        alone, alone_p, orders,
-                    )  # fmt: skip
-                    mark[ALIVE] -= length[j] - shorter
-                    length[j] = shorter
-                    end = begin + shorter
-                met = mix_list(
-                    held[begin:end], shares[begin:end], w, ends, tokens, count, touched, met
-                )
-            left[j] -= 1
+            ends = lists[j, LEFT] == 1
+            lists[j, LEFT] -= 1
+            if lists[j, LENGTH] == 0:
+                continue
+            begin, end = lists[j, START], lists[j, START] + lists[j, LENGTH]
+            if (
+                collapsing
+                and not ends
+                and lists[j, LENGTH] > 1
+                and count_alone(held, begin, end, totals, holders) > 1
+            ):
+                shorter = collapse_in(
+                    held, shares, begin, end, totals, holders, tokens, count, inner, parent, share,
+                    alone, alone_p, orders,
+                )  # fmt: skip
+                mark[ALIVE] -= end - shorter
+                lists[j, LENGTH] = shorter - begin
+                end = shorter
+            met = mix_list(
+                held, shares, begin, end, data[e], ends, totals, holders, count, touched, met
+            )
             if ends:
-                mark[ALIVE] -= length[j]
-                start[j] = -1
-                length[j] = 0
-                free_sketch(sketch_of, j, free_sketches, sketch_count)
-        c = column[i]
-        if c >= 0 and births[c] > 0:
+                mark[ALIVE] -= lists[j, LENGTH]
+                lists[j, START] = -1
+                lists[j, LENGTH] = 0
+        if begins:
             if slot_of[c] == NO_SLOT:
-                if count[FREE] == NO_SLOT and count[USED] == len(tokens):
-                    size += of_token * len(tokens)
-                    if size + of_token * len(tokens) > most_bytes:
-                        return -1, mark[WORK], size
-                    tokens = wider(tokens, 2 * len(tokens))
-                    inner = wider(inner, len(tokens))
-                    drawn = wider(drawn, len(tokens))
-                    drawn_for = longer(drawn_for, len(tokens), -1)
                 # What lies elsewhere is kept apart, so it never goes into another token.
                 apart = c == elsewhere_column
                 slot_of[c] = begin_token(
+                    totals,
+                    holders,
                     tokens,
                     count,
                     inner,
@@ -185,60 +152,41 @@ def sweep_lists(
                     prior_powers,
                 )
                 if apart:
-                    elsewhere = slot_of[c]
+                    mark[ELSEWHERE] = slot_of[c]
             t = slot_of[c]
-            tokens[t, HOLDERS] -= 1.0
-            if tokens[t, TOTAL] == 0.0:
+            holders[t] -= 1
+            if totals[t] == 0.0:
                 touched[met] = t
                 met += 1
-            tokens[t, TOTAL] += own[i]
-        r = scored[i]
-        if r >= 0:
-            (
-                entropy[r], mass[r], prior[r], slack[r], top[r], top_column[r], at_elsewhere[r],
-            ) = score_row(tokens, touched[:met], elsewhere)  # fmt: skip
+            totals[t] += own[i]
+        if scored[i] >= 0 and met > 0:
+            row = mark[ROWS]
+            mark[ROWS] += 1
+            rows[row] = scored[i]
+            likeliest[row] = score_row(totals, tokens, touched, met, mark[ELSEWHERE], figures, row)
             for o in range(len(orders)):
+                powers[row, o] = 0.0
                 for k in range(met):
                     t = touched[k]
-                    powers[r, o] += tokens[t, TOTAL] ** orders[o] * inner[t, o]
-            m = tails[i, MISSING]
-            if m > 0.0:
-                raise_lower(tails, i)
-                missing[r] = m
-                above[r] = tails[i, UPPER]
-                # What was kept and what was not, mixed: entropy is concave.
-                below[r] = tails[i, LOWER] + surprise(mass[r] + m) - surprise(mass[r])
-                tail[r] = estimate_tail(m, sketches[sketch_of[i]]) if draws > 0 else above[r]
+                    powers[row, o] += totals[t] ** orders[o] * inner[t, o]
         if weigh and excess[i] > 0:
             for k in range(met):
-                weights[int(tokens[touched[k], BORN])] += excess[i] * tokens[touched[k], TOTAL]
-        if mark[END] + met + 1 > len(held):
-            compact(held, shares, start, length, kept, mark)
-            wanted = len(held)
-            while mark[END] + met + 1 > wanted - wanted // 4:
-                wanted *= 2
-            if wanted > len(held):
-                size += OF_ENTRY * (wanted - len(held))
-                if size + OF_ENTRY * len(held) > most_bytes:
-                    return -1, mark[WORK], size
-                held = longer(held, wanted, 0)
-                shares = longer(shares, wanted, 0.0)
-        live = left[i] > 0
+                weights[int(tokens[touched[k], BORN])] += excess[i] * totals[touched[k]]
+        live = lists[i, LEFT] > 0
         begin = mark[END]
         n_alone, n_out, stay = part_tokens(
-            tokens, count, touched[:met], live, collapsing, least[i], alone, alone_p, out, out_p,
-            held[begin:], shares[begin:],
+            totals, holders, count, touched, met, live, collapsing, least[i], alone, alone_p, out,
+            out_p, held, shares, begin,
         )  # fmt: skip
         if not live:
-            free_sketch(sketch_of, i, free_sketches, sketch_count)
             continue
         if n_alone > 0:
             t, p = alone[0], alone_p[0]
             if n_alone > 1:
                 t, p = collapse(
-                    tokens, count, inner, parent, share, alone, alone_p, n_alone, orders
+                    holders, tokens, count, inner, parent, share, alone, alone_p, n_alone, orders
                 )
-            tokens[t, HOLDERS] = 0.0
+            holders[t] = 0
             if p < least[i]:
                 out[n_out] = t
                 out_p[n_out] = p
@@ -246,27 +194,101 @@ def sweep_lists(
             else:
                 held[begin + stay] = t
                 shares[begin + stay] = p
-                tokens[t, HOLDERS] = 1.0
+                holders[t] = 1
                 stay += 1
         if n_out > 0:
-            drop(tails, i, tokens, out, out_p, n_out)
+            row = mark[DROPS]
+            mark[DROPS] += 1
+            dropping[row] = i
+            drop(dropped, row, tokens, out, out_p, n_out)
             if draws > 0:
-                mine = own_sketch(sketch_of, i, sketches, free_sketches, sketch_count)
-                sketch_drops(mine, tokens, out, out_p, n_out, drawn, drawn_for, seed)
+                sketch_drops(sketches, row, tokens, out, out_p, n_out, drawn, drawn_for, seed)
             for k in range(n_out):
-                if tokens[out[k], HOLDERS] == 0.0:
-                    free_slot(tokens, count, out[k])
-        raise_lower(tails, i)
-        start[i] = begin
-        length[i] = stay
-        kept[mark[KEPT]] = i
-        mark[KEPT] += 1
-        mark[END] = begin + stay
-        mark[ALIVE] += stay
-        mark[PEAK] = max(mark[PEAK], mark[ALIVE])
-        if mark[WORK] > most_entries or size > most_bytes:
-            return -1, mark[WORK], size
-    if weigh:
-        unfold(parent, share, count[BIRTHS], weights)
-        weighed[:] = weights[: len(weighed)]
-    return mark[PEAK], mark[WORK], size
+                if holders[out[k]] == 0:
+                    free_slot(holders, count, out[k])
+        if stay > 0:
+            lists[i, START] = begin
+            lists[i, LENGTH] = stay
+            kept[mark[KEPT]] = i
+            mark[KEPT] += 1
+            mark[END] = begin + stay
+            mark[ALIVE] += stay
+            mark[PEAK] = max(mark[PEAK], mark[ALIVE])
+    return DONE
+
+
+@kernel()
+def add_rows(
+    rows, figures, likeliest, some_powers,
+    entropy, mass, prior, top, top_column, powers, elsewhere, slack,
+):  # fmt: skip
+    """Add a block's rows to those of the blocks before it; of equal largest entries theirs stay."""
+    for k in range(len(rows)):
+        r = rows[k]
+        entropy[r] += figures[k, ENTROPY]
+        mass[r] += figures[k, MASS]
+        prior[r] += figures[k, PRIOR]
+        slack[r] += figures[k, SLACK_SUM]
+        elsewhere[r] += figures[k, APART]
+        if figures[k, LARGEST] > top[r]:
+            top[r] = figures[k, LARGEST]
+            top_column[r] = likeliest[k]
+        for o in range(some_powers.shape[1]):
+            powers[r, o] += some_powers[k, o]
+
+
+@kernel()
+def add_drops(dropping, dropped, some_sketches, tails, sketches):
+    """Add what a block dropped to what the blocks before it did: columns of blocks are apart."""
+    for k in range(len(dropping)):
+        i = dropping[k]
+        tails[i, MISSING] += dropped[k, 0]
+        tails[i, UPPER] += dropped[k, 1]
+        tails[i, MOST] = max(tails[i, MOST], dropped[k, 2])
+        for d in range(some_sketches.shape[1]):
+            sketches[i, d] += some_sketches[k, d]
+
+
+@kernel(error_model="numpy")
+def sweep_tails(indptr, indices, data, scored, tails, sketches, missing, above, below, tail):
+    """Follow what was dropped through the chain, and bound what it adds to each row's entropy.
+
+    `tails` and `sketches` hold what each state dropped itself, and in the end all it misses.
+    `missing` is the mass dropped on the way to a row, `above` and `below` bound what it adds to the
+    entropy (see lists.py), and `tail` estimates it from the sketches.
+    """
+    draws = sketches.shape[1]
+    line = np.zeros(4)
+    mine = np.zeros(draws, np.float32)
+    for i in range(len(indptr) - 1):
+        line[:] = 0.0
+        mine[:] = 0.0
+        for e in range(indptr[i], indptr[i + 1]):
+            j = indices[e]
+            if tails[j, MISSING] > 0.0:
+                w = data[e]
+                mix_tail(line, tails, j, w)
+                v = np.float32(w)
+                for d in range(draws):
+                    mine[d] += v * sketches[j, d]
+        m = line[MISSING]
+        if m > 0.0:
+            raise_lower(line)
+        r = scored[i]
+        if r >= 0 and m > 0.0:
+            missing[r] = m
+            above[r] = line[UPPER]
+            below[r] = line[LOWER]
+            tail[r] = estimate_tail(m, mine) if draws > 0 else above[r]
+        dropped = tails[i, MISSING]
+        if dropped > 0.0:
+            line[LOWER] += tails[i, UPPER] - surprise(dropped)
+            line[MISSING] += dropped
+            line[UPPER] += tails[i, UPPER]
+            line[MOST] += tails[i, MOST]
+            raise_lower(line)
+            for d in range(draws):
+                mine[d] += sketches[i, d]
+        if line[MISSING] > 0.0:
+            tails[i] = line
+            sketches[i] = mine

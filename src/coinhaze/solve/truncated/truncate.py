@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -27,21 +27,20 @@ from coinhaze.solve.certify import certified, plain_orders
 from coinhaze.solve.exact.engines import EXACT_WIDTH, score_exactly
 from coinhaze.solve.planner import thresholds
 from coinhaze.solve.planner.cost import ExactCost
-from coinhaze.solve.pool.limits import UNLIMITED, Budget, workers_for
+from coinhaze.solve.pool.limits import UNLIMITED, Budget
 from coinhaze.solve.progress import Progress, silent
 from coinhaze.solve.query import Query
 from coinhaze.solve.structure.columns import Columns
 from coinhaze.solve.structure.lump import LumpedChain
 from coinhaze.solve.structure.structure import Structure
-from coinhaze.solve.sums import Sums
 from coinhaze.solve.truncated.lists import Swept, TooManyEntries, sweep_blocks
 from coinhaze.solve.truncated.lists_kernels import count_visits
 
 Over = Literal["worst", "mean"]
 
-# Eight blocks, two at a time, keep two cores busy and hold half of what two blocks would; their
+# So many blocks keep sixteen cores busy, and take one core a fifth longer than eight would; their
 # number is part of the result, so it is fixed.
-BLOCKS, AT_ONCE = 8, 2
+BLOCKS = 32
 DRAWS = 16
 # The first level to try, for each bit of width asked.
 FIRST: dict[Over, float] = {"worst": 0.01, "mean": 0.003}
@@ -109,12 +108,19 @@ class Truncation:
     worth: Floats  # a state drops what is below its worth times the level
 
     @classmethod
-    def of(cls, lumped: LumpedChain, *, over: Over) -> Truncation:
+    def of(
+        cls,
+        lumped: LumpedChain,
+        *,
+        over: Over,
+        count_sources: bool = False,
+        budget: Budget = UNLIMITED,
+    ) -> Truncation:
         """Prepare to score rows, narrow on average or at worst."""
         query = lumped.query
         # What is dropped of "elsewhere" would be taken for another outcome than what is kept.
         assert not query.chain.listed
-        counts, counted = lumped.sources
+        counts, counted = lumped.sources(count=count_sources, budget=budget)
         worth = list_worth(query) if over == "mean" else np.ones(len(query.moves))
         return cls(query, lumped.columns, counts, counted, worth)
 
@@ -131,8 +137,19 @@ class Truncation:
         """Sweep once; bits are the tail sketch's estimate, within the proven interval."""
         query = self.query
         least = np.minimum(level * self.worth, HIGHEST)
-        settings = {"draws": draws, "seed": seed, "entries": entries, "progress": progress}
-        swept = self._sweep(least, budget, **settings)
+        swept = sweep_blocks(
+            query,
+            self.columns,
+            np.zeros(0),
+            least=least,
+            blocks=min(BLOCKS, len(self.columns)),
+            draws=draws,
+            seed=seed,
+            weigh=False,
+            entries=entries,
+            budget=budget,
+            progress=progress,
+        )
         scores = certified(
             query,
             self.columns,
@@ -161,32 +178,6 @@ class Truncation:
         entries = tried.swept.entries * grown
         return None if entries > most else Foreseen(entries, tried.swept.memory * grown)
 
-    def _sweep(self, least: Floats, budget: Budget, **settings: Any) -> Swept:
-        """Sweep blocks by twos or, where their lists do not fit the memory, one by one."""
-        try:
-            return self._sweep_by(AT_ONCE, least, budget, **settings)
-        except TooManyEntries:
-            raise
-        except ResourceError:
-            return self._sweep_by(1, least, budget, **settings)
-
-    def _sweep_by(self, at_once: int, least: Floats, budget: Budget, **settings: Any) -> Swept:
-        # Sums of all blocks together, and of those that are swept or wait to be added.
-        room = budget.room(thresholds.LIST_MEMORY) - (at_once + 1) * Sums.size(
-            len(self.query.scored)
-        )
-        return sweep_blocks(
-            self.query,
-            self.columns,
-            np.zeros(0),
-            least=least,
-            blocks=min(BLOCKS, len(self.columns)),
-            weigh=False,
-            memory=max(room, 0) // at_once,
-            budget=replace(budget, threads=workers_for(at_once, budget.threads)),
-            **settings,
-        )
-
 
 def truncated(
     lumped: LumpedChain,
@@ -194,6 +185,7 @@ def truncated(
     width: float,
     over: Over = "worst",
     exact: ExactCost | None = None,
+    count_sources: bool = False,
     budget: Budget = UNLIMITED,
     progress: Progress = silent,
 ) -> Scores | None:
@@ -202,7 +194,7 @@ def truncated(
     It is none where as good as nothing may be dropped, or where one try would take longer than
     `exact` scores.
     """
-    question = Truncation.of(lumped, over=over)
+    question = Truncation.of(lumped, over=over, count_sources=count_sources, budget=budget)
     for now in narrowing(
         question, width=width, over=over, exact=exact, budget=budget, progress=progress
     ):
@@ -287,6 +279,7 @@ def sweep(
     width: float = EXACT_WIDTH,
     over: Over = "worst",
     renyi: Sequence[float] = (),
+    count_sources: bool = False,
     budget: Budget = UNLIMITED,
     progress: Progress = silent,
     lumped: LumpedChain | None = None,
@@ -302,7 +295,13 @@ def sweep(
         raise UsageError(f"over is worst or mean, not {over!r}")
     if may_drop(lumped.query, width, renyi):
         scores = truncated(
-            lumped, width=width, over=over, exact=lumped.cost, budget=budget, progress=progress
+            lumped,
+            width=width,
+            over=over,
+            exact=lumped.cost,
+            count_sources=count_sources,
+            budget=budget,
+            progress=progress,
         )
         if scores is not None:
             return scores
@@ -311,6 +310,7 @@ def sweep(
         rows,
         width=width,
         renyi=renyi,
+        count_sources=count_sources,
         budget=budget,
         progress=progress,
         lumped=lumped,

@@ -1,0 +1,175 @@
+"""Threads and memory decide when blocks are swept and how many at once, and change no bit."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+import coinhaze
+from coinhaze import Scores, absorbing_chain, transaction_graph
+from coinhaze.graph.build import building_bytes
+from coinhaze.ledger import write_folder
+from coinhaze.report import files
+from coinhaze.report.files import write_scores
+from coinhaze.simulate import simulate_hubs, simulate_town, simulate_week
+from coinhaze.solve.planner import thresholds
+from coinhaze.solve.pool.limits import Budget
+from coinhaze.solve.structure.structure import Structure
+from coinhaze.solve.truncated import lists
+from coinhaze.solve.truncated.lists import list_sums
+from coinhaze.solve.truncated.truncate import Truncation
+from coinhaze.working_folder import python_command, python_environment
+
+WEEK = absorbing_chain(transaction_graph(simulate_week("bitcoin-week", size=0.01)))
+ROWS = np.flatnonzero(WEEK.graph.sinks)
+
+
+def told(scores: Scores) -> bytes:
+    return b"".join(v.tobytes() for v in (scores.bits, scores.bits_low, scores.bits_high))
+
+
+def attempt(budget: Budget) -> Scores:
+    question = Truncation.of(Structure(WEEK).lump(ROWS, np.zeros(0)), over="mean")
+    return question.attempt(1e-3, budget=budget).scores
+
+
+def test_a_certified_sweep_is_the_same_for_any_threads_and_memory(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    at_once: list[int] = []
+    before = lists._sweep
+
+    def sweep(work: Any, budget: Budget, progress: Any) -> Any:
+        at_once.append(budget.threads or 0)
+        return before(work, budget, progress)
+
+    monkeypatch.setattr(lists, "_sweep", sweep)
+    one = told(attempt(Budget(threads=1)))
+    assert told(attempt(Budget(threads=2))) == one
+    assert told(attempt(Budget(threads=7))) == one
+    assert at_once == [1, 2, 7]
+    # Enough for a few blocks at once, not for seven; what was tried in vain is tried again.
+    monkeypatch.setattr(Budget, "room", lambda self, usual=0: 8 << 20)
+    assert told(attempt(Budget(threads=7, memory=1))) == one
+    assert at_once[3:] != [7]
+    assert at_once[-1] < 7
+
+
+def test_exact_lists_are_the_same_for_any_memory() -> None:
+    chain = absorbing_chain(transaction_graph(simulate_town(transactions=400)))
+    lumped = Structure(chain).lump(np.flatnonzero(chain.graph.sinks), np.zeros(0))
+    settings: dict[str, Any] = {"blocks": 4, "progress": lambda share: None}
+    found = [
+        list_sums(
+            lumped.query,
+            lumped.columns,
+            np.zeros(0),
+            memory=memory,
+            budget=Budget(threads=4),
+            **settings,
+        )[0]
+        for memory in (None, 2_000_000, 600_000)
+    ]
+    for other in found[1:]:
+        for a, b in zip(found[0].arrays(), other.arrays(), strict=True):
+            assert a.tobytes() == b.tobytes()
+
+
+@pytest.mark.parametrize("time", ["temporal", "stationary"])
+def test_sources_are_counted_where_that_is_quick_or_asked_for(
+    time: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ledger = simulate_hubs(people=300, seed=1, transfers=2)
+    quick = coinhaze.score(ledger, time=time)
+    assert np.all(quick.sources >= 1)
+    assert not [note for note in quick.notes if "possible sources" in note]
+    monkeypatch.setattr(thresholds, "QUICK_WORDS", 0.0)
+    bounded = coinhaze.score(ledger, time=time)
+    assert np.all(np.isnan(bounded.sources))
+    assert np.all(np.isnan(bounded.hartley))
+    assert [note for note in bounded.notes if "count_sources" in note]
+    assert bounded.to_arrow()["sources"].null_count == len(bounded)
+    np.testing.assert_array_equal(bounded.effective_sources, quick.effective_sources)
+    np.testing.assert_allclose(bounded.bits_high, quick.bits_high, atol=1e-9)
+    for threads in (1, 3):
+        asked = coinhaze.score(ledger, time=time, count_sources=True, threads=threads)
+        assert asked.sources.tobytes() == quick.sources.tobytes()
+        assert told(asked) == told(quick)
+    # The entropy of order 0 is that number.
+    of_order = coinhaze.score(ledger, time=time, renyi=(0,))
+    np.testing.assert_allclose(of_order.renyi[0], quick.hartley)
+
+
+def test_a_preview_counts_no_sources() -> None:
+    with pytest.raises(coinhaze.errors.UsageError, match="no count of sources"):
+        coinhaze.score(WEEK, accuracy="preview", count_sources=True)
+
+
+def test_scores_are_written_the_same_in_pieces(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scores = coinhaze.score(simulate_town(transactions=60))
+    write_scores(scores, tmp_path / "whole.csv", {})
+    monkeypatch.setattr(files, "AT_ONCE", 7)
+    assert len(scores) > 7
+    write_scores(scores, tmp_path / "pieces.csv", {})
+    write_scores(scores, tmp_path / "pieces.parquet", {"a": 1})
+    whole = (tmp_path / "whole.csv").read_bytes()
+    assert whole == (tmp_path / "pieces.csv").read_bytes()
+    assert whole.count(b"\n") == len(scores) + 1
+    table = pq.read_table(tmp_path / "pieces.parquet")
+    assert table.replace_schema_metadata() == scores.to_arrow()
+    assert b'"a": 1' in table.schema.metadata[b"coinhaze"]
+
+
+# The most memory is told by the process itself: what its parent can ask for includes the parent's.
+RUN = """
+import atexit, re, runpy, sys
+status = "/proc/self/status"
+told = lambda: re.search("VmHWM:[^0-9]*([0-9]+)", open(status).read())[1]
+atexit.register(lambda: print("\\npeak", told()))
+sys.argv = ["coinhaze", *sys.argv[1:]]
+runpy.run_module("coinhaze", run_name="__main__")
+"""
+
+
+def peak_of(*given: str) -> tuple[int, int, str]:
+    """Run the command; give its exit code, the most bytes it held, and what it said."""
+    done = subprocess.run(
+        python_command("-c", RUN, *given),
+        capture_output=True,
+        env=python_environment(),
+        text=True,
+        check=False,
+    )
+    said, _, peak = done.stdout.rpartition("peak ")
+    return done.returncode, int(peak) * 1024, said + done.stderr
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="a process tells its peak on Linux only")
+def test_memory_bounds_the_whole_process(tmp_path: Path) -> None:
+    ledger = simulate_week("bitcoin-week", size=0.1)
+    week = write_folder(ledger, tmp_path / "week")
+    asked = ("score", str(week), "--accuracy", "0.1", "--over", "mean", "--threads", "2")
+    where = ("-o", str(tmp_path / "out.csv"))
+    code, peak, said = peak_of(*asked, *where)
+    assert code == 0, said
+    free = (tmp_path / "out.csv").read_bytes()
+    limit = 620 << 20
+    code, peak, said = peak_of(*asked, *where, "--memory", str(limit))
+    assert code == 0, said
+    assert peak <= limit
+    assert (tmp_path / "out.csv").read_bytes() == free
+    # Reading and building are refused before they begin, in one line that says what they take.
+    for limit, what in ((400 << 20, "the ledger"), (540 << 20, "building the graph")):
+        code, peak, said = peak_of(*asked, *where, "--memory", str(limit))
+        assert code == 6
+        assert f"{what} would take" in said
+        assert peak <= limit
+    assert building_bytes(ledger) > 150 << 20
