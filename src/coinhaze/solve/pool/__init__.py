@@ -1,4 +1,4 @@
-"""What runs a solve: limits, the seam between engines and backends, and the threads behind it."""
+"""What runs a solve: limits, the seam between engines and backends, threads and clusters."""
 
 from coinhaze.solve.pool.backend import (
     Backend,
@@ -8,6 +8,7 @@ from coinhaze.solve.pool.backend import (
     open_workers,
     register_backend,
 )
+from coinhaze.solve.pool.cluster import Cluster
 from coinhaze.solve.pool.limits import UNLIMITED, Budget
 from coinhaze.solve.pool.threads import open_threads
 
@@ -15,6 +16,7 @@ __all__ = [
     "UNLIMITED",
     "Backend",
     "Budget",
+    "Cluster",
     "Work",
     "Workers",
     "backend_for",

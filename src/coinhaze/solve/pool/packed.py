@@ -1,0 +1,57 @@
+"""A work as one file of plain arrays, written once and mapped by every process that solves it.
+
+Arrays lie uncompressed, each at its own aligned place, so that processes of one machine share the
+pages. A mapped array is as its original was, writable or not: compiled code is chosen by that.
+"""
+
+from __future__ import annotations
+
+import mmap
+import pickle
+import struct
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+ALIGNED = 64
+_HEAD = struct.Struct("<QQ")  # where the description of the arrays begins, and its length
+
+
+def write_packed(work: Any, path: Path) -> None:
+    """Write a work to a file."""
+    arrays: list[pickle.PickleBuffer] = []
+    described = pickle.dumps(work, protocol=5, buffer_callback=arrays.append)
+    places = []
+    with open(path, "xb") as file:
+        file.write(_HEAD.pack(0, 0))
+        for array in arrays:
+            file.write(bytes(-file.tell() % ALIGNED))
+            raw = array.raw()
+            places.append((file.tell(), raw.nbytes))
+            file.write(raw)
+        begin = file.tell()
+        text = pickle.dumps((described, places))
+        file.write(text)
+        file.seek(0)
+        file.write(_HEAD.pack(begin, len(text)))
+
+
+def map_packed(path: Path) -> Any:
+    """Open a work where it lies; what is written to its arrays stays in this process."""
+    with open(path, "rb") as file:
+        return unpack(memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)))
+
+
+def packed_bytes(path: Path) -> npt.NDArray[np.uint8]:
+    """Give the bytes of a packed work, to be sent to machines that do not see the file."""
+    return np.fromfile(path, dtype=np.uint8)
+
+
+def unpack(memory: memoryview) -> Any:
+    """Make a work of its bytes; arrays are parts of them."""
+    begin, size = _HEAD.unpack_from(memory)
+    described, places = pickle.loads(memory[begin : begin + size])
+    arrays = [memory[first : first + length] for first, length in places]
+    return pickle.loads(described, buffers=arrays)
