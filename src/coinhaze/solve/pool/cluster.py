@@ -35,7 +35,8 @@ from coinhaze.errors import (
 )
 from coinhaze.solve.pool.limits import Budget, in_words
 from coinhaze.solve.pool.packed import packed_bytes, write_packed
-from coinhaze.solve.pool.worker import OtherBits, close_work, probe, solve_piece
+from coinhaze.solve.pool.probe import Probe, make_probe
+from coinhaze.solve.pool.worker import OtherBits, close_work, main, solve_piece
 from coinhaze.working_folder import python_command
 
 INSTALL = "pip install 'coinhaze[cluster]'"
@@ -91,7 +92,7 @@ class Cluster:
         dask = distributed()
         self.local = number is not None
         self.folder = Path(tempfile.mkdtemp(prefix="coinhaze-"))  # nobody else can open it
-        self.expected: str | None = None
+        self._probe: Probe | None = None
         self._processes: list[subprocess.Popen[bytes]] = []
         self._restarts = 0
         self._alone_since: float | None = None
@@ -133,7 +134,7 @@ class Cluster:
         words = (self.address, f"{k}-{uuid.uuid4().hex[:8]}", self.folder, *self._files)
         with open(self.folder / f"worker{k}.log", "wb") as said:
             return subprocess.Popen(
-                python_command("-m", "coinhaze.solve.pool.worker", *map(str, words)),
+                python_command("-c", f"import {main.__module__} as w; w.main()", *map(str, words)),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.DEVNULL,
                 stderr=said,
@@ -141,7 +142,7 @@ class Cluster:
             )
 
     def _connect(self, dask: Any, address: str, files: tuple[Path, Path, Path] | None) -> None:
-        """Connect to a scheduler, and see that its workers give the same bits."""
+        """Connect to a scheduler, and see that its workers have this version."""
         self.address = address
         security = None if files is None else security_of(*files)
         try:
@@ -164,10 +165,6 @@ class Cluster:
                     f"worker {worker} has coinhaze {has}, not {__version__}: install the same "
                     "version on every machine of the cluster"
                 )
-        self.expected = probe()
-        for worker, bits in sorted(self._client.run(probe).items()):
-            if bits != self.expected:
-                raise _other_bits(worker)
 
     def await_workers(self) -> None:
         """Wait for the first worker."""
@@ -183,9 +180,17 @@ class Cluster:
     @property
     def count(self) -> int:
         """How many pieces can be solved at once: processes of this machine, or threads of all."""
-        if self.local:
-            return len(self._processes)
-        return sum(self._client.nthreads().values())
+        return len(self._processes) if self.local else sum(self._threads().values())
+
+    def _threads(self) -> dict[str, int]:
+        """Ask the scheduler for the threads of each worker."""
+        try:
+            found: dict[str, int] = self._client.sync(
+                self._client.scheduler.ncores, callback_timeout=CONNECTING
+            )
+        except (OSError, TimeoutError):
+            raise self.gone() from None
+        return found
 
     def in_words(self) -> str:
         """Say how many workers there are."""
@@ -197,7 +202,7 @@ class Cluster:
         """Open the workers for one work; this is a backend."""
         path = self.folder / f"{uuid.uuid4().hex}.work"
         try:
-            write_packed(work, path)
+            write_packed(work if self.local else (work, self._made_probe()), path)
         except OSError as error:
             path.unlink(missing_ok=True)
             raise ResourceError(
@@ -211,15 +216,26 @@ class Cluster:
             workers.close()
             path.unlink(missing_ok=True)
 
+    def _made_probe(self) -> Probe:
+        if self._probe is None:
+            self._probe = make_probe()
+        return self._probe
+
     def submit(self, name: str, packed: Any, piece: Any) -> Any:
         """Begin a piece."""
-        return self._client.submit(solve_piece, name, packed, self.expected, piece, pure=False)
+        try:
+            return self._client.submit(solve_piece, name, packed, piece, pure=False)
+        except OSError:
+            raise self.gone() from None
 
     def send(self, path: Path) -> Any:
         """Send a packed work to every worker, unless they see it themselves."""
         if self.local:
             return str(path)
-        return self._client.scatter(packed_bytes(path), broadcast=True, hash=False)
+        try:
+            return self._client.scatter(packed_bytes(path), broadcast=True, hash=False)
+        except (OSError, TimeoutError):
+            raise self.gone() from None
 
     def look_after(self) -> None:
         """See that there is somebody to solve pieces; start processes of this machine again."""
@@ -239,7 +255,7 @@ class Cluster:
             self._notice_none()
 
     def _notice_none(self) -> None:
-        if self._client.nthreads():
+        if self._threads():
             self._alone_since = None
         elif self._alone_since is None:
             self._alone_since = time.monotonic()
@@ -255,11 +271,9 @@ class Cluster:
         )
 
     def _last_words(self, k: int) -> str:
-        with suppress(OSError):
-            lines = (self.folder / f"worker{k}.log").read_text("utf-8", "replace").split("\n")
-            said = [line.strip() for line in lines if line.strip()]
-            return f" ({said[-1][:200]})" if said else ""
-        return ""
+        lines = (self.folder / f"worker{k}.log").read_text("utf-8", "replace").split("\n")
+        said = [line.strip() for line in lines if line.strip()]
+        return f" ({said[-1][:200]})" if said else ""
 
     def forget(self, name: str) -> None:
         """Let workers of other machines, which go on when this is closed, free a work."""
@@ -354,12 +368,12 @@ class ClusterWorkers:
 
     def _done(self, future: Any) -> bool:
         try:
-            distributed().wait(future, timeout=LOOKING)
+            future.exception(timeout=LOOKING)
         except TimeoutError:
             self.cluster.look_after()
             return False
-        except Exception:  # of a piece or of a lost one: its status tells
-            return True
+        except distributed().CancelledError:
+            return True  # its status tells
         return True
 
     def _begin_again(self, begun: deque[tuple[Any, Any]]) -> None:
@@ -376,8 +390,12 @@ class ClusterWorkers:
         dask = distributed()
         try:
             return result()
-        except OtherBits:
-            raise _other_bits("that joined") from None
+        except OtherBits as error:
+            raise UsageError(
+                f"worker {error} gives other last digits than this machine, for its CPU is of "
+                "another kind or its libraries are others: use machines of one kind, with the "
+                "same versions"
+            ) from None
         except CoinhazeError:
             raise
         except MemoryError as error:
@@ -439,7 +457,7 @@ def _check_address(address: str, *, encrypted: bool) -> None:
     host, _, port = rest.rpartition(":")
     if scheme not in ("tcp", "tls") or not host or not port.isdecimal():
         raise UsageError(
-            f"workers is a number or a scheduler's address, such as tcp://host:8786: not {address!r}"
+            f"workers is a number or a scheduler's address, as tcp://host:8786 is: not {address!r}"
         )
     if (scheme == "tls") != encrypted:
         needs = "needs" if scheme == "tls" else "has no use for"
@@ -479,13 +497,6 @@ def _own_certificate(folder: Path) -> tuple[Path, Path, Path]:
         ) from None
     key.chmod(0o600)
     return cert, cert, key
-
-
-def _other_bits(worker: str) -> UsageError:
-    return UsageError(
-        f"worker {worker} gives other last digits than this machine, being of another kind of CPU "
-        "or having other libraries: use machines of one kind, with the same versions"
-    )
 
 
 def _ended(process: subprocess.Popen[bytes]) -> str:
