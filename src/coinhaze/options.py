@@ -326,6 +326,9 @@ class OutputOptions:
         None, "What to print or write.", spelling="--as", hidden=True
     )
     dry_run: bool = option(False, "Say what it would take, and stop.")
+    part: str | None = option(
+        None, "Solve only part K of N, for coinhaze merge to put together.", metavar="K/N"
+    )
     keep: bool = option(False, "Cache graph and scores, so that serve opens at once.")
 
 

@@ -24,6 +24,7 @@ COMMANDS = (
     "ingest",
     "knowledge",
     "lab",
+    "merge",
     "origins",
     "robustness",
     "score",

@@ -30,6 +30,8 @@ from coinhaze.options import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from coinhaze.measures import Scores
     from coinhaze.solve.progress import Progress
 
@@ -37,11 +39,12 @@ if TYPE_CHECKING:
 @click.command("score", cls=Command)
 @click.argument("sources", nargs=-1, required=True, metavar="SOURCE...")
 @takes(ReadOptions, GraphOptions, ObserverOptions, SolveOptions, MeasureOptions)
-@takes("dry_run", "keep", known("output", metavar="FILE.csv|.json|.parquet"), "as_json")
+@takes("dry_run", "part", "keep", known("output", metavar="FILE.csv|.json|.parquet"), "as_json")
 def command(
     sources: tuple[str, ...],
     nodes: tuple[str, ...],
     dry_run: bool,
+    part: str | None,
     keep: bool,
     output: Path | None,
     as_json: bool,
@@ -54,21 +57,22 @@ def command(
 
     Example: coinhaze score transfers.csv --time temporal -o scores.csv
     """
-    from coinhaze.errors import AccuracyError, ResourceError
+    from coinhaze.errors import ResourceError, UsageError
     from coinhaze.measures.scores import reached
-    from coinhaze.report.files import check_output, provenance, scores_json, write_scores
+    from coinhaze.report.files import check_output
     from coinhaze.solve import plan, score
 
-    inputs: list[str | Path] = [*sources, *named_files(options), *([owners] if owners else [])]
-    inputs += [name for name in nodes if Path(name).is_file()]
-    if output is not None:
+    asked = options | {"nodes": nodes, "with_": with_, "owners": owners, "strict": strict}
+    inputs = inputs_of(sources, asked)
+    if output is not None and part is None:
         check_output(output, inputs)
-    measures = [] if with_ is None else [name.strip() for name in with_.split(",")]
-    if measures:
-        from coinhaze.measures.comparators.registry import check_measures
-
-        check_measures(measures, owners=owners is not None)
+    measures = measures_of(with_, owners)
     settings = settings_of(options) | {"nodes": nodes_of(nodes)}
+    if part is not None:
+        if output is None or dry_run or keep or as_json:
+            raise UsageError("--part takes -o FILE, and no --dry-run, --keep or --json")
+        _write_part(part, output, sources, settings, asked, inputs)
+        return
     if dry_run:
         planned = wait_for("planning", lambda _: plan(list(sources), **settings))
         click.echo(planned.to_json() if as_json else "\n".join(planned.lines()))
@@ -82,6 +86,42 @@ def command(
             return score(list(sources), progress=progress, strict=strict, **settings)
 
         scores = wait_for("scoring", solve if strict else lambda note: reached(lambda: solve(note)))
+    show_scores(scores, inputs, measures, owners, output=output, as_json=as_json)
+    if not_kept is not None:
+        raise ResourceError(f"scored, but not kept: {not_kept}")
+    exit_short(scores)
+
+
+def inputs_of(sources: Sequence[str], asked: Mapping[str, Any]) -> list[str | Path]:
+    """List the files a question reads."""
+    owners = asked["owners"]
+    inputs: list[str | Path] = [*sources, *named_files(asked), *([owners] if owners else [])]
+    return inputs + [name for name in asked["nodes"] if Path(name).is_file()]
+
+
+def measures_of(with_: str | None, owners: str | None) -> list[str]:
+    """Read --with: measures that can be put beside bits."""
+    if with_ is None:
+        return []
+    from coinhaze.measures.comparators.registry import check_measures
+
+    measures = [name.strip() for name in with_.split(",")]
+    check_measures(measures, owners=owners is not None)
+    return measures
+
+
+def show_scores(
+    scores: Scores,
+    inputs: Sequence[str | Path],
+    measures: list[str],
+    owners: str | None,
+    *,
+    output: Path | None,
+    as_json: bool,
+) -> None:
+    """Write and print scores, with other measures beside them."""
+    from coinhaze.report.files import provenance, scores_json, write_scores
+
     if measures:
         scores = wait_for("comparing", lambda _: _compared(scores, measures, owners))
     tell_notes(replace(scores, shortfall=None).notes)
@@ -107,10 +147,48 @@ def command(
         click.echo(scores.summary().line(), err=True)
     if output is not None:
         click.echo(scores.completeness.line(), err=True)
-    if not_kept is not None:
-        raise ResourceError(f"scored, but not kept: {not_kept}")
+
+
+def exit_short(scores: Scores) -> None:
+    """End with the exit code of an accuracy that was not reached, if it was not."""
+    from coinhaze.errors import AccuracyError
+
     if scores.shortfall is not None:
         raise click.exceptions.Exit(AccuracyError.exit_code)
+
+
+def _write_part(
+    text: str,
+    output: Path,
+    sources: tuple[str, ...],
+    settings: dict[str, Any],
+    asked: Mapping[str, Any],
+    inputs: list[str | Path],
+) -> None:
+    """Solve one part and write it."""
+    from coinhaze.options import LIMITS
+    from coinhaze.report.files import check_place
+    from coinhaze.report.part_files import write_part
+    from coinhaze.solve.pool.parts import Part
+
+    part = Part.read(text)
+    check_place(output, inputs)
+    options = {name: value for name, value in asked.items() if value and name not in LIMITS}
+    pieces = wait_for(
+        f"solving part {part}",
+        lambda progress: write_part(
+            sources,
+            part,
+            output,
+            settings=settings,
+            options=options,
+            inputs=inputs,
+            progress=progress,
+        ),
+    )
+    if not pieces:
+        click.echo(f"note: there are fewer pieces than parts, and none for {part}", err=True)
+    tell_written(output)
 
 
 def _kept(

@@ -21,11 +21,11 @@ import uuid
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
+from importlib.metadata import version
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from coinhaze import __version__
 from coinhaze.errors import (
     CoinhazeError,
     InputError,
@@ -156,14 +156,14 @@ class Cluster:
                 f"address and the TLS files; {SAFELY}"
             ) from None
         self.await_workers()
-        # Pickled by what it is, not by where: another version may not have a function of ours.
-        found = self._client.run(eval, "__import__('coinhaze').__version__", on_error="return")
-        for worker, version in sorted(found.items()):
-            if version != __version__:
-                has = "none" if isinstance(version, Exception) else version
+        ours = version("coinhaze")
+        found = self._client.run(version, "coinhaze", on_error="return")
+        for worker, theirs in sorted(found.items()):
+            if theirs != ours:
+                has = "no coinhaze" if isinstance(theirs, Exception) else f"coinhaze {theirs}"
                 raise UsageError(
-                    f"worker {worker} has coinhaze {has}, not {__version__}: install the same "
-                    "version on every machine of the cluster"
+                    f"worker {worker} has {has}, not {ours}: install the same version on every "
+                    "machine of the cluster"
                 )
 
     def await_workers(self) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from coinhaze.solve.pool.packed import digest_of
+from coinhaze.solve.pool.packed import bits_digest
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,7 +24,7 @@ class Probe:
 
     def found(self) -> str:
         """Solve the pieces here; give the digest of the parts."""
-        return digest_of([work.solve(piece, work.room()) for work, piece in self.pieces])
+        return bits_digest([work.solve(piece, work.room()) for work, piece in self.pieces])
 
     def agrees(self) -> bool:
         """Tell whether this process gives what was expected."""

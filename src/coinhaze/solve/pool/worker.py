@@ -98,7 +98,7 @@ async def _work(address: str, name: str, folder: Path, tls: list[str]) -> None:
 
     dask.config.set({"distributed.worker.http.routes": []})
     logging.getLogger("distributed").setLevel(logging.CRITICAL)
-    worker = Worker(
+    worker: Any = Worker(
         address,
         name=name,
         nthreads=1,
