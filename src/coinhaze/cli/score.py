@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from coinhaze.cli.options import (
+    WORKERS,
     Command,
     command_line,
     named_files,
     nodes_of,
+    open_cluster,
     settings_of,
     takes,
     tell_notes,
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from coinhaze.measures import Scores
+    from coinhaze.solve.pool import Cluster
     from coinhaze.solve.progress import Progress
 
 
@@ -73,19 +76,24 @@ def command(
             raise UsageError("--part takes -o FILE, and no --dry-run, --keep or --json")
         _write_part(part, output, sources, settings, asked, inputs)
         return
-    if dry_run:
-        planned = wait_for("planning", lambda _: plan(list(sources), **settings))
-        click.echo(planned.to_json() if as_json else "\n".join(planned.lines()))
-        return
     not_kept = None
-    if keep:
-        scores, not_kept = _kept(list(sources), settings, strict=strict)
-    else:
+    with open_cluster(settings) as cluster:
+        settings = {name: value for name, value in settings.items() if name not in WORKERS}
+        if cluster is not None:
+            settings["workers"] = cluster
+        if dry_run:
+            planned = wait_for("planning", lambda _: plan(list(sources), **settings))
+            click.echo(planned.to_json() if as_json else "\n".join(planned.lines()))
+            return
+        if keep:
+            scores, not_kept = _kept(list(sources), settings, strict=strict, by=cluster)
+        else:
 
-        def solve(progress: Progress) -> Scores:
-            return score(list(sources), progress=progress, strict=strict, **settings)
+            def solve(progress: Progress) -> Scores:
+                return score(list(sources), progress=progress, strict=strict, **settings)
 
-        scores = wait_for("scoring", solve if strict else lambda note: reached(lambda: solve(note)))
+            asked_for = solve if strict else lambda note: reached(lambda: solve(note))
+            scores = wait_for("scoring", asked_for, by=cluster)
     show_scores(scores, inputs, measures, owners, output=output, as_json=as_json)
     if not_kept is not None:
         raise ResourceError(f"scored, but not kept: {not_kept}")
@@ -173,7 +181,9 @@ def _write_part(
 
     part = Part.read(text)
     check_place(output, inputs)
-    options = {name: value for name, value in asked.items() if value and name not in LIMITS}
+    options = {
+        name: value for name, value in asked.items() if _is_given(value) and name not in LIMITS
+    }
     pieces = wait_for(
         f"solving part {part}",
         lambda progress: write_part(
@@ -191,8 +201,13 @@ def _write_part(
     tell_written(output)
 
 
+def _is_given(value: object) -> bool:
+    """Tell a 0 that was given from nothing."""
+    return value is not None and value is not False and value != ()
+
+
 def _kept(
-    sources: list[str], settings: dict[str, Any], *, strict: bool
+    sources: list[str], settings: dict[str, Any], *, strict: bool, by: Cluster | None
 ) -> tuple[Scores, str | None]:
     """Score and keep; also say why, if it could not be kept."""
     from coinhaze.cache.layers import MODEL_SETTINGS, LedgerCache
@@ -202,7 +217,9 @@ def _kept(
     keeper = LedgerCache(sources, **model)
     keeper.check(**scoring)
     kept = wait_for(
-        "scoring", lambda progress: keeper.build(progress=progress, strict=strict, **scoring)
+        "scoring",
+        lambda progress: keeper.build(progress=progress, strict=strict, **scoring),
+        by=by,
     )
     if not kept.is_cached:
         return kept.scores, kept.notes[-1]

@@ -33,7 +33,7 @@ from coinhaze.solve.exact.engines import width_of
 from coinhaze.solve.lots.scores import is_ordered, parcels_of, score_in_order
 from coinhaze.solve.planner.plan import Choice, Plan, choose, plan_of, refuse_longer
 from coinhaze.solve.pool import Cluster, backend_for
-from coinhaze.solve.pool.cluster import opened
+from coinhaze.solve.pool.cluster import opened, refuse_threads
 from coinhaze.solve.pool.limits import GPU, THREADS, Budget, bytes_of
 from coinhaze.solve.progress import Progress, silent
 from coinhaze.solve.sketch.sketch import DRAWS
@@ -126,8 +126,7 @@ def score(
 
 def _workers(options: SolveOptions) -> AbstractContextManager[Cluster | None]:
     """Open the workers that are asked for; they start while the ledger is read."""
-    if options.workers is not None and options.threads is not None:
-        raise UsageError("workers take the place of threads: leave one of them out")
+    refuse_threads(options.workers, options.threads)
     if options.workers is not None and options.device != "cpu":
         raise UsageError("workers solve on their CPUs: leave device out")
     files = {"tls_ca": options.tls_ca, "tls_cert": options.tls_cert, "tls_key": options.tls_key}

@@ -19,7 +19,7 @@ import tempfile
 import time
 import uuid
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from importlib.metadata import version
 from pathlib import Path
@@ -94,7 +94,7 @@ class Cluster:
         self.folder = Path(tempfile.mkdtemp(prefix="coinhaze-"))  # nobody else can open it
         self._probe: Probe | None = None
         self._processes: list[subprocess.Popen[bytes]] = []
-        self._restarts = 0
+        self._restarts = self._seen = 0
         self._alone_since: float | None = None
         self._client: Any = None
         self._scheduler: Any = None
@@ -156,15 +156,7 @@ class Cluster:
                 f"address and the TLS files; {SAFELY}"
             ) from None
         self.await_workers()
-        ours = version("coinhaze")
-        found = self._client.run(version, "coinhaze", on_error="return")
-        for worker, theirs in sorted(found.items()):
-            if theirs != ours:
-                has = "no coinhaze" if isinstance(theirs, Exception) else f"coinhaze {theirs}"
-                raise UsageError(
-                    f"worker {worker} has {has}, not {ours}: install the same version on every "
-                    "machine of the cluster"
-                )
+        check_versions(self._client.run(version, "coinhaze", on_error="return"))
 
     def await_workers(self) -> None:
         """Wait for the first worker."""
@@ -180,7 +172,8 @@ class Cluster:
     @property
     def count(self) -> int:
         """How many pieces can be solved at once: processes of this machine, or threads of all."""
-        return len(self._processes) if self.local else sum(self._threads().values())
+        self._seen = len(self._processes) if self.local else sum(self._threads().values())
+        return self._seen
 
     def _threads(self) -> dict[str, int]:
         """Ask the scheduler for the threads of each worker."""
@@ -193,8 +186,8 @@ class Cluster:
         return found
 
     def in_words(self) -> str:
-        """Say how many workers there are."""
-        count = self.count
+        """Say how many workers there are, as last heard."""
+        count = self._seen
         return f"{count} worker" + ("" if count == 1 else "s")
 
     @contextmanager
@@ -255,7 +248,7 @@ class Cluster:
             self._notice_none()
 
     def _notice_none(self) -> None:
-        if self._threads():
+        if self.count:
             self._alone_since = None
         elif self._alone_since is None:
             self._alone_since = time.monotonic()
@@ -423,6 +416,12 @@ class ClusterWorkers:
         self.cluster.forget(self.name)
 
 
+def refuse_threads(workers: object, threads: int | None) -> None:
+    """Refuse to be told twice who solves."""
+    if workers is not None and threads is not None:
+        raise UsageError("workers take the place of threads: leave one of them out")
+
+
 @contextmanager
 def opened(
     workers: int | str | Cluster | None,
@@ -440,6 +439,18 @@ def opened(
         return
     with Cluster(workers, tls_ca=tls_ca, tls_cert=tls_cert, tls_key=tls_key) as cluster:
         yield cluster
+
+
+def check_versions(found: Mapping[str, str | Exception]) -> None:
+    """Refuse workers that have another version of coinhaze, or none."""
+    ours = version("coinhaze")
+    for worker, theirs in sorted(found.items()):
+        if theirs != ours:
+            has = "no coinhaze" if isinstance(theirs, Exception) else f"coinhaze {theirs}"
+            raise UsageError(
+                f"worker {worker} has {has}, not {ours}: install the same version on every "
+                "machine of the cluster"
+            )
 
 
 def _number_of(workers: int | str) -> int | None:
