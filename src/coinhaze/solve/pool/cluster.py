@@ -113,7 +113,8 @@ class Cluster:
         import dask.config as settings
 
         security = security_of(*files)
-        with settings.set({"distributed.scheduler.http.routes": []}):
+        own = {"distributed.scheduler.http.routes": [], "temporary-directory": str(self.folder)}
+        with settings.set(own):
             self._scheduler = dask.LocalCluster(
                 n_workers=0,
                 host="127.0.0.1",
@@ -243,6 +244,7 @@ class Cluster:
                     f"workers end again and again, the last {_ended(process)}"
                     f"{self._last_words(k)}: give them more memory, or take fewer of them"
                 )
+            _hang_up(process)
             self._processes[k] = self._process(k)
         if not self.local:
             self._notice_none()
@@ -277,9 +279,7 @@ class Cluster:
     def close(self) -> None:
         """End the processes of this machine; let go of those of others."""
         for process in self._processes:
-            if process.stdin is not None:
-                with suppress(OSError):
-                    process.stdin.close()
+            _hang_up(process)
         for closing in (self._client, self._scheduler):
             if closing is not None:
                 with suppress(Exception):  # nothing can be done about it, and nothing depends on it
@@ -508,6 +508,13 @@ def _own_certificate(folder: Path) -> tuple[Path, Path, Path]:
         ) from None
     key.chmod(0o600)
     return cert, cert, key
+
+
+def _hang_up(process: subprocess.Popen[bytes]) -> None:
+    """Let a process end, if it has not yet."""
+    if process.stdin is not None:
+        with suppress(OSError):
+            process.stdin.close()
 
 
 def _ended(process: subprocess.Popen[bytes]) -> str:
