@@ -49,7 +49,7 @@ def one(run: Run, source: Path, *options: object) -> bytes:
         (3, ("--time", "temporal")),
         (2, ("--nodes", "all")),
         (3, DRAWN),
-        (7, (*DRAWN, "--with", "transaction-entropy")),
+        (7, (*DRAWN, "--with", "degree")),
     ],
     ids=["exact", "all", "preview", "more-parts-than-tiles"],
 )
