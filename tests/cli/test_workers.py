@@ -97,7 +97,7 @@ def test_a_command_that_is_ended_leaves_no_process_and_no_file(
     assert running.returncode == code
     assert code != 130 or err.lstrip() == "coinhaze: interrupted; nothing was left half-written\n"
     until = time.monotonic() + 20
-    while (alive(for_workers) or list(for_workers.iterdir())) and time.monotonic() < until:
+    while (alive(for_workers) or any(for_workers.iterdir())) and time.monotonic() < until:
         time.sleep(0.2)
     assert alive(for_workers) == []
     assert [*for_workers.iterdir()] == []

@@ -140,7 +140,8 @@ def test_a_piece_that_ends_every_worker_is_given_up() -> None:
 
 
 def test_nothing_stays_when_it_is_closed(two: Cluster, tmp_path: Path) -> None:
-    assert [path.name for path in two.folder.glob("*.work")] == []
+    left = [path.name for path in two.folder.iterdir() if path.suffix in (".work", ".part")]
+    assert left == []
     assert oct(two.folder.stat().st_mode)[-3:] == "700"
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("tempfile.tempdir", str(tmp_path))
@@ -167,10 +168,15 @@ def test_few_pieces_are_begun_ahead_of_the_first(tmp_path: Path) -> None:
             return self.piece
 
     class Still:
-        count, local = 3, True
+        count, local = 3, False
 
         def send(self, path: Path) -> str:
             return ""
+
+        def received(self, part: int) -> int:
+            return part
+
+        def forget(self, name: str) -> None: ...
 
         def submit(self, name: str, packed: str, piece: int) -> Future:
             begun.append(piece)
@@ -347,10 +353,11 @@ def test_a_work_is_opened_once_and_freed(tmp_path: Path) -> None:
 
     write_packed(Acting(), tmp_path / "one")
     write_packed(Acting("limit"), tmp_path / "other")
-    assert solve_piece("one", str(tmp_path / "one"), 5) == 5
+    found = solve_piece("one", str(tmp_path / "one"), 5)
+    assert (found.parent, map_packed(found)) == (tmp_path, 5)
     (tmp_path / "one").unlink()
-    assert solve_piece("one", str(tmp_path / "one"), 6) == 6
-    assert solve_piece("other", str(tmp_path / "other"), 7) == 7
+    assert map_packed(solve_piece("one", str(tmp_path / "one"), 6)) == 6
+    assert map_packed(solve_piece("other", str(tmp_path / "other"), 7)) == 7
     close_work("one")
     assert worker._opened is not None
     close_work("other")

@@ -1,6 +1,7 @@
 """The backend of many processes: those of a dask cluster, or some of this machine.
 
-A work is packed once. Processes of this machine map the file; to others its bytes are sent once.
+A work is packed once. Processes of this machine map the file, and leave parts in files beside it;
+to others its bytes are sent once.
 Pieces are tasks, of which few are begun ahead of the first that is not back yet, and parts come
 back in the order of their pieces: the bytes are those of threads. dask solves a piece again if its
 process is gone. What cannot be mended is one error that says what to do.
@@ -34,7 +35,7 @@ from coinhaze.errors import (
     UsageError,
 )
 from coinhaze.solve.pool.limits import Budget, in_words
-from coinhaze.solve.pool.packed import packed_bytes, write_packed
+from coinhaze.solve.pool.packed import map_packed, packed_bytes, write_packed
 from coinhaze.solve.pool.probe import Probe, make_probe
 from coinhaze.solve.pool.worker import OtherBits, close_work, main, solve_piece
 from coinhaze.working_folder import python_command
@@ -231,6 +232,14 @@ class Cluster:
         except (OSError, TimeoutError):
             raise self.gone() from None
 
+    def received(self, part: Any) -> Any:
+        """Take a part, which processes of this machine leave in a file."""
+        if not self.local:
+            return part
+        found = map_packed(part)
+        part.unlink()
+        return found
+
     def look_after(self) -> None:
         """See that there is somebody to solve pieces; start processes of this machine again."""
         if self._client.status != "running":
@@ -353,7 +362,7 @@ class ClusterWorkers:
             if future.status == "finished":
                 part = self._checked(future.result)
                 begun.popleft()
-                return part
+                return self.cluster.received(part)
             if future.status == "cancelled":
                 self._begin_again(begun)
                 continue

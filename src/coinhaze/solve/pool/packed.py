@@ -1,7 +1,8 @@
-"""A work as one file of plain arrays, written once and mapped by every process that solves it.
+"""A work or a part as one file of plain arrays, written once and mapped by whoever needs it.
 
 Arrays lie uncompressed, each at its own aligned place, so that processes of one machine share the
-pages. A mapped array is as its original was, writable or not: compiled code is chosen by that.
+pages; of those that are all zero, as many sums are, nothing is written. A mapped array is as its
+original was, writable or not: compiled code is chosen by that.
 """
 
 from __future__ import annotations
@@ -22,10 +23,10 @@ ALIGNED = 64
 _HEAD = struct.Struct("<QQ")  # where the description of the arrays begins, and its length
 
 
-def write_packed(work: Any, path: Path) -> None:
-    """Write a work to a file."""
+def write_packed(value: Any, path: Path) -> None:
+    """Write a work or a part to a file."""
     arrays: list[pickle.PickleBuffer] = []
-    described = pickle.dumps(work, protocol=5, buffer_callback=arrays.append)
+    described = pickle.dumps(value, protocol=5, buffer_callback=arrays.append)
     places = []
     with open(path, "xb") as file:
         file.write(_HEAD.pack(0, 0))
@@ -33,7 +34,10 @@ def write_packed(work: Any, path: Path) -> None:
             file.write(bytes(-file.tell() % ALIGNED))
             raw = array.raw()
             places.append((file.tell(), raw.nbytes))
-            file.write(raw)
+            if np.frombuffer(raw, dtype=np.uint8).any():
+                file.write(raw)
+            else:
+                file.seek(raw.nbytes, 1)
         begin = file.tell()
         text = pickle.dumps((described, places))
         file.write(text)
@@ -42,7 +46,10 @@ def write_packed(work: Any, path: Path) -> None:
 
 
 def map_packed(path: Path) -> Any:
-    """Open a work where it lies; what is written to its arrays stays in this process."""
+    """Open what a file holds, where it lies; what is written to its arrays stays in this process.
+
+    The file may be removed then.
+    """
     with open(path, "rb") as file:
         return unpack(memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)))
 
@@ -53,7 +60,7 @@ def packed_bytes(path: Path) -> npt.NDArray[np.uint8]:
 
 
 def unpack(memory: memoryview) -> Any:
-    """Make a work of its bytes; arrays are parts of them."""
+    """Make what was packed of its bytes; arrays are parts of them."""
     begin, size = _HEAD.unpack_from(memory)
     described, places = pickle.loads(memory[begin : begin + size])
     arrays = [memory[first : first + length] for first, length in places]

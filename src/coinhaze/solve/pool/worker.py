@@ -14,13 +14,14 @@ import platform
 import shutil
 import sys
 import threading
+import uuid
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from coinhaze.errors import CoinhazeError
-from coinhaze.solve.pool.packed import map_packed, unpack
+from coinhaze.solve.pool.packed import map_packed, unpack, write_packed
 
 
 class OtherBits(CoinhazeError):
@@ -40,8 +41,19 @@ _opened: _Opened | None = None
 
 
 def solve_piece(name: str, packed: Any, piece: Any) -> Any:
-    """Solve one piece of the work of that name, opening it if it is not open."""
-    opened = _open(name, packed)
+    """Solve one piece of the work of that name, opening it if it is not open.
+
+    A part of a work that lies in a file is written to another one beside it, and its path is given.
+    """
+    part = _solve(_open(name, packed), piece)
+    if not isinstance(packed, str):
+        return part
+    path = Path(packed).with_name(f"{uuid.uuid4().hex}.part")
+    write_packed(part, path)
+    return path
+
+
+def _solve(opened: _Opened, piece: Any) -> Any:
     with _lock:
         room = opened.rooms.pop() if opened.rooms else None
     if room is None:
@@ -96,7 +108,9 @@ async def _work(address: str, name: str, folder: Path, tls: list[str]) -> None:
 
     from coinhaze.solve.pool.cluster import security_of
 
-    dask.config.set({"distributed.worker.http.routes": []})
+    dask.config.set(
+        {"distributed.worker.http.routes": [], "distributed.worker.profile.enabled": False}
+    )
     logging.getLogger("distributed").setLevel(logging.CRITICAL)
     worker: Any = Worker(
         address,
