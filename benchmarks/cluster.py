@@ -22,7 +22,7 @@ from coinhaze import absorbing_chain, transaction_graph
 from coinhaze.measures import Scores
 from coinhaze.simulate import simulate_week
 from coinhaze.solve.exact.engines import eliminate
-from coinhaze.solve.pool import Budget, Cluster
+from coinhaze.solve.pool import Budget, WorkerCluster
 from coinhaze.solve.progress import Progress, silent
 from coinhaze.solve.sketch.sketch import sketch
 from coinhaze.solve.structure.structure import Structure
@@ -55,13 +55,15 @@ def cpu_of(process: int) -> float:
     return (int(after[11]) + int(after[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def cpu_now(cluster: Cluster | None) -> float:
+def cpu_now(cluster: WorkerCluster | None) -> float:
     """Give the CPU seconds of this process and of the workers."""
     others = [] if cluster is None else [process.pid for process in cluster._processes]
     return time.process_time() + sum(map(cpu_of, others))
 
 
-def timed(solve: Callable[[], Scores], cluster: Cluster | None = None) -> tuple[Scores, Taken]:
+def timed(
+    solve: Callable[[], Scores], cluster: WorkerCluster | None = None
+) -> tuple[Scores, Taken]:
     wall, cpu = time.perf_counter(), cpu_now(cluster)
     found = solve()
     return found, Taken(time.perf_counter() - wall, cpu_now(cluster) - cpu)
@@ -71,7 +73,7 @@ def is_same(one: Scores, other: Scores) -> bool:
     return all(getattr(one, n).tobytes() == getattr(other, n).tobytes() for n in COMPARED)
 
 
-def killing(cluster: Cluster) -> Progress:
+def killing(cluster: WorkerCluster) -> Progress:
     """Kill a worker once a third of the work is done."""
     victim = cluster._processes[0]
 
@@ -84,7 +86,7 @@ def killing(cluster: Cluster) -> Progress:
 
 
 def compare(
-    name: str, solve: Callable[[Budget, Progress], Scores], cluster: Cluster, turns: int
+    name: str, solve: Callable[[Budget, Progress], Scores], cluster: WorkerCluster, turns: int
 ) -> bool:
     """Print one comparison; tell whether it holds."""
     threads, workers = Budget(threads=cluster.count), Budget(backend=cluster.open)
@@ -122,7 +124,7 @@ def main() -> None:
     columns = len(lumped.columns)
     show(f"ethereum-week, {given.size:.0%}, temporal: {len(rows):,} rows, {columns:,} columns")
     begin = time.perf_counter()
-    with Cluster(2) as cluster:
+    with WorkerCluster(2) as cluster:
         opened = time.perf_counter() - begin
         sketch(chain, rows, draws=128, budget=Budget(backend=cluster.open))
         ready = time.perf_counter() - begin

@@ -35,9 +35,9 @@ from typing import (
 if TYPE_CHECKING:
     from coinhaze.graph.graph import TransactionGraph
     from coinhaze.ledger.links import Links
-    from coinhaze.solve.pool.cluster import Cluster
+    from coinhaze.solve.pool.cluster import WorkerCluster
 else:  # the types of the API need these modules; starting a command does not
-    Cluster = object
+    WorkerCluster = object
     Links = Mapping
     TransactionGraph = object
 
@@ -283,7 +283,7 @@ class SolveOptions:
     device: Device = option(
         "cpu", "What solves tiles of columns and draws; auto takes a GPU where there is one."
     )
-    workers: int | str | Cluster | None = option(
+    workers: int | str | WorkerCluster | None = option(
         None,
         "Processes that solve in place of threads: how many of this machine, or the address of a "
         "dask scheduler.",
@@ -614,7 +614,7 @@ class SolveKeywords(TypedDict, total=False):
     seed: int | None
     threads: int | None
     device: Device
-    workers: int | str | Cluster | None
+    workers: int | str | WorkerCluster | None
     tls_ca: str | Path | None
     tls_cert: str | Path | None
     tls_key: str | Path | None

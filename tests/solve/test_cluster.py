@@ -19,7 +19,7 @@ from coinhaze import absorbing_chain, transaction_graph
 from coinhaze.errors import InputError, ResourceError, SourceUnreachable, UsageError
 from coinhaze.lab.lab import lab
 from coinhaze.simulate import simulate_week
-from coinhaze.solve.pool import Budget, Cluster, cluster
+from coinhaze.solve.pool import Budget, WorkerCluster, cluster
 from coinhaze.solve.pool.cluster import ClusterWorkers, check_versions, opened
 from coinhaze.solve.pool.packed import ALIGNED, bits_digest, map_packed, write_packed
 from coinhaze.solve.pool.probe import Probe, make_probe
@@ -34,11 +34,11 @@ TESTS = str(Path(__file__).parent.parent)
 
 
 @pytest.fixture(scope="module")
-def two() -> Iterator[Cluster]:
+def two() -> Iterator[WorkerCluster]:
     """Two processes of this machine."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", TESTS, prepend=os.pathsep)
-        with Cluster(2) as started:
+        with WorkerCluster(2) as started:
             yield started
 
 
@@ -58,9 +58,9 @@ def scheduler(workers: int = 1) -> Iterator[Any]:
 
 
 @pytest.fixture(scope="module")
-def elsewhere() -> Iterator[Cluster]:
+def elsewhere() -> Iterator[WorkerCluster]:
     """Workers that are reached by an address alone."""
-    with scheduler(2) as made, Cluster(made.scheduler_address) as connected:
+    with scheduler(2) as made, WorkerCluster(made.scheduler_address) as connected:
         yield connected
 
 
@@ -74,7 +74,7 @@ def by_threads(chain: coinhaze.AbsorbingChain) -> list[coinhaze.Scores]:
     return solves(chain, Budget(threads=2))
 
 
-def map_all(workers: Cluster, work: Any, pieces: Iterable[int]) -> list[Any]:
+def map_all(workers: WorkerCluster, work: Any, pieces: Iterable[int]) -> list[Any]:
     asked = list(pieces)
     with workers.open(work, len(asked), Budget()) as solving:
         return list(solving.map(asked))
@@ -87,12 +87,12 @@ def test_tiles_lists_and_draws_are_those_of_threads(
     by_threads: list[coinhaze.Scores],
     request: pytest.FixtureRequest,
 ) -> None:
-    workers: Cluster = request.getfixturevalue(where)
+    workers: WorkerCluster = request.getfixturevalue(where)
     for one, other in zip(by_threads, solves(chain, Budget(backend=workers.open)), strict=True):
         same(one, other)
 
 
-def test_accounts_with_cycles_are_those_of_threads(two: Cluster) -> None:
+def test_accounts_with_cycles_are_those_of_threads(two: WorkerCluster) -> None:
     ledger = simulate_week("dai-week", size=0.005)
     for settings in ({}, {"accuracy": 0.1, "over": "mean"}, {"accuracy": "preview", "seed": 3}):
         given: Any = settings
@@ -101,7 +101,9 @@ def test_accounts_with_cycles_are_those_of_threads(two: Cluster) -> None:
         )
 
 
-def test_a_killed_worker_changes_nothing(chain: coinhaze.AbsorbingChain, two: Cluster) -> None:
+def test_a_killed_worker_changes_nothing(
+    chain: coinhaze.AbsorbingChain, two: WorkerCluster
+) -> None:
     rows = np.flatnonzero(chain.graph.sinks)
     victim = two._processes[0]
 
@@ -117,13 +119,13 @@ def test_a_killed_worker_changes_nothing(chain: coinhaze.AbsorbingChain, two: Cl
     same(expected, found)
 
 
-def test_a_limit_met_by_a_worker_is_the_same_error(two: Cluster) -> None:
+def test_a_limit_met_by_a_worker_is_the_same_error(two: WorkerCluster) -> None:
     with pytest.raises(ResourceError, match=r"^the lists of outcomes passed 1 GB$"):
         map_all(two, Acting("limit"), range(4))
     assert map_all(two, Acting(), range(5)) == [0, 1, 2, 3, 4]
 
 
-def test_a_worker_out_of_memory_says_what_to_do(two: Cluster) -> None:
+def test_a_worker_out_of_memory_says_what_to_do(two: WorkerCluster) -> None:
     with pytest.raises(ResourceError, match=r"no room for 8 GB.*more memory \(a piece needs 1000"):
         map_all(two, Acting("memory"), range(4))
 
@@ -132,20 +134,20 @@ def test_a_worker_out_of_memory_says_what_to_do(two: Cluster) -> None:
 def test_a_piece_that_ends_every_worker_is_given_up() -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", TESTS, prepend=os.pathsep)
-        with Cluster(1) as one:
+        with WorkerCluster(1) as one:
             with pytest.raises(ResourceError, match=r"again and again|begun 4 times"):
                 map_all(one, Acting("end"), range(3))
             processes = one._processes
     assert all(process.poll() is not None for process in processes)
 
 
-def test_nothing_stays_when_it_is_closed(two: Cluster, tmp_path: Path) -> None:
+def test_nothing_stays_when_it_is_closed(two: WorkerCluster, tmp_path: Path) -> None:
     left = [path.name for path in two.folder.iterdir() if path.suffix in (".work", ".part")]
     assert left == []
     assert oct(two.folder.stat().st_mode)[-3:] == "700"
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("tempfile.tempdir", str(tmp_path))
-        with Cluster(1) as one:
+        with WorkerCluster(1) as one:
             process = one._processes[0]
             assert [*tmp_path.iterdir()] == [one.folder]
     assert process.returncode is not None
@@ -219,7 +221,7 @@ def test_digests_tell_works_apart() -> None:
 
 def test_workers_that_give_other_bits_are_refused(chain: coinhaze.AbsorbingChain) -> None:
     wrong = Probe(make_probe().pieces, "0" * 64)
-    with scheduler() as made, Cluster(made.scheduler_address) as connected:
+    with scheduler() as made, WorkerCluster(made.scheduler_address) as connected:
         connected._probe = wrong
         with pytest.raises(UsageError, match=r"worker \S+ gives other last digits.*one kind"):
             map_all(connected, Acting(), range(3))
@@ -250,7 +252,7 @@ def test_workers_of_another_version_are_refused() -> None:
 def test_a_scheduler_that_is_gone_is_one_error() -> None:
     with (
         scheduler(2) as made,
-        Cluster(made.scheduler_address) as connected,
+        WorkerCluster(made.scheduler_address) as connected,
         connected.open(Acting(seconds=0.05), 40, Budget()) as solving,
     ):
         parts = solving.map(range(40))
@@ -261,7 +263,7 @@ def test_a_scheduler_that_is_gone_is_one_error() -> None:
 
 
 def test_a_work_that_is_lost_with_its_holder_is_sent_again() -> None:
-    with scheduler(1) as made, Cluster(made.scheduler_address) as connected:
+    with scheduler(1) as made, WorkerCluster(made.scheduler_address) as connected:
         found = []
         with connected.open(Acting(seconds=0.05), 12, Budget()) as solving:
             for part in solving.map(range(12)):
@@ -280,48 +282,48 @@ def test_a_scheduler_without_workers_or_none_at_all(monkeypatch: pytest.MonkeyPa
     with scheduler(0) as made:
         address = made.scheduler_address
         with pytest.raises(SourceUnreachable, match="has no worker: start some, such as dask work"):
-            Cluster(address)
+            WorkerCluster(address)
     with pytest.raises(SourceUnreachable, match=r"no scheduler of dask answers there \("):
-        Cluster(address)
+        WorkerCluster(address)
 
 
 @pytest.mark.parametrize("workers", [0, "-1", "here", "http://host:1", "tcp://host", "tls://:1"])
 def test_workers_are_a_number_or_an_address(workers: int | str) -> None:
     with pytest.raises(UsageError, match=r"workers (is a number or|are 1 or more)"):
-        Cluster(workers)
+        WorkerCluster(workers)
 
 
 def test_tls_files_are_all_three_and_there(tmp_path: Path) -> None:
     cert = tmp_path / "cert.pem"
     cert.touch()
     with pytest.raises(UsageError, match="three files: --tls-ca, --tls-cert and --tls-key"):
-        Cluster("tls://host:1", tls_ca=cert)
+        WorkerCluster("tls://host:1", tls_ca=cert)
     with pytest.raises(InputError, match=r"key\.pem: cannot be read"):
-        Cluster("tls://host:1", tls_ca=cert, tls_cert=cert, tls_key=tmp_path / "key.pem")
+        WorkerCluster("tls://host:1", tls_ca=cert, tls_cert=cert, tls_key=tmp_path / "key.pem")
     with pytest.raises(UsageError, match="tls://host:1 needs --tls-ca"):
-        Cluster("tls://host:1")
+        WorkerCluster("tls://host:1")
     with pytest.raises(UsageError, match="tcp://host:1 has no use for --tls-ca"):
-        Cluster("tcp://host:1", tls_ca=cert, tls_cert=cert, tls_key=cert)
+        WorkerCluster("tcp://host:1", tls_ca=cert, tls_cert=cert, tls_key=cert)
     with pytest.raises(UsageError, match="name workers"), opened(None, tls_ca=cert):
         pass
 
 
-def test_only_who_has_the_certificate_can_connect(two: Cluster, tmp_path: Path) -> None:
+def test_only_who_has_the_certificate_can_connect(two: WorkerCluster, tmp_path: Path) -> None:
     assert two.address.startswith("tls://127.0.0.1:")
     files = dict(zip(("tls_ca", "tls_cert", "tls_key"), two._files, strict=True))
-    with Cluster(two.address, **files) as other:
+    with WorkerCluster(two.address, **files) as other:
         assert map_all(other, Acting(), range(3)) == [0, 1, 2]
     others = cluster._own_certificate(tmp_path)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(cluster, "CONNECTING", 1.0)
         with pytest.raises(SourceUnreachable, match="check the address and the TLS files"):
-            Cluster(two.address, **dict(zip(files, others, strict=True)))
+            WorkerCluster(two.address, **dict(zip(files, others, strict=True)))
 
 
 def test_without_openssl_nothing_is_left_open(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "")
     with pytest.raises(UsageError, match=r"openssl, .* install it, or give --tls-ca"):
-        Cluster(1)
+        WorkerCluster(1)
 
 
 def test_without_dask_one_line_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -331,7 +333,7 @@ def test_without_dask_one_line_says_what_to_install(monkeypatch: pytest.MonkeyPa
         coinhaze.score(ledger, workers=2)
 
 
-def test_workers_are_in_the_place_of_threads_and_devices(two: Cluster) -> None:
+def test_workers_are_in_the_place_of_threads_and_devices(two: WorkerCluster) -> None:
     ledger = coinhaze.AccountLedger.from_transfers([("a", "c", 1), ("b", "c", 3)])
     with pytest.raises(UsageError, match="take the place of threads"):
         coinhaze.score(ledger, workers=two, threads=2)
@@ -339,7 +341,7 @@ def test_workers_are_in_the_place_of_threads_and_devices(two: Cluster) -> None:
         coinhaze.score(ledger, workers=two, device="auto")
 
 
-def test_rooms_of_all_processes_of_this_machine_must_fit(two: Cluster) -> None:
+def test_rooms_of_all_processes_of_this_machine_must_fit(two: WorkerCluster) -> None:
     work = Acting(room_bytes=1 << 40)
     with (
         pytest.raises(ResourceError, match=r"tiles of 2 workers would take 2048\.0 GB"),
@@ -364,7 +366,7 @@ def test_a_work_is_opened_once_and_freed(tmp_path: Path) -> None:
     assert worker._opened is None
 
 
-def test_seeds_of_the_lab_are_the_same_by_workers(two: Cluster) -> None:
+def test_seeds_of_the_lab_are_the_same_by_workers(two: WorkerCluster) -> None:
     asked: dict[str, Any] = {"values": [0, 0.5], "seeds": 3, "people": 20, "payments": 40}
     tables = [
         lab("deposit-pool", threads=1, **asked).trials(),
@@ -375,7 +377,7 @@ def test_seeds_of_the_lab_are_the_same_by_workers(two: Cluster) -> None:
         assert one.equals(other)
 
 
-def test_a_plan_is_made_by_workers_too(chain: coinhaze.AbsorbingChain, two: Cluster) -> None:
+def test_a_plan_is_made_by_workers_too(chain: coinhaze.AbsorbingChain, two: WorkerCluster) -> None:
     assert coinhaze.plan(chain, workers=two).method == coinhaze.plan(chain).method
     structure = Structure(chain)
     same(coinhaze.score(structure, workers=two), coinhaze.score(structure))

@@ -25,7 +25,7 @@ from coinhaze.options import CompareOptions, GraphOptions, Option, ReadOptions, 
 
 if TYPE_CHECKING:
     from coinhaze.compare.ledgers import ComparedLedger, ScoringSettings
-    from coinhaze.solve.pool import Cluster
+    from coinhaze.solve.pool import WorkerCluster
 
 # What a ledger of a settings file is, beside the options that say how it is read.
 _PLACE = {"ledger", "size", "seed"}
@@ -106,7 +106,7 @@ def command(
         raise click.exceptions.Exit(AccuracyError.exit_code)
 
 
-def _by(cluster: Cluster, asking: ScoringSettings) -> ScoringSettings:
+def _by(cluster: WorkerCluster, asking: ScoringSettings) -> ScoringSettings:
     """Let workers solve, in place of threads."""
     from dataclasses import replace
 

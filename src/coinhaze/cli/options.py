@@ -14,7 +14,7 @@ from coinhaze.observer.policies import POLICIES, Policy
 from coinhaze.options import FORMER, MODEL, Option, known, options_of
 
 if TYPE_CHECKING:
-    from coinhaze.solve.pool import Cluster
+    from coinhaze.solve.pool import WorkerCluster
 
     Choice = click.Choice[str]
     ParamType = click.ParamType[str | float]
@@ -257,7 +257,7 @@ WORKERS = ("workers", "tls_ca", "tls_cert", "tls_key")
 
 
 @contextmanager
-def open_cluster(options: Mapping[str, Any]) -> Iterator[Cluster | None]:
+def open_cluster(options: Mapping[str, Any]) -> Iterator[WorkerCluster | None]:
     """Open the workers that options name, if any, until the command is done."""
     given = {name: options.get(name) for name in WORKERS}
     if all(value is None for value in given.values()):

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from coinhaze.measures import Scores
-    from coinhaze.solve.pool import Cluster
+    from coinhaze.solve.pool import WorkerCluster
     from coinhaze.solve.progress import Progress
 
 
@@ -207,7 +207,7 @@ def _is_given(value: object) -> bool:
 
 
 def _kept(
-    sources: list[str], settings: dict[str, Any], *, strict: bool, by: Cluster | None
+    sources: list[str], settings: dict[str, Any], *, strict: bool, by: WorkerCluster | None
 ) -> tuple[Scores, str | None]:
     """Score and keep; also say why, if it could not be kept."""
     from coinhaze.cache.layers import MODEL_SETTINGS, LedgerCache

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress as Bar
     from rich.progress import ProgressColumn
 
-    from coinhaze.solve.pool import Cluster
+    from coinhaze.solve.pool import WorkerCluster
 
 PATIENCE = 2.0
 BETWEEN_LINES = 30.0  # seconds, where there is no terminal
@@ -27,7 +27,9 @@ RECENT = 30.0  # seconds
 ENOUGH = 3  # things done before a rate is worth telling
 
 
-def wait_for(what: str, work: Callable[[Progress], Result], *, by: Cluster | None = None) -> Result:
+def wait_for(
+    what: str, work: Callable[[Progress], Result], *, by: WorkerCluster | None = None
+) -> Result:
     """Do the work in a thread of its own and give its result.
 
     Compiled loops do not look at signals; the main thread does, so that Ctrl-C always works. On

@@ -24,7 +24,7 @@ from coinhaze.simulate.intents import Intents, draw_intents
 from coinhaze.simulate.technologies import TECHNOLOGIES
 from coinhaze.simulate.technology import Realised, Technology
 from coinhaze.solve import score_or_reached
-from coinhaze.solve.pool import Budget, Cluster, open_workers
+from coinhaze.solve.pool import Budget, WorkerCluster, open_workers
 from coinhaze.solve.pool.cluster import opened
 from coinhaze.solve.progress import Progress, silent
 from coinhaze.solve.source import Source
@@ -169,7 +169,7 @@ def lab(
     payments: int = LabOptions.payments,
     level: float = LabOptions.level,
     threads: int | None = None,
-    workers: int | str | Cluster | None = None,
+    workers: int | str | WorkerCluster | None = None,
     progress: Progress = silent,
 ) -> ParameterScan:
     """Vary a technology's parameter; compute gains and costs at each value over several seeds.
@@ -249,7 +249,7 @@ def lab_all(
     payments: int = LabOptions.payments,
     level: float = LabOptions.level,
     threads: int | None = None,
-    workers: int | str | Cluster | None = None,
+    workers: int | str | WorkerCluster | None = None,
     progress: Progress = silent,
 ) -> tuple[ParameterScan, ...]:
     """Run every technology at its usual value, against each of its observers."""

@@ -32,7 +32,7 @@ from coinhaze.options import (
 from coinhaze.solve.exact.engines import width_of
 from coinhaze.solve.lots.scores import is_ordered, parcels_of, score_in_order
 from coinhaze.solve.planner.plan import Choice, Plan, choose, plan_of, refuse_longer
-from coinhaze.solve.pool import Cluster, backend_for
+from coinhaze.solve.pool import WorkerCluster, backend_for
 from coinhaze.solve.pool.cluster import opened, refuse_threads
 from coinhaze.solve.pool.limits import GPU, THREADS, Budget, bytes_of
 from coinhaze.solve.progress import Progress, silent
@@ -63,7 +63,7 @@ def score(
     seed: int | None = None,
     threads: int | None = None,
     device: Device = "cpu",
-    workers: int | str | Cluster | None = None,
+    workers: int | str | WorkerCluster | None = None,
     tls_ca: str | Path | None = None,
     tls_cert: str | Path | None = None,
     tls_key: str | Path | None = None,
@@ -85,7 +85,7 @@ def score(
     are no walks: see `parcels`; their bits are exact. `method` is chosen by the chain's shape
     unless given. `renyi` asks for entropies of further orders. `device` is what solves tiles: the
     cpu, a gpu, or auto for a GPU where there is one. `workers` are processes that take the place
-    of threads: how many of this machine, a dask scheduler's address, or a `Cluster` that is open;
+    of threads: how many of this machine, a dask scheduler's address, or an open `WorkerCluster`;
     the scores are the same. `tls_ca`, `tls_cert` and `tls_key` are files for an encrypted
     connection to them. `memory` (bytes, or "4GB") and
     `seconds` are limits: what would pass them is refused. `strict` refuses a ledger of which a
@@ -124,7 +124,7 @@ def score(
             raise
 
 
-def _workers(options: SolveOptions) -> AbstractContextManager[Cluster | None]:
+def _workers(options: SolveOptions) -> AbstractContextManager[WorkerCluster | None]:
     """Open the workers that are asked for; they start while the ledger is read."""
     refuse_threads(options.workers, options.threads)
     if options.workers is not None and options.device != "cpu":
@@ -193,7 +193,7 @@ class _Asking(NamedTuple):
 
 
 def _ask(
-    source: Source, options: SolveOptions, settings: ModelKeywords, cluster: Cluster | None
+    source: Source, options: SolveOptions, settings: ModelKeywords, cluster: WorkerCluster | None
 ) -> _Asking:
     preset, method, memory = options.preset, options.method, options.memory
     if preset is not None:

@@ -8,7 +8,7 @@ from coinhaze.solve.pool.backend import (
     open_workers,
     register_backend,
 )
-from coinhaze.solve.pool.cluster import Cluster
+from coinhaze.solve.pool.cluster import WorkerCluster
 from coinhaze.solve.pool.limits import UNLIMITED, Budget
 from coinhaze.solve.pool.threads import open_threads
 
@@ -16,8 +16,8 @@ __all__ = [
     "UNLIMITED",
     "Backend",
     "Budget",
-    "Cluster",
     "Work",
+    "WorkerCluster",
     "Workers",
     "backend_for",
     "open_threads",

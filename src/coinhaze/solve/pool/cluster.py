@@ -68,13 +68,13 @@ def security_of(ca: Path, cert: Path, key: Path) -> Any:
     return distributed().Security(tls_ca_file=str(ca), require_encryption=True, **ends)
 
 
-class Cluster:
+class WorkerCluster:
     """Processes that solve pieces, open until it is closed.
 
     `workers` is how many processes of this machine, or the address of a dask scheduler.
 
-    >>> from coinhaze.solve.pool import Cluster
-    >>> with Cluster(2) as cluster:  # doctest: +SKIP
+    >>> from coinhaze.solve.pool import WorkerCluster
+    >>> with WorkerCluster(2) as cluster:  # doctest: +SKIP
     ...     coinhaze.score(ledger, workers=cluster)
     """
 
@@ -303,7 +303,7 @@ class Cluster:
         for logger, level in self._loggers:
             logger.setLevel(level)
 
-    def __enter__(self) -> Cluster:
+    def __enter__(self) -> WorkerCluster:
         return self
 
     def __exit__(
@@ -319,7 +319,7 @@ class ClusterWorkers:
     """The workers of a cluster, with one work open."""
 
     def __init__(
-        self, cluster: Cluster, path: Path, work: Any, pieces: int, budget: Budget
+        self, cluster: WorkerCluster, path: Path, work: Any, pieces: int, budget: Budget
     ) -> None:
         self.cluster = cluster
         self.path = path
@@ -433,20 +433,20 @@ def refuse_threads(workers: object, threads: int | None) -> None:
 
 @contextmanager
 def opened(
-    workers: int | str | Cluster | None,
+    workers: int | str | WorkerCluster | None,
     *,
     tls_ca: str | Path | None = None,
     tls_cert: str | Path | None = None,
     tls_key: str | Path | None = None,
-) -> Iterator[Cluster | None]:
+) -> Iterator[WorkerCluster | None]:
     """Open the workers that options name, if any; those that are open already stay so."""
     files = (tls_ca, tls_cert, tls_key)
-    if workers is None or isinstance(workers, Cluster):
+    if workers is None or isinstance(workers, WorkerCluster):
         if any(file is not None for file in files):
             raise UsageError("TLS files are for the connection to workers: name workers, or none")
         yield workers
         return
-    with Cluster(workers, tls_ca=tls_ca, tls_cert=tls_cert, tls_key=tls_key) as cluster:
+    with WorkerCluster(workers, tls_ca=tls_ca, tls_cert=tls_cert, tls_key=tls_key) as cluster:
         yield cluster
 
 
