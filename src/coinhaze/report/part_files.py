@@ -28,7 +28,7 @@ from coinhaze.options import LIMITS
 from coinhaze.report.files import input_digests, write_whole
 from coinhaze.session import Session
 from coinhaze.solve.exact.stream import BlockSums
-from coinhaze.solve.pool.parts import GiveParts, KeepPart, Part, Question, Solved
+from coinhaze.solve.pool.parts import GiveParts, KeepPart, Part, WorkDigest, Solved
 from coinhaze.solve.progress import Progress, silent
 from coinhaze.solve.score import score
 from coinhaze.solve.source import CHAIN_SETTINGS, GRAPH_SETTINGS, READ_SETTINGS, only
@@ -128,9 +128,9 @@ class PartFile:
         return Part(self.about["part"], self.about["of"])
 
     @property
-    def question(self) -> Question:
+    def question(self) -> WorkDigest:
         """What its sums are of."""
-        return Question(self.about["pieces"], self.about["digest"])
+        return WorkDigest(self.about["pieces"], self.about["digest"])
 
 
 def read_part(path: Path) -> PartFile:

@@ -56,14 +56,14 @@ class Solved(Exception):
     """The part is solved: its question has no answer yet."""
 
 
-class Question(NamedTuple):
+class WorkDigest(NamedTuple):
     """How many pieces a question has, and the digest of all that its sums depend on."""
 
     pieces: int
     digest: str
 
     @classmethod
-    def of(cls, work: Any, pieces: list[Any]) -> Question:
+    def of(cls, work: Any, pieces: list[Any]) -> WorkDigest:
         """Take the digest of a work and its pieces."""
         return cls(len(pieces), bits_digest((work, pieces), leave_out=_LIMITS))
 
@@ -73,7 +73,7 @@ class KeepPart:
 
     def __init__(self, part: Part, keep: Callable[[int, Any], None], *, progress: Progress) -> None:
         self.part = part
-        self.question: Question | None = None
+        self.question: WorkDigest | None = None
         self._keep = keep
         self._progress = progress
 
@@ -86,7 +86,7 @@ class KeepPart:
 
     def solve(self, work: Any, threads: Any, pieces: list[Any]) -> None:
         """Solve the pieces of this part and keep what they give."""
-        self.question = Question.of(work, pieces)
+        self.question = WorkDigest.of(work, pieces)
         mine = self.part.share(len(pieces))
         chosen = [pieces[k] for k in mine]
         for done, (k, found) in enumerate(zip(mine, threads.map(chosen), strict=True), 1):
@@ -110,7 +110,7 @@ class GiveParts:
 
     count = 1
 
-    def __init__(self, question: Question, kept: Callable[[int], Any]) -> None:
+    def __init__(self, question: WorkDigest, kept: Callable[[int], Any]) -> None:
         self.question = question
         self._kept = kept
         self._work: Any = None
@@ -124,7 +124,7 @@ class GiveParts:
     def map(self, pieces: Iterable[Any]) -> Iterator[Any]:
         """Give what was kept of each piece, if it was kept of this question."""
         asked = list(pieces)
-        if Question.of(self._work, asked) != self.question:
+        if WorkDigest.of(self._work, asked) != self.question:
             raise InputError(
                 "the parts are sums of another chain than their ledger gives here: solve them "
                 "again, with the same versions of coinhaze and its libraries everywhere"
