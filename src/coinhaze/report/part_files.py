@@ -28,7 +28,7 @@ from coinhaze.options import LIMITS
 from coinhaze.report.files import input_digests, write_whole
 from coinhaze.session import Session
 from coinhaze.solve.exact.stream import BlockSums
-from coinhaze.solve.pool.parts import GiveParts, KeepPart, Part, WorkDigest, Solved
+from coinhaze.solve.pool.parts import GiveParts, KeepPart, Part, Solved, WorkDigest
 from coinhaze.solve.progress import Progress, silent
 from coinhaze.solve.score import score
 from coinhaze.solve.source import CHAIN_SETTINGS, GRAPH_SETTINGS, READ_SETTINGS, only
