@@ -87,7 +87,7 @@ def test_a_command_that_is_ended_leaves_no_process_and_no_file(
         text=True,
     ) as running:
         until = time.monotonic() + 120
-        while not list(for_workers.glob("*/*.work")) or len(alive(for_workers)) < 2:
+        while not list(for_workers.glob("*/*/work")) or len(alive(for_workers)) < 2:
             assert time.monotonic() < until
             assert running.poll() is None
             time.sleep(0.2)

@@ -142,8 +142,7 @@ def test_a_piece_that_ends_every_worker_is_given_up() -> None:
 
 
 def test_nothing_stays_when_it_is_closed(two: WorkerCluster, tmp_path: Path) -> None:
-    left = [path.name for path in two.folder.iterdir() if path.suffix in (".work", ".part")]
-    assert left == []
+    assert [*two.folder.glob("*/work"), *two.folder.glob("*/*.part")] == []
     assert oct(two.folder.stat().st_mode)[-3:] == "700"
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("tempfile.tempdir", str(tmp_path))

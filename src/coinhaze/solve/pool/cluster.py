@@ -41,6 +41,7 @@ from coinhaze.solve.pool.worker import OtherBits, close_work, main, solve_piece
 from coinhaze.working_folder import python_command
 
 INSTALL = "pip install 'coinhaze[cluster]'"
+WORK = "work"  # the file of a work
 SAFELY = "see docs/cluster.md"
 CONNECTING = 10.0  # seconds until a scheduler must have answered
 STARTING = 60.0  # seconds until there must be a worker, at the beginning and after the last is gone
@@ -195,21 +196,25 @@ class WorkerCluster:
     @contextmanager
     def open(self, work: Any, pieces: int, budget: Budget) -> Iterator[ClusterWorkers]:
         """Open the workers for one work; this is a backend."""
-        path = self.folder / f"{uuid.uuid4().hex}.work"
+        place = Path(tempfile.mkdtemp(dir=self.folder))  # also of parts that nobody will fetch
+        try:
+            self._write(work, place / WORK)
+            workers = ClusterWorkers(self, place / WORK, work, pieces, budget)
+            try:
+                yield workers
+            finally:
+                workers.close()
+        finally:
+            shutil.rmtree(place, ignore_errors=True)
+
+    def _write(self, work: Any, path: Path) -> None:
         try:
             write_packed(work if self.local else (work, self._made_probe()), path)
         except OSError as error:
-            path.unlink(missing_ok=True)
             raise ResourceError(
                 f"{path}: the chain cannot be written for workers: {error.strerror}; make room, "
                 "or set TMPDIR to a folder that has some"
             ) from None
-        workers = ClusterWorkers(self, path, work, pieces, budget)
-        try:
-            yield workers
-        finally:
-            workers.close()
-            path.unlink(missing_ok=True)
 
     def _made_probe(self) -> Probe:
         if self._probe is None:
@@ -328,7 +333,7 @@ class ClusterWorkers:
             budget.fits(self.count * work.room_bytes, f"tiles of {self.count} workers")
         self.room_bytes = work.room_bytes
         self.most = self.count * work.waiting
-        self.name = path.stem
+        self.name = path.parent.name
         self._packed: Any = None
         self._sent = 0
 
