@@ -7,7 +7,8 @@ import itertools
 import os
 import signal
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -101,20 +102,37 @@ def test_accounts_with_cycles_are_those_of_threads(two: WorkerCluster) -> None:
         )
 
 
+SOLVES: dict[str, Callable[..., coinhaze.Scores]] = {
+    "tiles": coinhaze.eliminate,
+    "lists": partial(coinhaze.sweep, width=0.1, over="mean"),
+    "draws": partial(sketch, draws=64 * 60, seed=5),
+}
+
+
+@pytest.mark.parametrize(
+    "engine",
+    [
+        pytest.param("tiles", marks=pytest.mark.long),
+        pytest.param("lists", marks=pytest.mark.long),
+        "draws",
+    ],
+)
 def test_a_killed_worker_changes_nothing(
-    chain: coinhaze.AbsorbingChain, two: WorkerCluster
+    engine: str, chain: coinhaze.AbsorbingChain, two: WorkerCluster
 ) -> None:
     rows = np.flatnonzero(chain.graph.sinks)
+    two.restart()
+    two._client.wait_for_workers(2, timeout=120)
     victim = two._processes[0]
 
     def kill_midway(share: float) -> None:
-        if share > 0.2 and victim.poll() is None:
+        if 0.2 < share < 1 and victim.poll() is None:
             os.kill(victim.pid, signal.SIGKILL)
             victim.wait()
 
-    expected = sketch(chain, rows, draws=64 * 60, seed=5, budget=Budget(threads=1))
+    expected = SOLVES[engine](chain, rows, budget=Budget(threads=1))
     budget = Budget(backend=two.open)
-    found = sketch(chain, rows, draws=64 * 60, seed=5, budget=budget, progress=kill_midway)
+    found = SOLVES[engine](chain, rows, budget=budget, progress=kill_midway)
     assert victim.returncode == -signal.SIGKILL
     same(expected, found)
 
@@ -176,6 +194,8 @@ def test_few_pieces_are_begun_ahead_of_the_first(tmp_path: Path) -> None:
 
         def received(self, part: int) -> int:
             return part
+
+        def restart(self) -> None: ...
 
         def forget(self, name: str) -> None: ...
 

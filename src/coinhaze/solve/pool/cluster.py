@@ -46,7 +46,7 @@ SAFELY = "see docs/cluster.md"
 CONNECTING = 10.0  # seconds until a scheduler must have answered
 STARTING = 60.0  # seconds until there must be a worker, at the beginning and after the last is gone
 LOOKING = 0.5  # seconds between looks at workers while a piece is awaited
-RESTARTS = 3  # of each process of this machine
+RESTARTS = 3  # of each process of this machine, in one work
 REPUBLISHED = 3  # times a work may be lost with all processes that held it
 
 
@@ -196,6 +196,8 @@ class WorkerCluster:
     @contextmanager
     def open(self, work: Any, pieces: int, budget: Budget) -> Iterator[ClusterWorkers]:
         """Open the workers for one work; this is a backend."""
+        self._restarts = 0
+        self.restart()
         place = Path(tempfile.mkdtemp(dir=self.folder))  # also of parts that nobody will fetch
         try:
             self._write(work, place / WORK)
@@ -246,9 +248,15 @@ class WorkerCluster:
         return found
 
     def look_after(self) -> None:
-        """See that there is somebody to solve pieces; start processes of this machine again."""
+        """See that there is somebody to solve pieces."""
         if self._client.status != "running":
             raise self.gone()
+        self.restart()
+        if not self.local:
+            self._notice_none()
+
+    def restart(self) -> None:
+        """Start processes of this machine again that have ended."""
         for k, process in enumerate(self._processes):
             if process.poll() is None:
                 continue
@@ -260,8 +268,6 @@ class WorkerCluster:
                 )
             _hang_up(process)
             self._processes[k] = self._process(k)
-        if not self.local:
-            self._notice_none()
 
     def _notice_none(self) -> None:
         if self.count:
@@ -360,6 +366,7 @@ class ClusterWorkers:
 
     def _next(self, begun: deque[tuple[Any, Any]]) -> Any:
         """Give the first part that was begun, however often workers are lost on the way."""
+        self.cluster.restart()
         while True:
             future = begun[0][1]
             if not self._done(future):
