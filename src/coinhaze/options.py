@@ -35,7 +35,9 @@ from typing import (
 if TYPE_CHECKING:
     from coinhaze.graph.graph import TransactionGraph
     from coinhaze.ledger.links import Links
+    from coinhaze.solve.pool.cluster import WorkerCluster
 else:  # the types of the API need these modules; starting a command does not
+    WorkerCluster = object
     Links = Mapping
     TransactionGraph = object
 
@@ -285,6 +287,21 @@ class SolveOptions:
     device: Device = option(
         "cpu", "What solves tiles of columns and draws; auto takes a GPU where there is one."
     )
+    workers: int | str | WorkerCluster | None = option(
+        None,
+        "Processes that solve in place of threads: how many of this machine, or the address of a "
+        "dask scheduler.",
+        metavar="COUNT|ADDRESS",
+    )
+    tls_ca: str | Path | None = option(
+        None, "Who signed the certificates of scheduler and workers: a FILE.", metavar="FILE"
+    )
+    tls_cert: str | Path | None = option(
+        None, "The certificate to show to scheduler and workers: a FILE.", metavar="FILE"
+    )
+    tls_key: str | Path | None = option(
+        None, "The private key of that certificate: a FILE.", metavar="FILE"
+    )
     memory: int | str | None = option(
         None, "How much memory the process may use, such as 4GB.", metavar="SIZE"
     )
@@ -320,6 +337,9 @@ class OutputOptions:
         None, "What to print or write.", spelling="--as", hidden=True
     )
     dry_run: bool = option(False, "Say what it would take, and stop.")
+    part: str | None = option(
+        None, "Solve only part K of N, for coinhaze merge to put together.", metavar="K/N"
+    )
     keep: bool = option(False, "Cache graph and scores, so that serve opens at once.")
 
 
@@ -530,6 +550,8 @@ SUBJECTS: tuple[type, ...] = (
     HistoryOptions,
     ServeOptions,
 )
+# What changes no score: the same question with another of these has the same answer.
+LIMITS = frozenset({"threads", "workers", "tls_ca", "tls_cert", "tls_key", "memory", "seconds"})
 # Their options reach the library only where they are given.
 MODEL = (ReadOptions, GraphOptions, ObserverOptions)
 _PASSED_ON = (*MODEL, SolveOptions)
@@ -615,6 +637,10 @@ class SolveKeywords(TypedDict, total=False):
     seed: int | None
     threads: int | None
     device: Device
+    workers: int | str | WorkerCluster | None
+    tls_ca: str | Path | None
+    tls_cert: str | Path | None
+    tls_key: str | Path | None
     memory: int | str | None
     seconds: float | None
 

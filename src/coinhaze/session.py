@@ -18,13 +18,14 @@ from coinhaze.ledger import AccountLedger, CoinLedger, Ledger
 from coinhaze.measures import Origins, Scores, Taint
 from coinhaze.observer import AbsorbingChain, absorbing_chain
 from coinhaze.observer.policies import is_ordered
-from coinhaze.options import ModelKeywords, ScoringKeywords
+from coinhaze.options import LIMITS, ModelKeywords, ScoringKeywords
 from coinhaze.readers import read
 from coinhaze.solve.local.origins import origins
 from coinhaze.solve.lots.lots import Parcels
 from coinhaze.solve.lots.scores import parcels_of
 from coinhaze.solve.lots.taint import taint
 from coinhaze.solve.planner.plan import Plan
+from coinhaze.solve.pool import Backend
 from coinhaze.solve.pool.limits import THREADS
 from coinhaze.solve.progress import Progress, silent
 from coinhaze.solve.score import plan, score_or_reached
@@ -42,16 +43,13 @@ from coinhaze.solve.source import (
 )
 from coinhaze.solve.structure.structure import Structure
 
-# What changes no score: the same question with another of these has the same answer.
-_LIMITS = frozenset({"threads", "memory", "seconds"})
-
 
 class Session(Prepared):
     """A ledger under one choice of settings, and what was made of it so far.
 
     `source` is a path or several, a ledger, a graph or a chain; settings are those of `read`,
     `transaction_graph` and `absorbing_chain`, each used when it is needed. `backend` names what
-    solves its questions, "threads" unless another was registered.
+    solves its questions, "threads" unless another was registered, or is a backend itself.
 
     >>> import coinhaze
     >>> ledger = coinhaze.AccountLedger.from_transfers([("a", "c", 1), ("b", "c", 3)])
@@ -63,7 +61,7 @@ class Session(Prepared):
     """
 
     def __init__(
-        self, source: Source, *, backend: str = THREADS, **settings: Unpack[ModelKeywords]
+        self, source: Source, *, backend: str | Backend = THREADS, **settings: Unpack[ModelKeywords]
     ) -> None:
         check_known(settings, READ_SETTINGS | GRAPH_SETTINGS | CHAIN_SETTINGS)
         if isinstance(source, Prepared):
@@ -164,7 +162,7 @@ class Session(Prepared):
         """Score; where the accuracy is not reached, give what was, with its note."""
         if not isinstance(options.get("nodes", "sinks"), str):
             options["nodes"] = list(options["nodes"])
-        key = _frozen({k: v for k, v in options.items() if k not in _LIMITS})
+        key = _frozen({k: v for k, v in options.items() if k not in LIMITS})
         with self._solving:
             if key not in self.scores:
                 self.scores[key] = score_or_reached(self, progress=progress, **options)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import io
 import re
 import threading
+import time
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -120,6 +122,30 @@ def test_a_terminal_shows_a_bar_with_rate_and_time_left(monkeypatch: pytest.Monk
     monkeypatch.setattr(waiting, "PATIENCE", 0.05)
     waiting.wait_counting("reading blocks", "blocks", steps(20, 0.05))
     assert re.search(r"reading blocks.*of 40 blocks.*blocks/s.*left", screen.getvalue())
+
+
+def test_a_terminal_shows_the_workers_of_a_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    class Three:
+        def in_words(self) -> str:
+            return "3 workers"
+
+    def work(note: Callable[[float], None]) -> None:
+        for k in range(20):
+            note(k / 20)
+            time.sleep(0.05)
+
+    screen, three = Terminal(), Three()
+    monkeypatch.setattr("sys.stderr", screen)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "140")
+    monkeypatch.setattr(waiting, "PATIENCE", 0.05)
+    cluster: Any = three
+    waiting.wait_for("scoring", work, by=cluster)
+    assert re.search(r"scoring, 3 workers.*%.*left", screen.getvalue())
 
 
 def test_what_goes_wrong_in_the_work_comes_out_of_the_waiting() -> None:

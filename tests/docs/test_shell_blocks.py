@@ -224,5 +224,7 @@ def test_options_named_in_the_docs_are_offered() -> None:
     for page in PAGES:
         if page.name != "options.md":
             text = re.sub(r"python -m [^`\n]*", "", page.read_text())
+            # What other programs are told: the schedulers of clusters and of batches.
+            text = re.sub(r"^(dask|#SBATCH|sbatch) .*$", "", text, flags=re.MULTILINE)
             named = set(re.findall(r"(?<![\w-])--[a-z][\w-]*", text))
             assert named <= offered | ({"--only"} if page == OWN else set()), page.name

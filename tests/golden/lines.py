@@ -76,6 +76,17 @@ score mev.json --json
 score plain_transfers.parquet --json
 score plain_transactions.parquet plain_outputs.parquet plain_inputs.parquet --json
 """,
+    "merge": """
+score dai --time temporal --part 1/2 -o dai1
+score dai --time temporal --part 2/2 -o dai2
+merge dai2 dai1 --json
+score dai --time temporal --json
+merge dai1
+merge dai1 dai1
+score dai --part 2/2 -o other
+merge dai1 other
+merge pay.csv
+""",
     "score_accounts": """
 score pay.csv --json
 score pay.csv --all --time stationary --json

@@ -42,7 +42,7 @@ from coinhaze.ledger import CoinLedger, Ledger
 from coinhaze.measures import Scores
 from coinhaze.observer import AbsorbingChain, absorbing_chain
 from coinhaze.observer.policies import is_ordered
-from coinhaze.options import ModelKeywords, ScoringKeywords
+from coinhaze.options import LIMITS, ModelKeywords, ScoringKeywords
 from coinhaze.readers import read
 from coinhaze.solve.local.row import BoundedChain
 from coinhaze.solve.pool.limits import in_words
@@ -129,7 +129,6 @@ SCORE_SETTINGS = frozenset({"nodes", "accuracy", "over", "method", "renyi", "dra
     "simultaneous",
     "seed",
 }
-LIMITS = frozenset({"threads", "memory", "seconds"})  # change no result
 
 
 @dataclass(frozen=True, eq=False)

@@ -26,6 +26,7 @@ COMMANDS = {
     "ingest": "Read files, or a node, into a store.",
     "knowledge": "Find clusters and links with heuristics.",
     "lab": "Try what a privacy technology gains and costs.",
+    "merge": "Merge what coinhaze score --part solved: the scores of one command, byte for byte.",
     "origins": "Show where the money of one node came from.",
     "robustness": "Say how bits fall as an observer learns more.",
     "score": "Score a ledger: how many bits an observer lacks.",

@@ -4,17 +4,28 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from coinhaze.cli.options import SEED, Command, ledger_settings, say_replaced, takes, warn
+from coinhaze.cli.options import (
+    SEED,
+    WORKERS,
+    Command,
+    ledger_settings,
+    open_cluster,
+    say_replaced,
+    takes,
+    warn,
+)
 from coinhaze.cli.waiting import wait_for
 from coinhaze.options import CompareOptions, GraphOptions, Option, ReadOptions, known
 
 if TYPE_CHECKING:
-    from coinhaze.compare.ledgers import ComparedLedger
+    from coinhaze.compare.ledgers import ComparedLedger, ScoringSettings
+    from coinhaze.solve.pool import WorkerCluster
 
 # What a ledger of a settings file is, beside the options that say how it is read.
 _PLACE = {"ledger", "size", "seed"}
@@ -28,7 +39,7 @@ _FORMER = {"history": "pool-history"}
 @takes("policy", "links", "listed")
 @takes(known("history", several=True, metavar="NAME=FILE"), "strict")
 @takes(known("accuracy", choices=(), default=0.05), known("seconds", default=60.0))
-@takes(known("walks", default=10_000, default_words=""), "threads", "memory")
+@takes(known("walks", default=10_000, default_words=""), "threads", *WORKERS, "memory")
 def command(
     ledgers: tuple[str, ...],
     output: Path,
@@ -71,7 +82,14 @@ def command(
         if settings is not None:
             compared += read_settings(settings, own, size=size, seed=seed)
         there = with_added(output, compared, replace=replace) if add else None
-        scores = score_ledgers(compared, output, asking, do=wait_for, tell=_tell)
+        with open_cluster(options) as cluster:
+            scores = score_ledgers(
+                compared,
+                output,
+                asking if cluster is None else _by(cluster, asking),
+                do=partial(wait_for, by=cluster),
+                tell=_tell,
+            )
         if there is not None:
             scores, published = there.scores(scores), published or there.published
         write_manifest(output, scores, published=published)
@@ -86,6 +104,14 @@ def command(
         warn(line)
     if report.shortfalls:
         raise click.exceptions.Exit(AccuracyError.exit_code)
+
+
+def _by(cluster: WorkerCluster, asking: ScoringSettings) -> ScoringSettings:
+    """Let workers solve, in place of threads."""
+    from dataclasses import replace
+
+    budget = replace(asking.budget, threads=cluster.count, backend=cluster.open)
+    return replace(asking, budget=budget)
 
 
 def _tell(line: str) -> None:

@@ -3,20 +3,33 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from coinhaze.cli.options import SEED, Command, command_line, takes, tell_written
+from coinhaze.cli.options import (
+    SEED,
+    WORKERS,
+    Command,
+    command_line,
+    open_cluster,
+    takes,
+    tell_written,
+)
 from coinhaze.cli.waiting import wait_for
 from coinhaze.options import LabOptions, known
+
+if TYPE_CHECKING:
+    from coinhaze.lab.lab import ParameterScan
+    from coinhaze.solve.progress import Progress
 
 ALL = "all"
 
 
 @click.command("lab", cls=Command)
 @click.argument("scenario", required=False)
-@takes(LabOptions, "seeds", SEED, "threads", known("output", metavar="FOLDER"), "as_json")
+@takes(LabOptions, "seeds", SEED, "threads", *WORKERS)
+@takes(known("output", metavar="FOLDER"), "as_json")
 def command(
     scenario: str | None,
     list_: bool,
@@ -49,17 +62,16 @@ def command(
     from coinhaze.lab.lab import lab, lab_all
 
     requested = None if values is None else _values(values)
-    if together:
-        sweeps = wait_for("in the lab", lambda p: lab_all(progress=p, **settings))
-    else:
-        sweeps = (
-            wait_for(
-                "in the lab",
-                lambda p: lab(
-                    str(scenario), values=requested, observer=observer, progress=p, **settings
-                ),
-            ),
-        )
+
+    def run(progress: Progress) -> tuple[ParameterScan, ...]:
+        given = {name: value for name, value in settings.items() if name not in WORKERS}
+        given |= {"workers": cluster, "progress": progress}
+        if together:
+            return lab_all(**given)
+        return (lab(str(scenario), values=requested, observer=observer, **given),)
+
+    with open_cluster(settings) as cluster:
+        sweeps = wait_for("in the lab", run, by=cluster)
     _show(sweeps, output, as_json)
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
@@ -13,6 +14,8 @@ from coinhaze.observer.policies import POLICIES, Policy
 from coinhaze.options import FORMER, MODEL, Option, known, options_of
 
 if TYPE_CHECKING:
+    from coinhaze.solve.pool import WorkerCluster
+
     Choice = click.Choice[str]
     ParamType = click.ParamType[str | float]
 else:
@@ -248,6 +251,24 @@ def nodes_of(given: tuple[str, ...]) -> Literal["sinks", "all"] | list[str]:
     for name in given:
         names += read_listed(name) if Path(name).is_file() else [name]
     return names
+
+
+WORKERS = ("workers", "tls_ca", "tls_cert", "tls_key")
+
+
+@contextmanager
+def open_cluster(options: Mapping[str, Any]) -> Iterator[WorkerCluster | None]:
+    """Open the workers that options name, if any, until the command is done."""
+    given = {name: options.get(name) for name in WORKERS}
+    if all(value is None for value in given.values()):
+        yield None
+        return
+    from coinhaze.solve.pool.cluster import opened, refuse_threads
+
+    workers = given.pop("workers")
+    refuse_threads(workers, options.get("threads"))
+    with opened(workers, **given) as cluster:
+        yield cluster
 
 
 def labels_of(files: tuple[str, ...]) -> dict[str, str]:

@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from coinhaze.cli.options import (
+    WORKERS,
     Command,
     command_line,
     named_files,
     nodes_of,
+    open_cluster,
     settings_of,
     takes,
     tell_notes,
@@ -30,7 +32,10 @@ from coinhaze.options import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from coinhaze.measures import Scores
+    from coinhaze.solve.pool import WorkerCluster
     from coinhaze.solve.progress import Progress
 
 COUNTED = frozenset({"possible-sources", "degree"})  # measures that need the number of sources
@@ -39,11 +44,12 @@ COUNTED = frozenset({"possible-sources", "degree"})  # measures that need the nu
 @click.command("score", cls=Command)
 @click.argument("sources", nargs=-1, required=True, metavar="SOURCE...")
 @takes(ReadOptions, GraphOptions, ObserverOptions, SolveOptions, MeasureOptions)
-@takes("dry_run", "keep", known("output", metavar="FILE.csv|.json|.parquet"), "as_json")
+@takes("dry_run", "part", "keep", known("output", metavar="FILE.csv|.json|.parquet"), "as_json")
 def command(
     sources: tuple[str, ...],
     nodes: tuple[str, ...],
     dry_run: bool,
+    part: str | None,
     keep: bool,
     output: Path | None,
     as_json: bool,
@@ -56,36 +62,78 @@ def command(
 
     Example: coinhaze score transfers.csv --time temporal -o scores.csv
     """
-    from coinhaze.errors import AccuracyError, ResourceError
+    from coinhaze.errors import ResourceError, UsageError
     from coinhaze.measures.scores import reached
-    from coinhaze.report.files import check_output, provenance, scores_json, write_scores
+    from coinhaze.report.files import check_output
     from coinhaze.solve import plan, score
 
-    inputs: list[str | Path] = [*sources, *named_files(options), *([owners] if owners else [])]
-    inputs += [name for name in nodes if Path(name).is_file()]
-    if output is not None:
+    requested = options | {"nodes": nodes, "with_": with_, "owners": owners, "strict": strict}
+    inputs = inputs_of(sources, requested)
+    if output is not None and part is None:
         check_output(output, inputs)
-    measures = [] if with_ is None else [name.strip() for name in with_.split(",")]
-    if measures:
-        from coinhaze.measures.comparators.registry import check_measures
-
-        check_measures(measures, owners=owners is not None)
+    measures = measures_of(with_, owners)
     settings = settings_of(options) | {"nodes": nodes_of(nodes)}
     if COUNTED.intersection(measures) and settings.get("accuracy") != "preview":
         settings["count_sources"] = True
-    if dry_run:
-        planned = wait_for("planning", lambda _: plan(list(sources), **settings))
-        click.echo(planned.to_json() if as_json else "\n".join(planned.lines()))
+    if part is not None:
+        if output is None or dry_run or keep or as_json:
+            raise UsageError("--part takes -o FILE, and no --dry-run, --keep or --json")
+        _write_part(part, output, sources, settings, requested, inputs)
         return
     not_cached = None
-    if keep:
-        scores, not_cached = _cached(list(sources), settings, strict=strict)
-    else:
+    with open_cluster(settings) as cluster:
+        settings = {name: value for name, value in settings.items() if name not in WORKERS}
+        if cluster is not None:
+            settings["workers"] = cluster
+        if dry_run:
+            planned = wait_for("planning", lambda _: plan(list(sources), **settings))
+            click.echo(planned.to_json() if as_json else "\n".join(planned.lines()))
+            return
+        if keep:
+            scores, not_cached = _cached(list(sources), settings, strict=strict, by=cluster)
+        else:
 
-        def solve(progress: Progress) -> Scores:
-            return score(list(sources), progress=progress, strict=strict, **settings)
+            def solve(progress: Progress) -> Scores:
+                return score(list(sources), progress=progress, strict=strict, **settings)
 
-        scores = wait_for("scoring", solve if strict else lambda note: reached(lambda: solve(note)))
+            wanted = solve if strict else lambda note: reached(lambda: solve(note))
+            scores = wait_for("scoring", wanted, by=cluster)
+    show_scores(scores, inputs, measures, owners, output=output, as_json=as_json)
+    if not_cached is not None:
+        raise ResourceError(f"scored, but not kept: {not_cached}")
+    exit_short(scores)
+
+
+def inputs_of(sources: Sequence[str], requested: Mapping[str, Any]) -> list[str | Path]:
+    """List the files a question reads."""
+    owners = requested["owners"]
+    inputs: list[str | Path] = [*sources, *named_files(requested), *([owners] if owners else [])]
+    return inputs + [name for name in requested["nodes"] if Path(name).is_file()]
+
+
+def measures_of(with_: str | None, owners: str | None) -> list[str]:
+    """Read --with: measures that can be put beside bits."""
+    if with_ is None:
+        return []
+    from coinhaze.measures.comparators.registry import check_measures
+
+    measures = [name.strip() for name in with_.split(",")]
+    check_measures(measures, owners=owners is not None)
+    return measures
+
+
+def show_scores(
+    scores: Scores,
+    inputs: Sequence[str | Path],
+    measures: list[str],
+    owners: str | None,
+    *,
+    output: Path | None,
+    as_json: bool,
+) -> None:
+    """Write and print scores, with other measures beside them."""
+    from coinhaze.report.files import provenance, scores_json, write_scores
+
     if measures:
         scores = wait_for("comparing", lambda _: _compared(scores, measures, owners))
     tell_notes(replace(scores, shortfall=None).notes)
@@ -111,14 +159,59 @@ def command(
         click.echo(scores.summary().line(), err=True)
     if output is not None:
         click.echo(scores.completeness.line(), err=True)
-    if not_cached is not None:
-        raise ResourceError(f"scored, but not kept: {not_cached}")
+
+
+def exit_short(scores: Scores) -> None:
+    """End with the exit code of an accuracy that was not reached, if it was not."""
+    from coinhaze.errors import AccuracyError
+
     if scores.shortfall is not None:
         raise click.exceptions.Exit(AccuracyError.exit_code)
 
 
+def _write_part(
+    text: str,
+    output: Path,
+    sources: tuple[str, ...],
+    settings: dict[str, Any],
+    requested: Mapping[str, Any],
+    inputs: list[str | Path],
+) -> None:
+    """Solve one part and write it."""
+    from coinhaze.options import LIMITS
+    from coinhaze.report.files import check_place
+    from coinhaze.report.part_files import write_part
+    from coinhaze.solve.pool.parts import Part
+
+    part = Part.read(text)
+    check_place(output, inputs)
+    options = {
+        name: value for name, value in requested.items() if _is_given(value) and name not in LIMITS
+    }
+    pieces = wait_for(
+        f"solving part {part}",
+        lambda progress: write_part(
+            sources,
+            part,
+            output,
+            settings=settings,
+            options=options,
+            inputs=inputs,
+            progress=progress,
+        ),
+    )
+    if not pieces:
+        click.echo(f"note: there are fewer pieces than parts, and none for {part}", err=True)
+    tell_written(output)
+
+
+def _is_given(value: object) -> bool:
+    """Tell a 0 that was given from nothing."""
+    return value is not None and value is not False and value != ()
+
+
 def _cached(
-    sources: list[str], settings: dict[str, Any], *, strict: bool
+    sources: list[str], settings: dict[str, Any], *, strict: bool, by: WorkerCluster | None
 ) -> tuple[Scores, str | None]:
     """Score and keep; also say why, if it could not be kept."""
     from coinhaze.cache.layers import MODEL_SETTINGS, LedgerCache
@@ -128,7 +221,9 @@ def _cached(
     keeper = LedgerCache(sources, **model)
     keeper.check(**scoring)
     cached = wait_for(
-        "scoring", lambda progress: keeper.build(progress=progress, strict=strict, **scoring)
+        "scoring",
+        lambda progress: keeper.build(progress=progress, strict=strict, **scoring),
+        by=by,
     )
     if not cached.is_cached:
         return cached.scores, cached.notes[-1]

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress as Bar
     from rich.progress import ProgressColumn
 
+    from coinhaze.solve.pool import WorkerCluster
     from coinhaze.solve.progress import Progress
 
 PATIENCE = 2.0
@@ -26,11 +27,14 @@ RECENT = 30.0  # seconds
 ENOUGH = 3  # things done before a rate is worth telling
 
 
-def wait_for(what: str, work: Callable[[Progress], Result]) -> Result:
+def wait_for(
+    what: str, work: Callable[[Progress], Result], *, by: WorkerCluster | None = None
+) -> Result:
     """Do the work in a thread of its own and give its result.
 
     Compiled loops do not look at signals; the main thread does, so that Ctrl-C always works. On
-    a terminal a bar appears after two seconds: how much is done, and the time left once known.
+    a terminal a bar appears after two seconds: how much is done, the time left once known, and by
+    how many workers of a cluster.
     """
     share: list[float | None] = [None]
 
@@ -39,7 +43,7 @@ def wait_for(what: str, work: Callable[[Progress], Result]) -> Result:
 
     def show(thread: threading.Thread) -> None:
         if sys.stderr.isatty():
-            _show_share(what, thread, share)
+            _show_share(lambda: what if by is None else f"{what}, {by.in_words()}", thread, share)
 
     return _in_a_thread(lambda: work(note), show)
 
@@ -85,7 +89,9 @@ def _in_a_thread(work: Callable[[], Result], show: Callable[[threading.Thread], 
     return result
 
 
-def _show_share(what: str, thread: threading.Thread, share: list[float | None]) -> None:
+def _show_share(
+    what: Callable[[], str], thread: threading.Thread, share: list[float | None]
+) -> None:
     thread.join(PATIENCE)
     if not thread.is_alive():
         return
@@ -93,7 +99,7 @@ def _show_share(what: str, thread: threading.Thread, share: list[float | None]) 
 
     percent = TextColumn("{task.percentage:>3.0f}%")
     with _bar(percent, TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn()) as bar:
-        task = bar.add_task(what, total=None)
+        task = bar.add_task(what(), total=None)
         counting = False
         while thread.is_alive():
             thread.join(0.2)
@@ -102,7 +108,7 @@ def _show_share(what: str, thread: threading.Thread, share: list[float | None]) 
                     # Time left is reckoned from when the work that can be counted began.
                     bar.reset(task, total=1.0)
                     counting = True
-                bar.update(task, completed=share[0])
+                bar.update(task, completed=share[0], description=what())
 
 
 def _show_pace(what: str, unit: str, thread: threading.Thread, pace: Pace) -> None:

@@ -44,6 +44,7 @@ from coinhaze.solve.lots.payments import check_order
 from coinhaze.solve.lots.scores import score_in_order
 from coinhaze.solve.planner import thresholds
 from coinhaze.solve.planner.mean import score_for_mean
+from coinhaze.solve.pool.limits import THREADS
 from coinhaze.solve.progress import Progress, silent
 from coinhaze.solve.score import refuse_incomplete
 from coinhaze.solve.source import GRAPH_SETTINGS, only
@@ -138,7 +139,8 @@ class ComparedRow:
             walks=self.asking.walks,
             seed=self.asking.seed,
             accuracy="exact" if len(chain) <= thresholds.MAX_EXACT_NODES else "preview",
-            threads=self.asking.budget.threads,
+            # Walks are followed here; workers are as many as there are elsewhere.
+            threads=self.asking.budget.threads if self.asking.budget.backend == THREADS else None,
             memory=self.asking.budget.memory,
         )
         names = {"name": self.one.name, "time": self.reading.time}

@@ -24,6 +24,8 @@ from coinhaze.simulate.intents import Intents, draw_intents
 from coinhaze.simulate.technologies import TECHNOLOGIES
 from coinhaze.simulate.technology import Realised, Technology
 from coinhaze.solve import score_or_reached
+from coinhaze.solve.pool import Budget, WorkerCluster, open_workers
+from coinhaze.solve.pool.cluster import opened
 from coinhaze.solve.progress import Progress, silent
 from coinhaze.solve.source import Source
 
@@ -167,9 +169,12 @@ def lab(
     payments: int = LabOptions.payments,
     level: float = LabOptions.level,
     threads: int | None = None,
+    workers: int | str | WorkerCluster | None = None,
     progress: Progress = silent,
 ) -> ParameterScan:
     """Vary a technology's parameter; compute gains and costs at each value over several seeds.
+
+    Seeds are solved side by side, by threads or by `workers`, which are those of `coinhaze.score`.
 
     >>> sweep = lab("rings", values=[1, 4], seeds=2, people=10, payments=20)
     >>> [p.gain.mean > 0 for p in sweep.points]
@@ -183,23 +188,57 @@ def lab(
         raise UsageError(f"name each value once, and one at least, not {list(requested)}")
     drawn = tuple(range(seed, seed + seeds))
     seen = observer or next(iter(technology.observers))
-    found: list[list[dict[str, float]]] = [[] for _ in requested]
-    notes: dict[str, None] = {}
-    for number, one in enumerate(drawn):
-        intents = draw_intents(people=people, payments=payments, seed=one)
-        without = _Scored.of(
-            technology.realise(intents, technology.without, observer=seen), threads
-        )
-        for k, value in enumerate(requested):
-            realised = technology.realise(intents, value, observer=seen)
-            notes |= dict.fromkeys(realised.notes)
-            found[k].append(_trial(intents, _Scored.of(realised, threads), without))
-            progress((number + (k + 1) / len(requested)) / len(drawn))
+    work = SeedWork(technology.name, requested, seen, people, payments)
+    found: list[SeedTrials] = []
+    with opened(workers) as cluster:
+        budget = Budget(threads) if cluster is None else Budget(backend=cluster.open)
+        with open_workers(work, len(drawn), budget) as solving:
+            for one in solving.map(drawn):
+                found.append(one)
+                progress(len(found) / len(drawn))
+    notes = dict.fromkeys(note for one in found for note in one.notes)
     points = tuple(
         Point(value, Trials(**{c: np.array([t[c] for t in trials]) for c in trials[0]}), level)
-        for value, trials in zip(requested, found, strict=True)
+        for value, trials in zip(
+            requested, zip(*(f.trials for f in found), strict=True), strict=True
+        )
     )
     return ParameterScan(technology, seen, points, drawn, people, payments, level, tuple(notes))
+
+
+class SeedTrials(NamedTuple):
+    """What one seed shows at each value."""
+
+    trials: list[dict[str, float]]
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class SeedWork:
+    """The work of the lab; a piece is a seed. Economies are small: one thread scores each."""
+
+    technology: str
+    values: tuple[float, ...]
+    observer: str
+    people: int
+    payments: int
+    room_bytes: int = 0
+    waiting: int = 2
+
+    def room(self) -> None:
+        """Make nothing: an economy is made for each seed."""
+
+    def solve(self, seed: int, room: None = None) -> SeedTrials:
+        """Realise the payments of a seed with and without the technology, and compare."""
+        technology, observer = technology_of(self.technology), self.observer
+        intents = draw_intents(people=self.people, payments=self.payments, seed=seed)
+        without = _Scored.of(technology.realise(intents, technology.without, observer=observer))
+        trials, notes = [], dict[str, None]()
+        for value in self.values:
+            realised = technology.realise(intents, value, observer=observer)
+            notes |= dict.fromkeys(realised.notes)
+            trials.append(_trial(intents, _Scored.of(realised), without))
+        return SeedTrials(trials, tuple(notes))
 
 
 def lab_all(
@@ -210,18 +249,20 @@ def lab_all(
     payments: int = LabOptions.payments,
     level: float = LabOptions.level,
     threads: int | None = None,
+    workers: int | str | WorkerCluster | None = None,
     progress: Progress = silent,
 ) -> tuple[ParameterScan, ...]:
     """Run every technology at its usual value, against each of its observers."""
     pairs = [(t, o) for t in TECHNOLOGIES.values() for o in t.observers]
-    return tuple(
-        lab(
-            technology.name, values=[technology.usual], observer=observer, seeds=seeds, seed=seed,
-            people=people, payments=payments, level=level, threads=threads,
-            progress=lambda done, k=k: progress((k + done) / len(pairs)),
-        )
-        for k, (technology, observer) in enumerate(pairs)
-    )  # fmt: skip
+    with opened(workers) as cluster:
+        return tuple(
+            lab(
+                technology.name, values=[technology.usual], observer=observer, seeds=seeds,
+                seed=seed, people=people, payments=payments, level=level, threads=threads,
+                workers=cluster, progress=lambda done, k=k: progress((k + done) / len(pairs)),
+            )
+            for k, (technology, observer) in enumerate(pairs)
+        )  # fmt: skip
 
 
 def technology_of(name: str) -> Technology:
@@ -236,8 +277,8 @@ class _Scored(NamedTuple):
     bits: Floats  # one per person
 
     @classmethod
-    def of(cls, realised: Realised, threads: int | None) -> _Scored:
-        return cls(realised, realised.bits(threads=threads))
+    def of(cls, realised: Realised) -> _Scored:
+        return cls(realised, realised.bits(threads=1))
 
 
 def _trial(intents: Intents, with_: _Scored, without: _Scored) -> dict[str, float]:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, NamedTuple, Unpack, cast
 
 import numpy as np
@@ -30,7 +32,8 @@ from coinhaze.options import (
 from coinhaze.solve.exact.engines import width_of
 from coinhaze.solve.lots.scores import is_ordered, parcels_of, score_in_order
 from coinhaze.solve.planner.plan import Choice, Plan, choose, plan_of, refuse_longer
-from coinhaze.solve.pool import backend_for
+from coinhaze.solve.pool import WorkerCluster, backend_for
+from coinhaze.solve.pool.cluster import opened, refuse_threads
 from coinhaze.solve.pool.limits import GPU, THREADS, Budget, bytes_of
 from coinhaze.solve.progress import Progress, silent
 from coinhaze.solve.sketch.sketch import DRAWS
@@ -61,6 +64,10 @@ def score(
     seed: int | None = None,
     threads: int | None = None,
     device: Device = "cpu",
+    workers: int | str | WorkerCluster | None = None,
+    tls_ca: str | Path | None = None,
+    tls_cert: str | Path | None = None,
+    tls_key: str | Path | None = None,
     memory: int | str | None = None,
     seconds: float | None = None,
     progress: Progress = silent,
@@ -79,10 +86,12 @@ def score(
     are no walks: see `parcels`; their bits are exact. `method` is chosen by the chain's shape
     unless given. `renyi` asks for entropies of further orders, `count_sources` for the number of
     possible sources even where counting takes long (null where it was not counted). `device` is
-    what solves tiles: the cpu, a gpu, or auto for a GPU where there is one. `memory` (bytes, or
-    "4GB") and `seconds` are limits: what would pass them is refused. `strict` refuses a ledger of
-    which a completeness check failed. Where the accuracy is not reached AccuracyError is raised,
-    and its `scores` are what was reached.
+    what solves tiles: the cpu, a gpu, or auto for a GPU where there is one. `workers` are processes
+    that take the place of threads: how many of this machine, a dask scheduler's address, or an open
+    `WorkerCluster`; the scores are the same. `tls_ca`, `tls_cert` and `tls_key` are files for an
+    encrypted connection to them. `memory` (bytes, or "4GB") and `seconds` are limits: what would
+    pass them is refused. `strict` refuses a ledger of which a completeness check failed. Where the
+    accuracy is not reached AccuracyError is raised, and its `scores` are what was reached.
 
     >>> import coinhaze
     >>> ledger = coinhaze.AccountLedger.from_transfers([("a", "c", 1), ("b", "c", 1)])
@@ -92,7 +101,8 @@ def score(
     options = SolveOptions(
         nodes=nodes, accuracy=accuracy, over=over, method=method, preset=preset, renyi=renyi,
         count_sources=count_sources, draws=draws, miss=miss, simultaneous=simultaneous, seed=seed,
-        threads=threads, device=device, memory=memory, seconds=seconds, strict=strict,
+        threads=threads, device=device, workers=workers, tls_ca=tls_ca, tls_cert=tls_cert,
+        tls_key=tls_key, memory=memory, seconds=seconds, strict=strict,
     )  # fmt: skip
     if is_ordered(source, settings):
         _refuse_for_walks(options)
@@ -100,18 +110,28 @@ def score(
         if strict:
             refuse_incomplete(held.graph)
         return score_in_order(held, rows_of(held.graph, nodes), renyi=_orders(renyi))
-    asking = _ask(source, options, settings)
-    if strict:
-        refuse_incomplete(asking.chain.graph)
-    if asking.budget.seconds is not None:
-        refuse_longer(plan_of(asking.chain, asking.rows, asking.choice), asking.budget)
-    progress(0.0)  # whoever has changed their mind by now may raise
-    try:
-        return _on_device(asking.choice.run(progress), asking.budget)
-    except AccuracyError as error:
-        if error.scores is not None:
-            error.scores = _on_device(error.scores, asking.budget)
-        raise
+    with _workers(options) as cluster:
+        asking = _ask(source, options, settings, cluster)
+        if strict:
+            refuse_incomplete(asking.chain.graph)
+        if asking.budget.seconds is not None:
+            refuse_longer(plan_of(asking.chain, asking.rows, asking.choice), asking.budget)
+        progress(0.0)  # whoever has changed their mind by now may raise
+        try:
+            return _on_device(asking.choice.run(progress), asking.budget)
+        except AccuracyError as error:
+            if error.scores is not None:
+                error.scores = _on_device(error.scores, asking.budget)
+            raise
+
+
+def _workers(options: SolveOptions) -> AbstractContextManager[WorkerCluster | None]:
+    """Open the workers that are asked for; they start while the ledger is read."""
+    refuse_threads(options.workers, options.threads)
+    if options.workers is not None and options.device != "cpu":
+        raise UsageError("workers solve on their CPUs: leave device out")
+    files = {"tls_ca": options.tls_ca, "tls_cert": options.tls_cert, "tls_key": options.tls_key}
+    return opened(options.workers, **files)
 
 
 def _on_device(scores: Scores, budget: Budget) -> Scores:
@@ -159,8 +179,9 @@ def plan(source: Source, **settings: Unpack[ScoreKeywords]) -> Plan:
         raise UsageError("ordered policies replay the ledger once: there is nothing to plan")
     model = {name: value for name, value in settings.items() if name not in PLANNED}
     options = SolveOptions(**only(settings, PLANNED))
-    asking = _ask(source, options, cast(ModelKeywords, model))
-    return plan_of(asking.chain, asking.rows, asking.choice)
+    with _workers(options) as cluster:
+        asking = _ask(source, options, cast(ModelKeywords, model), cluster)
+        return plan_of(asking.chain, asking.rows, asking.choice)
 
 
 class _Asking(NamedTuple):
@@ -172,7 +193,9 @@ class _Asking(NamedTuple):
     budget: Budget
 
 
-def _ask(source: Source, options: SolveOptions, settings: ModelKeywords) -> _Asking:
+def _ask(
+    source: Source, options: SolveOptions, settings: ModelKeywords, cluster: WorkerCluster | None
+) -> _Asking:
     preset, method, memory = options.preset, options.method, options.memory
     if preset is not None:
         if preset not in PRESETS:
@@ -182,10 +205,10 @@ def _ask(source: Source, options: SolveOptions, settings: ModelKeywords) -> _Ask
         method = published if method == "auto" else method
         settings = cast(ModelKeywords, usual | settings)
     budget = Budget(
-        options.threads,
+        options.threads if cluster is None else cluster.count,
         None if memory is None else bytes_of(memory),
         options.seconds,
-        backend_for(options.device),
+        backend_for(options.device) if cluster is None else cluster.open,
     )
     if isinstance(source, Prepared) and budget.backend == THREADS:
         budget = replace(budget, backend=source.backend)

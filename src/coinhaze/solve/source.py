@@ -28,6 +28,7 @@ from coinhaze.options import (
     names_of,
 )
 from coinhaze.readers import is_stream, read
+from coinhaze.solve.pool import Backend
 from coinhaze.solve.pool.limits import THREADS, UNLIMITED, Budget
 from coinhaze.solve.structure.structure import Structure
 
@@ -35,7 +36,7 @@ from coinhaze.solve.structure.structure import Structure
 class Prepared(ABC):
     """Something that holds what solvers need, made once: a `coinhaze.Session`."""
 
-    backend: str = THREADS  # what solves its questions; see pool/backend.py
+    backend: str | Backend = THREADS  # what solves its questions; see pool/backend.py
 
     @property
     @abstractmethod

@@ -1,4 +1,4 @@
-"""What runs a solve: limits, the seam between engines and backends, and the threads behind it."""
+"""What runs a solve: limits, the seam between engines and backends, threads and clusters."""
 
 from coinhaze.solve.pool.backend import (
     Backend,
@@ -8,6 +8,7 @@ from coinhaze.solve.pool.backend import (
     open_workers,
     register_backend,
 )
+from coinhaze.solve.pool.cluster import WorkerCluster
 from coinhaze.solve.pool.limits import UNLIMITED, Budget
 from coinhaze.solve.pool.threads import open_threads
 
@@ -16,6 +17,7 @@ __all__ = [
     "Backend",
     "Budget",
     "Work",
+    "WorkerCluster",
     "Workers",
     "backend_for",
     "open_threads",

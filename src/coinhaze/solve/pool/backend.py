@@ -6,7 +6,8 @@ A backend only decides where and when pieces are solved, so it changes no bit of
 are cut by the engine, never by the backend: how sums are grouped is part of the result.
 
 A new backend is one file that ends in `register_backend("name", open_it)`; a session or a budget
-then chooses it by that name. A backend for other hardware may look at the class of the `Work` and
+then chooses it by that name. One that has something open, such as a connection, is given to the
+budget as it is. A backend for other hardware may look at the class of the `Work` and
 solve those it knows in its own way, within the intervals that engines prove, leaving the rest to
 `open_threads`.
 """
@@ -91,6 +92,9 @@ def open_workers(
     """Open workers of the backend that a budget names."""
     if budget.backend == GPU and GPU not in _BACKENDS:
         register_backend(GPU, import_module("coinhaze.solve.gpu.backend").open_gpu)
+    if callable(budget.backend):
+        opened: AbstractContextManager[Workers[Piece, Part]] = budget.backend(work, pieces, budget)
+        return opened
     backend = _BACKENDS.get(budget.backend)
     if backend is None:
         raise UsageError(f"unknown backend {budget.backend!r}: one of {', '.join(_BACKENDS)}")

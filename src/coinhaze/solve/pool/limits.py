@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import resource
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from coinhaze.errors import ResourceError, UsageError
 from coinhaze.ledger.frozen import release_unused
@@ -23,7 +25,7 @@ class Budget:
     threads: int | None = None
     memory: int | None = None  # bytes, of the whole process
     seconds: float | None = None
-    backend: str = THREADS
+    backend: str | Callable[..., Any] = THREADS  # by name, or open already: see backend.py
 
     def room(self, usual: int = thresholds.WORKSPACE_MEMORY) -> int:
         """Say how many bytes new arrays may take; refuse if none are left."""
