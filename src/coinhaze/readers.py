@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from coinhaze.errors import LedgerError, UsageError
+from coinhaze.errors import LedgerError, UsageError, first_few
 from coinhaze.formats.registry import (
     FOLDER,
     format_named,
@@ -109,11 +109,12 @@ def _read_store(paths: Sequence[Path], format: str | None, **cut: Any) -> Ledger
 
 
 def _read_ingested(paths: Sequence[Path], format: str | None, **cut: Any) -> Ledger:
-    from coinhaze.store.ingest import ingest
+    from coinhaze.store.ingest import finder, ingest
     from coinhaze.store.read import read_store
     from coinhaze.store.store import Store
 
-    with Store(None) as store:
+    name = first_few([str(path) for path in paths])
+    with Store(None, name=name, find=finder(paths, format)) as store:
         done = ingest(paths, store, format=format)
         if store.kind is None:
             raise nothing_in(paths)

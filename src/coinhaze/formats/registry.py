@@ -136,7 +136,7 @@ for _entry in (
     ),
     _builtin(
         "bitcoin-etl", "bitcoin-etl", "transactions of bitcoin-etl, BigQuery and AWS",
-        "bitcoin_etl.batches", "recognises_columns", "ledger", whole_blocks=True,
+        "bitcoin_etl.batches", "recognises_columns", whole_blocks=True,
     ),
     _builtin(
         "bitcoin-json", "getblock", "blocks as a Bitcoin node gives them (JSON)",

@@ -11,11 +11,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
+import pyarrow.compute as pc
+
 from coinhaze.errors import InputError
 from coinhaze.formats.registry import digest_of, format_named, format_of
 from coinhaze.formats.tabular.column_use import Use, joined_use
 from coinhaze.ledger.batches import Batch, in_chunks
-from coinhaze.store.store import Source, Store
+from coinhaze.store.store import Find, Source, Store
 
 Progress = Callable[[int, int], None]  # bytes done, bytes in all
 
@@ -121,6 +123,26 @@ def _shown(path: Path) -> str:
     return os.fsencode(path.name).decode("utf-8", "backslashreplace")
 
 
+def finder(sources: Sequence[str | Path], format: str | None) -> Find:
+    """Make the function that looks through files again for a transaction, and says where it is."""
+
+    def find(height: int | None, txid: str) -> str | None:
+        for path in expand(sources):
+            for batch in format_named(format or format_of(path)).batches(path):
+                found = batch.tables.get("transactions")
+                if found is None:
+                    continue
+                same = pc.equal(found["txid"], txid)
+                if height is not None:
+                    same = pc.and_(same, pc.equal(found["height"], height))
+                row = pc.index(same, True).as_py()
+                if row >= 0:
+                    return batch.where("transactions", row)
+        return None
+
+    return find
+
+
 Thing = TypeVar("Thing")
 
 
@@ -172,6 +194,7 @@ def expand(sources: Sequence[str | Path]) -> list[Path]:
             inside = sorted(Path(p) for p in glob.glob(str(source), recursive=True))
             inside = [p for p in inside if p.is_file()]
         if not inside:
-            raise InputError(f"{source}: no such file")
+            what = "no files in this folder" if path.is_dir() else "no such file"
+            raise InputError(f"{source}: {what}")
         found |= dict.fromkeys(inside)
     return list(found)

@@ -39,12 +39,7 @@ from coinhaze.formats.ethereum.traces import (
     places,
     telling,
 )
-from coinhaze.formats.tabular.arrow_columns import (
-    ADDRESS_DIGITS,
-    HIGHEST_BLOCK,
-    CheckedColumns,
-    Piece,
-)
+from coinhaze.formats.tabular.pieces import Piece
 from coinhaze.formats.tabular.table_rows import (
     TableLayout,
     Withdrawal,
@@ -54,6 +49,7 @@ from coinhaze.formats.tabular.table_rows import (
 )
 from coinhaze.ledger.batches import NUMBER, TEXT, Batch, table_of, with_columns
 from coinhaze.ledger.checks import exact_amount, whole_number
+from coinhaze.ledger.columns import ADDRESS_DIGITS, HIGHEST_BLOCK, CheckedColumns
 
 WEI_IN_GWEI = 10**9
 # Gwei are 64 bits wide (EIP-4895).

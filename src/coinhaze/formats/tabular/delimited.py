@@ -14,8 +14,9 @@ import pyarrow.csv
 
 from coinhaze.errors import InputError, LedgerError
 from coinhaze.formats.compression import UNREADABLE, bytes_read, errors_of_reading, open_plain
-from coinhaze.formats.tabular.arrow_columns import CheckedColumns, Piece
+from coinhaze.formats.tabular.pieces import Piece
 from coinhaze.ledger.checks import Place
+from coinhaze.ledger.columns import CheckedColumns
 
 # Bytes read at a time: large enough for vector units, small enough for memory.
 BLOCK = 8 << 20

@@ -13,8 +13,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from coinhaze.errors import LedgerError
-from coinhaze.formats.tabular.arrow_columns import CheckedColumns, Piece
 from coinhaze.formats.tabular.coin_rows import HIGHEST, LAST_INDEX, LATEST, MOST, check_ids
+from coinhaze.formats.tabular.pieces import Piece
 from coinhaze.formats.tabular.table_rows import (
     TableLayout,
     column_names,
@@ -24,6 +24,7 @@ from coinhaze.formats.tabular.table_rows import (
 from coinhaze.formats.transfers import files as transfers
 from coinhaze.ledger.batches import FLAG, NUMBER, SCHEMAS, Batch, with_columns
 from coinhaze.ledger.coins import POOLS
+from coinhaze.ledger.columns import CheckedColumns
 
 # The store's tables by the columns each is known by, the most telling first.
 LAYOUTS = tuple(

@@ -19,9 +19,10 @@ import pyarrow.parquet as pq
 
 from coinhaze.errors import InputError, LedgerError
 from coinhaze.formats.compression import BOM, errors_of_reading, numbered_lines, open_plain, packing
-from coinhaze.formats.tabular.arrow_columns import CheckedColumns, Piece
 from coinhaze.formats.tabular.column_use import Use, plain_name, use_of
 from coinhaze.formats.tabular.delimited import header_names, open_file, read_header, stream_text
+from coinhaze.formats.tabular.pieces import Piece
+from coinhaze.ledger.columns import CheckedColumns
 
 PARQUET, ARROW, STREAM = b"PAR1", b"ARROW1\0\0", b"\xff\xff\xff\xff"
 _END = STREAM + b"\0\0\0\0"

@@ -20,8 +20,8 @@ import pyarrow.compute as pc
 
 from coinhaze.amounts import Ints
 from coinhaze.errors import InputError, UsageError
-from coinhaze.formats.tabular.arrow_columns import HIGHEST_BLOCK, Piece
 from coinhaze.formats.tabular.delimited import read_text
+from coinhaze.formats.tabular.pieces import Piece
 from coinhaze.formats.tabular.table_rows import (
     OpenRows,
     TableLayout,
@@ -42,6 +42,7 @@ from coinhaze.formats.transfers.transfers import (
 )
 from coinhaze.ledger.accounts import AccountLedger
 from coinhaze.ledger.batches import NUMBER, TEXT, Batch, table_of, with_columns
+from coinhaze.ledger.columns import HIGHEST_BLOCK
 from coinhaze.ledger.completeness import OF_ACCOUNTS, nothing_checkable
 from coinhaze.ledger.window import ALL, LedgerWindow
 

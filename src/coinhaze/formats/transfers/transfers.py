@@ -20,7 +20,6 @@ import pyarrow.compute as pc
 
 from coinhaze.amounts import Ints
 from coinhaze.errors import LedgerError, UsageError, first_few
-from coinhaze.formats.tabular.arrow_columns import CheckedColumns
 from coinhaze.formats.tabular.column_use import Use, column_notes, joined_use, rows_text, without
 from coinhaze.formats.tabular.table_rows import OpenRows
 from coinhaze.formats.transfers.columns import DescribedColumns
@@ -29,6 +28,7 @@ from coinhaze.formats.transfers.row_order import put_in_order
 from coinhaze.ledger.accounts import AccountLedger
 from coinhaze.ledger.batches import NUMBER, TEXT
 from coinhaze.ledger.checks import Place
+from coinhaze.ledger.columns import CheckedColumns
 from coinhaze.ledger.text import text_hashes
 from coinhaze.ledger.window import ALL, LedgerWindow
 
