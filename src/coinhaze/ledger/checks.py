@@ -77,7 +77,7 @@ def amount_fault(value: object) -> tuple[str, str] | None:
     if isinstance(value, str) and re.fullmatch("[0-9]+", text):
         return "is above 2^256 - 1", "check the unit"
     if re.fullmatch(r"[+-]?[0-9]*[.,]?[0-9]*([eE][+-]?[0-9]+)?", text):
-        return "is not a whole number in plain digits", digits
+        return "is not a whole number in plain digits", f"{digits}, or give --decimals"
     return "is not a number", digits
 
 

@@ -137,6 +137,7 @@ class CheckedColumns:
             self.refuse(name, pc.invert(digits), rule)
         elif pa.types.is_floating(kind):
             # pandas makes doubles of whole numbers where one of them is missing.
+            column = pc.cast(column, pa.float64())
             whole = pc.and_(pc.equal(pc.floor(column), column), pc.less(column, DOUBLE_LIMIT))
             self.refuse(name, pc.invert(pc.and_(whole, pc.greater_equal(column, 0))), rule)
         elif pa.types.is_integer(kind):
@@ -218,6 +219,34 @@ class CheckedColumns:
         if not optional:
             self.require(name, digits)
         return digits
+
+    def scaled(self, name: str, places: int, *, thousands: bool = False) -> pa.Array:
+        """Give amounts written with a point as digits of the smallest unit, which has `places`.
+
+        Nothing is rounded: a digit beyond the last place is refused. `thousands` may be parted by
+        commas, where the source is known to do so.
+        """
+        column = self.plain(name)
+        if pa.types.is_integer(column.type) or pa.types.is_decimal(column.type):
+            column = pc.cast(column, pa.string())
+        if not is_text(column.type):
+            raise self.refused_type(name, column, "decimal numbers as text")
+        self.require(name, column)
+        if thousands:
+            parted = pc.match_substring_regex(column, r"^[0-9]{1,3}(,[0-9]{3})+(\.[0-9]*)?$")
+            column = pc.if_else(parted, pc.replace_substring(column, ",", ""), column)
+        right = pc.match_substring_regex(column, r"^([0-9]+\.?[0-9]*|\.[0-9]+)$")
+        fix = "write all digits, a point before decimals, and nothing between thousands"
+        self.refuse(name, pc.invert(right), "is not a decimal number >= 0", fix)
+        parts = pc.extract_regex(column, r"^(?P<whole>[0-9]*)\.?(?P<part>[0-9]*)$")
+        part = pc.utf8_rtrim(pc.struct_field(parts, "part"), "0")
+        long = pc.greater(pc.binary_length(part), places)
+        fix = "give the decimals of this money; an amount is never rounded"
+        self.refuse(name, long, f"has more than {places} places after the point", fix)
+        whole = pc.struct_field(parts, "whole")
+        return self._digits(
+            name, pc.binary_join_element_wise(whole, pc.utf8_rpad(part, places, "0"), "")
+        )
 
     def exact(self, name: str) -> Amounts:
         """Give exact amounts of integers, digits or 32 bytes as numbers, none of them missing."""

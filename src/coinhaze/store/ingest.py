@@ -13,9 +13,11 @@ from typing import TypeVar
 
 import pyarrow.compute as pc
 
-from coinhaze.errors import InputError
+from coinhaze.errors import InputError, UsageError
 from coinhaze.formats.registry import digest_of, format_named, format_of
 from coinhaze.formats.tabular.column_use import Use, joined_use
+from coinhaze.formats.transfers import files as transfers
+from coinhaze.formats.transfers.columns import ColumnChoice
 from coinhaze.ledger.batches import Batch, in_chunks
 from coinhaze.store.store import Find, Source, Store
 
@@ -38,20 +40,26 @@ def ingest(
     store: Store,
     *,
     format: str | None = None,
+    columns: str | None = None,
+    decimals: int | None = None,
     progress: Progress = lambda done, whole: None,
 ) -> Ingested:
     """Read files, folders of files and patterns into a store.
 
     What was read before (by its content, whatever its name) is left out. Every few hundred
-    thousand rows are committed; after an interrupt the same call goes on from there.
+    thousand rows are committed; after an interrupt the same call goes on from there. `columns` and
+    `decimals` describe tables of transfers, as in `coinhaze.read`; the store remembers them.
     """
+    choice = ColumnChoice.of(columns, decimals)
+    if choice and format not in (None, "transfers"):
+        raise UsageError("columns and decimals are for tables of transfers")
     paths = expand(sources)
     whole = sum(path.stat().st_size for path in paths)
     in_store = {source.digest for source in store.sources() if source.done}
     rows = 0
     notes: list[str] = []
     uses: list[Use] = []
-    files, read = _Files(paths, in_store, format), 0
+    files, read = _Files(paths, in_store, format, choice), 0
     for piece in ahead(files.pieces()):
         with store.transaction():
             added = store.append(piece.batch)
@@ -86,8 +94,15 @@ class _Piece:
 class _Files:
     """Files read one after the other, those left out that are known."""
 
-    def __init__(self, paths: Sequence[Path], in_store: set[str], format: str | None) -> None:
+    def __init__(
+        self,
+        paths: Sequence[Path],
+        in_store: set[str],
+        format: str | None,
+        choice: ColumnChoice,
+    ) -> None:
         self.paths = paths
+        self.choice = choice
         self.in_store = in_store
         self.format = format
         self.read = self.known = 0
@@ -106,8 +121,14 @@ class _Files:
             before += size
 
     def _pieces_of(self, path: Path, digest: str, before: int, size: int) -> Iterator[_Piece]:
-        name = self.format or format_of(path)
-        batches = in_chunks(format_named(name).batches(path))
+        name = self.format or ("transfers" if self.choice.columns else format_of(path))
+        if self.choice:
+            if name not in ("transfers", "plain"):
+                raise UsageError(f"{path}: columns and decimals are for transfers, not {name}")
+            batches = in_chunks(transfers.batches(path, choice=self.choice))
+            name = f"transfers, {self.choice}"
+        else:
+            batches = in_chunks(format_named(name).batches(path))
         batch: Batch | None = next(batches, Batch({}))
         begins = True
         while batch is not None:

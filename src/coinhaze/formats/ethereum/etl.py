@@ -193,6 +193,11 @@ def recognises_columns(names: Sequence[str]) -> bool:
     return any(layout.fits(names) for layout in LAYOUTS)
 
 
+def needs(names: Sequence[str]) -> list[tuple[list[str], list[str]]]:
+    """Give for each table the columns it needs that are there, and those that are not."""
+    return [layout.present(names) for layout in LAYOUTS]
+
+
 def batches(path: Path) -> Iterator[Batch]:
     """Read one file."""
     names = column_names(path)

@@ -43,14 +43,25 @@ _IDS = ("txid", "spent_txid", "member_txid", "hash")
 
 
 def recognises(head: bytes) -> bool:
-    """Tell by its first bytes whether a file is Arrow or CSV with the columns of a table."""
+    """Tell by its first bytes whether a file is Arrow or CSV with the columns of a table.
+
+    Transfers parted by semicolons or tabs are found here too, after dumps that look like them.
+    """
     # JSON of many kinds has these words; none of it is meant.
-    return not head.lstrip().startswith((b"{", b"[")) and recognises_columns(names_in(head))
+    if head.lstrip().startswith((b"{", b"[")):
+        return False
+    names = names_in(head, None)
+    return recognises_columns(names) or transfers.recognises_columns(names)
 
 
 def recognises_columns(names: Sequence[str]) -> bool:
     """Tell by the names of its columns whether a file is one of the tables."""
     return any(layout.fits(names) for layout in LAYOUTS)
+
+
+def needs(names: Sequence[str]) -> list[tuple[list[str], list[str]]]:
+    """Give for each table the columns it needs that are there, and those that are not."""
+    return [layout.present(names) for layout in LAYOUTS]
 
 
 def batches(path: Path) -> Iterator[Batch]:
