@@ -89,7 +89,7 @@ def _read(
         return read_folder(paths[0], complete=complete)
     names = {format or TRANSFERS} if choice.columns else _names(paths, format, heads)
     if choice:
-        if names - {TRANSFERS}:
+        if not all(format_named(name).takes_choice for name in names):
             _refuse_choice(choice, f"files of the format {first_few(sorted(names))}")
         cut = cut | {"choice": choice}
     if len(names) == 1:

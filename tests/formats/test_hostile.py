@@ -139,6 +139,14 @@ HOSTILE: dict[str, tuple[str, Callable[[], bytes]]] = {
         "transfers",
         lambda: zip_bomb(b"from,to,amount\n", b"a" * 4096),
     ),
+    "etherscan: a gzip bomb of one endless field": (
+        "etherscan",
+        lambda: bomb(
+            b"0" * 4096,
+            b'"Transaction Hash","Blockno","UnixTimestamp","From","To","TokenValue",'
+            b'"ContractAddress"\n"',
+        ),
+    ),
     "transfers: separators and nothing else": ("transfers", lambda: b";" * (64 << 20)),
     "dumplings: a gzip bomb of one endless line": (
         "dumplings",
@@ -228,6 +236,7 @@ def read_within_limits(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Ou
         path = folder / f"{number}.file"
         path.write_bytes(make())
         words = ["ingest", path, "--format", format, "-o", folder / f"{number}.store"]
+        words += ["--decimals", "18"] if format == "etherscan" else []
         (folder / f"{number}.command").write_text("\n".join(map(str, words)))
     subprocess.run(
         [sys.executable, PROGRAM, str(ROOM), str(SECONDS), folder],

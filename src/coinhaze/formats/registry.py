@@ -44,11 +44,12 @@ class Format:
     label: str
     description: str
     recognises: Callable[[bytes], bool]
-    batches: Callable[[Path], Iterator[Batch]]
+    batches: Callable[..., Iterator[Batch]]
     recognises_columns: Callable[[Sequence[str]], bool] | None = None
     ledger: Callable[..., Ledger | None] | None = None
     needs: Callable[[Sequence[str]], Sequence[ColumnsPresent]] | None = None
     whole_blocks: bool = False  # it lists every transaction of the blocks that it describes
+    takes_choice: bool = False  # `batches` and `ledger` take columns and decimals that users give
 
 
 def _builtin(
@@ -58,6 +59,7 @@ def _builtin(
     module: str,
     *further: str,
     whole_blocks: bool = False,
+    takes_choice: bool = False,
 ) -> Format:
     """Make the entry of a module of this package; `further` are the optional functions it has."""
 
@@ -77,6 +79,7 @@ def _builtin(
         function("batches"),
         **{attribute: function(attribute) for attribute in further},
         whole_blocks=whole_blocks,
+        takes_choice=takes_choice,
     )
 
 
@@ -120,7 +123,11 @@ def format_names() -> tuple[str, ...]:
 for _entry in (
     _builtin(
         "transfers", "Transfers", "who paid whom how much, in CSV, Parquet or Arrow",
-        "transfers.files", "recognises_columns", "ledger", "needs",
+        "transfers.files", "recognises_columns", "ledger", "needs", takes_choice=True,
+    ),
+    _builtin(
+        "etherscan", "Etherscan", "exports of Etherscan: transactions, internal ones, tokens (CSV)",
+        "transfers.etherscan", "ledger", takes_choice=True,
     ),
     _builtin(
         "blockchair", "Blockchair", "daily dumps of Bitcoin and its relatives (TSV)",

@@ -220,11 +220,10 @@ class CheckedColumns:
             self.require(name, digits)
         return digits
 
-    def scaled(self, name: str, places: int, *, thousands: bool = False) -> pa.Array:
+    def scaled(self, name: str, places: int) -> pa.Array:
         """Give amounts written with a point as digits of the smallest unit, which has `places`.
 
-        Nothing is rounded: a digit beyond the last place is refused. `thousands` may be parted by
-        commas, where the source is known to do so.
+        Nothing is rounded: a digit beyond the last place is refused.
         """
         column = self.plain(name)
         if pa.types.is_integer(column.type) or pa.types.is_decimal(column.type):
@@ -232,9 +231,6 @@ class CheckedColumns:
         if not is_text(column.type):
             raise self.refused_type(name, column, "decimal numbers as text")
         self.require(name, column)
-        if thousands:
-            parted = pc.match_substring_regex(column, r"^[0-9]{1,3}(,[0-9]{3})+(\.[0-9]*)?$")
-            column = pc.if_else(parted, pc.replace_substring(column, ",", ""), column)
         right = pc.match_substring_regex(column, r"^([0-9]+\.?[0-9]*|\.[0-9]+)$")
         fix = "write all digits, a point before decimals, and nothing between thousands"
         self.refuse(name, pc.invert(right), "is not a decimal number >= 0", fix)

@@ -16,7 +16,6 @@ import pyarrow.compute as pc
 from coinhaze.errors import InputError, UsageError
 from coinhaze.formats.registry import digest_of, format_named, format_of
 from coinhaze.formats.tabular.column_use import Use, joined_use
-from coinhaze.formats.transfers import files as transfers
 from coinhaze.formats.transfers.columns import ColumnChoice
 from coinhaze.ledger.batches import Batch, in_chunks
 from coinhaze.store.store import Find, Source, Store
@@ -51,8 +50,6 @@ def ingest(
     `decimals` describe tables of transfers, as in `coinhaze.read`; the store remembers them.
     """
     choice = ColumnChoice.of(columns, decimals)
-    if choice and format not in (None, "transfers"):
-        raise UsageError("columns and decimals are for tables of transfers")
     paths = expand(sources)
     whole = sum(path.stat().st_size for path in paths)
     in_store = {source.digest for source in store.sources() if source.done}
@@ -122,13 +119,14 @@ class _Files:
 
     def _pieces_of(self, path: Path, digest: str, before: int, size: int) -> Iterator[_Piece]:
         name = self.format or ("transfers" if self.choice.columns else format_of(path))
-        if self.choice:
-            if name not in ("transfers", "plain"):
-                raise UsageError(f"{path}: columns and decimals are for transfers, not {name}")
-            batches = in_chunks(transfers.batches(path, choice=self.choice))
-            name = f"transfers, {self.choice}"
-        else:
-            batches = in_chunks(format_named(name).batches(path))
+        if self.choice and name == "plain":
+            name = "transfers"  # parted by semicolons or tabs
+        entry, given = format_named(name), {"choice": self.choice} if self.choice else {}
+        if given and not entry.takes_choice:
+            what = f"columns and decimals are for tables of transfers, not for {name}"
+            raise UsageError(f"{path}: {what}")
+        name = f"{name}, {self.choice}" if given else name
+        batches = in_chunks(entry.batches(path, **given))
         batch: Batch | None = next(batches, Batch({}))
         begins = True
         while batch is not None:

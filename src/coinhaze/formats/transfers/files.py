@@ -103,12 +103,26 @@ def ledger(
     choice: ColumnChoice = AS_NAMED,
 ) -> AccountLedger:
     """Read files, or tables that are open, as one ledger, fees too, which a store does not keep."""
+    opened = (open_rows(s) if isinstance(s, Path) else s for s in sources)
+    described = (_with_description(rows, choice) for rows in opened)
+    return described_ledger(
+        described, complete=complete, token=token, window=window, unknown=unknown
+    )
+
+
+def described_ledger(
+    described: Iterable[tuple[OpenRows, DescribedColumns]],
+    *,
+    complete: bool,
+    token: str | None,
+    window: LedgerWindow,
+    unknown: str,
+) -> AccountLedger:
+    """Make a ledger of tables whose columns are described."""
     if complete:
         raise UsageError("`complete` is for coins: transfers carry no list of known coins")
     if unknown != "error":
         raise UsageError("`unknown` is for stores and raw blocks: here every coin has its value")
-    opened = (open_rows(s) if isinstance(s, Path) else s for s in sources)
-    described = (_with_description(rows, choice) for rows in opened)
     found = account_ledger(described, token=token, window=window)
     why = "the source lists transfers, not blocks"
     return replace(found, completeness=nothing_checkable(OF_ACCOUNTS, why))
