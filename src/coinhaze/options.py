@@ -171,6 +171,19 @@ class ReadOptions:
         None, "Where to end, inclusive: a block height or a time.", spelling="--to"
     )
     token: str | None = option(None, "Which token to read, by its address.", metavar="ADDRESS")
+    columns: str | None = option(
+        None,
+        "Which columns of a table of transfers tell what, where their names do not say it: "
+        "from=sender,to=receiver,amount=value.",
+        metavar="WHAT=NAME,...",
+    )
+    decimals: int | None = option(
+        None,
+        "Places that the amounts of a table have after the point, 18 for ether; without it they "
+        "are whole numbers of the smallest unit.",
+        minimum=0,
+        maximum=77,
+    )
     unknown: Unknown = option(
         "error",
         "What to do where the value of a spent coin is not known: stop with an error, or leave "
@@ -589,6 +602,8 @@ class ReadKeywords(TypedDict, total=False):
     first: str | int | None
     last: str | int | None
     token: str | None
+    columns: str | None
+    decimals: int | None
     unknown: Unknown
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from coinhaze.errors import LedgerError, UsageError
+from coinhaze.errors import LedgerError, UsageError, first_few
 from coinhaze.formats.registry import (
     FOLDER,
     format_named,
@@ -18,10 +18,13 @@ from coinhaze.formats.registry import (
 )
 from coinhaze.formats.tabular.column_use import Use, column_notes, joined_use
 from coinhaze.formats.tabular.table_rows import ArrowStream, open_object
+from coinhaze.formats.transfers.columns import ColumnChoice
 from coinhaze.ledger import Ledger
 from coinhaze.ledger.parquet import is_folder, read_folder
 from coinhaze.ledger.window import LedgerWindow, nothing_in, refuse_cut, refuse_unmoving
 from coinhaze.options import Unknown
+
+TRANSFERS = "transfers"
 
 
 def read(
@@ -32,12 +35,18 @@ def read(
     first: str | int | None = None,
     last: str | int | None = None,
     token: str | None = None,
+    columns: str | None = None,
+    decimals: int | None = None,
     unknown: Unknown = "error",
 ) -> Ledger:
     """Read one ledger from a store, a ledger folder, or files of one format.
 
     Rows are put in order by whatever orders them: block, time, index. Tables of Arrow, Polars,
     DuckDB or pandas with plain columns are read as files of them are.
+
+    `columns` says which columns of a table of transfers tell what, where their names do not, such
+    as "from=sender,to=receiver,amount=value"; `decimals` how many places its amounts have after
+    the point.
 
     `complete` says that the ledger begins with its chain, so that an unknown coin is an error.
     `first` and `last` cut a window, by height or time, and `token` chooses one of several; both
@@ -51,7 +60,7 @@ def read(
         "token": token,
         "unknown": unknown,
     }
-    ledger = _read(things, format, complete, cut)
+    ledger = _read(things, format, complete, ColumnChoice.of(columns, decimals), cut)
     refuse_unmoving(ledger, things, cut["window"])
     return ledger
 
@@ -60,27 +69,42 @@ def _is_one(sources: object) -> bool:
     return isinstance(sources, str | Path) or is_stream(sources)
 
 
-def _read(things: list[Any], format: str | None, complete: bool, cut: dict[str, Any]) -> Ledger:
+def _read(
+    things: list[Any], format: str | None, complete: bool, choice: ColumnChoice, cut: dict[str, Any]
+) -> Ledger:
     if not things:
         raise UsageError("no file given: name at least one")
     if any(is_stream(thing) for thing in things):
-        return _read_streams(things, format, complete, **cut)
+        return _read_streams(things, format, complete, choice, **cut)
     paths = [Path(thing) for thing in things]
     heads = {path: head_of(path) for path in paths if format is None and path.is_file()}
     if any(is_store(path) for path in paths if path not in heads or looks_stored(heads[path])):
+        _refuse_choice(choice, "a store")
         return _read_store(paths, format, complete=complete, **cut)
     if format == FOLDER or (format is None and any(is_folder(path) for path in paths)):
         if len(paths) > 1:
             raise UsageError("a ledger folder is a whole ledger: name it alone")
         refuse_cut(**cut)
+        _refuse_choice(choice, "a ledger folder")
         return read_folder(paths[0], complete=complete)
-    names = _names(paths, format, heads)
+    names = {format or TRANSFERS} if choice.columns else _names(paths, format, heads)
+    if choice:
+        if not all(format_named(name).takes_choice for name in names):
+            _refuse_choice(choice, f"files of the format {first_few(sorted(names))}")
+        cut = cut | {"choice": choice}
     if len(names) == 1:
         straight = format_named(*names).ledger
         ledger = None if straight is None else straight(paths, complete=complete, **cut)
         if ledger is not None:
             return ledger
     return _read_ingested(paths, format, complete=complete, **cut)
+
+
+def _refuse_choice(choice: ColumnChoice, what: str) -> None:
+    if choice:
+        raise UsageError(
+            f"columns and decimals are for tables of transfers: {what} says itself what is what"
+        )
 
 
 def _names(paths: Sequence[Path], format: str | None, heads: Mapping[Path, bytes]) -> set[str]:
@@ -93,6 +117,8 @@ def _names(paths: Sequence[Path], format: str | None, heads: Mapping[Path, bytes
     if format == "plain":
         return {"transfers" if recognises_columns(column_names(p)) else format for p in paths}
     names = {recognise(p, heads.get(p) or head_of(p)).name for p in paths}
+    if names == {"plain"}:
+        return _names(paths, "plain", heads)
     if len(names) > 1 and "transfers" in names:
         raise UsageError(f"files of several formats cannot be one ledger: {', '.join(names)}")
     return names
@@ -109,11 +135,12 @@ def _read_store(paths: Sequence[Path], format: str | None, **cut: Any) -> Ledger
 
 
 def _read_ingested(paths: Sequence[Path], format: str | None, **cut: Any) -> Ledger:
-    from coinhaze.store.ingest import ingest
+    from coinhaze.store.ingest import finder, ingest
     from coinhaze.store.read import read_store
     from coinhaze.store.store import Store
 
-    with Store(None) as store:
+    name = first_few([str(path) for path in paths])
+    with Store(None, name=name, find=finder(paths, format)) as store:
         done = ingest(paths, store, format=format)
         if store.kind is None:
             raise nothing_in(paths)
@@ -125,7 +152,9 @@ def _with_notes(ledger: Ledger, notes: Sequence[str], use: Use) -> Ledger:
     return replace(ledger, notes=(*ledger.notes, *notes, *column_notes(use)), columns=use)
 
 
-def _read_streams(streams: Sequence[Any], format: str | None, complete: bool, **cut: Any) -> Ledger:
+def _read_streams(
+    streams: Sequence[Any], format: str | None, complete: bool, choice: ColumnChoice, **cut: Any
+) -> Ledger:
     from coinhaze.formats.tabular.plain import table_batches, table_layout
     from coinhaze.formats.transfers import files as transfers
     from coinhaze.store.read import read_store, refuse_orphans
@@ -136,8 +165,9 @@ def _read_streams(streams: Sequence[Any], format: str | None, complete: bool, **
     places = [f"table {k}" for k in range(len(streams))]
     tables = [open_object(s, place) for s, place in zip(streams, places, strict=True)]
     paid = [table.place for table in tables if transfers.recognises_columns(table.names)]
-    if len(paid) == len(tables):
-        return transfers.ledger(tables, complete=complete, **cut)
+    if choice.columns or len(paid) == len(tables):
+        return transfers.ledger(tables, complete=complete, choice=choice, **cut)
+    _refuse_choice(choice, "a table of coins")
     if paid:
         raise LedgerError(paid[0], "transfers beside coins: one ledger is one kind of rows")
     uses = []

@@ -28,6 +28,8 @@ VALUES: dict[str, tuple[Any, ...]] = {
     "first": (1, "1", "2024-01-31"),
     "last": (2,),
     "token": ("0xab",),
+    "columns": ("from=a,to=b", "amount=c"),
+    "decimals": (0, 18),
     "unknown": ("error", "leave-out"),
     "view": ("coin", "address", "account"),
     "time": ("stationary", "temporal"),

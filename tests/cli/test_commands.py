@@ -370,7 +370,7 @@ COINBASE = TWO.format("c", 1, "true", "[]", OUT)
         (
             "two.json",
             COINBASE + TWO.format("c", 1, "true", "[]", MORE),
-            ["two.json:2", "two contents"],
+            ["two.json:2", "two rows of one key differ", "value 5 and 9"],
         ),
     ],
 )

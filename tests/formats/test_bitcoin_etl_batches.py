@@ -15,16 +15,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import coinhaze
 from coinhaze.errors import InputError, LedgerError
 from coinhaze.formats.bitcoin_etl import (
     batches as bitcoin_etl_batches,
 )
 from coinhaze.formats.bitcoin_etl import (
-    lines as bitcoin_etl,
-)
-from coinhaze.formats.bitcoin_etl import (
     parquet as bitcoin_etl_parquet,
 )
+from coinhaze.ledger import CoinLedger, Ledger
+from coinhaze.ledger.coins import Input, Output, Transaction
 from formats.json_samples import (
     ETL,
     Record,
@@ -143,17 +143,78 @@ def test_random_transactions_are_read_as_the_obvious_twin_does_from_json_and_par
         assert rows(bitcoin_etl_batches.batches(path)) == twin
 
 
-def test_the_reader_of_whole_ledgers_finds_the_same_coins(path: Path) -> None:
-    records = [etl(1, 0, [], [etl_end(50, "m")]), *ETL[:1]]
-    records.append(etl(3, 7, [etl_input(1, 0, None, "m")], [etl_end(49, "n"), etl_end(0, index=1)]))
-    records[0]["hash"] = txid(8)
-    path.write_bytes(lines(records))
-    ledger = bitcoin_etl.read([path])
-    tables = rows(bitcoin_etl_batches.batches(path))
+def chain_of_records(chance: random.Random) -> list[Record]:
+    """Make a window of an enriched export: some coins spent are from before it."""
+    coins: list[tuple[int, int, int, str]] = [(900 + n, 0, 40, f"old{n}") for n in range(4)]
+    records = []
+    for number in range(1, 40):
+        height, place = 1 + number // 4, number % 4
+        spent = [coins.pop(chance.randrange(len(coins))) for _ in range(min(place, len(coins)))]
+        inputs = [
+            etl_input(t, v, worth, who, index=n) for n, (t, v, worth, who) in enumerate(spent)
+        ]
+        left, outputs = sum(worth for _, _, worth, _ in spent) if place else 50, []
+        for n in range(chance.randrange(1, 4) if spent or not place else 0):
+            kind = chance.choice(["pubkeyhash", "pubkeyhash", "nulldata", "shielded"])
+            outputs.append(etl_end(left // 3, f"a{chance.randrange(9)}", index=n, type=kind))
+            if kind == "pubkeyhash":
+                coins.append((number, n, left // 3, outputs[-1]["addresses"][0]))
+        made = etl(number, height, inputs, outputs, index=place, is_coinbase=not place)
+        records += [made] if spent or not place else []
+    return records
+
+
+def transaction(record: Record) -> Transaction:
+    shown = [o for o in record["outputs"] if o["type"] != "shielded"]
+    hidden = sum(o["value"] for o in record["outputs"] if o["type"] == "shielded")
+    return Transaction(
+        record["hash"],
+        tuple(
+            Input(i["spent_transaction_hash"], i["spent_output_index"], i["value"], *i["addresses"])
+            for i in record["inputs"]
+        ),
+        tuple(
+            Output(o["value"], o["addresses"][0], o["index"], o["type"] != "nulldata")
+            for o in shown
+        ),
+        pools=(("shielded", hidden),) if hidden else (),
+        coinbase=record["is_coinbase"],
+        height=record["block_number"],
+        time=record["block_timestamp"],
+    )
+
+
+def described(ledger: Ledger) -> dict[str, list[Any]]:
+    """Give what a ledger says by name, whatever the order of its earlier coins."""
+    assert isinstance(ledger, CoinLedger)
     assert ledger.output_value is not None
-    assert len(ledger.output_tx) == len(tables["outputs"])
-    assert ledger.output_value.ints() == [50, 50, 49, 0]
-    assert sorted(o["value"] for o in tables["outputs"]) == [0, 49, 50, 50]
+    ids, coins = ledger.txids.to_pylist(), ledger.output_names().to_pylist()
+    owners = ledger.owners.take(pa.array(ledger.output_owner)).to_pylist()
+    told = zip(coins, ledger.output_value.ints(), owners, ledger.output_spendable, strict=True)
+    spends = zip(ledger.input_tx, ledger.input_output, strict=True)
+    flows = zip(ledger.flow_tx, ledger.flow_into.ints(), strict=True)
+    made = zip(ids, ledger.inside, ledger.coinbase, ledger.heights.to_pylist(), strict=True)
+    return {
+        "transactions": [t for t in made if t[1]],
+        "coins": sorted(told),
+        "spends": [(ids[t], coins[c]) for t, c in spends],
+        "flows": [(ids[t], value) for t, value in flows],
+    }
+
+
+def test_whole_files_give_the_ledger_of_the_obvious_twin(path: Path) -> None:
+    chance = random.Random(8)
+    for _ in range(20):
+        records = chain_of_records(chance)
+        twin = CoinLedger.from_transactions(map(transaction, records))
+        path.write_bytes(lines(records))
+        found = coinhaze.read(path)
+        assert isinstance(found, CoinLedger)
+        assert described(found) == described(twin)
+        assert len(found.flow_tx)
+        assert not found.inside.all()
+        write_parquet(path, records)
+        assert described(coinhaze.read(path)) == described(twin)
 
 
 def test_bigquery_writes_whole_numbers_and_times_as_text_in_json(path: Path) -> None:

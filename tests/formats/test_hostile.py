@@ -13,6 +13,7 @@ import lzma
 import struct
 import subprocess
 import sys
+import zipfile
 import zlib
 from collections.abc import Callable
 from pathlib import Path
@@ -42,6 +43,19 @@ def bomb(letters: bytes, head: bytes = b"") -> bytes:
     size = (len(head) + 64 * len(part)) % 2**32
     ends = packer.flush() + struct.pack("<II", checksum, size)
     return b"\x1f\x8b\x08" + bytes(6) + b"\xff" + first + packed * 64 + ends
+
+
+def zip_bomb(head: bytes, letters: bytes) -> bytes:
+    """Pack a beginning and a gigabyte of the same letters into a small zip archive."""
+    out = io.BytesIO()
+    with (
+        zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive,
+        archive.open("t.csv", "w", force_zip64=True) as file,
+    ):
+        file.write(head)
+        for _ in range(64):
+            file.write(letters * ((16 << 20) // len(letters)))
+    return out.getvalue()
 
 
 def xz_bomb(head: bytes) -> bytes:
@@ -121,6 +135,19 @@ HOSTILE: dict[str, tuple[str, Callable[[], bytes]]] = {
         "transfers",
         lambda: bomb(b"a" * 4096, b"from,to,amount\n"),
     ),
+    "transfers: a zip bomb of one endless line": (
+        "transfers",
+        lambda: zip_bomb(b"from,to,amount\n", b"a" * 4096),
+    ),
+    "etherscan: a gzip bomb of one endless field": (
+        "etherscan",
+        lambda: bomb(
+            b"0" * 4096,
+            b'"Transaction Hash","Blockno","UnixTimestamp","From","To","TokenValue",'
+            b'"ContractAddress"\n"',
+        ),
+    ),
+    "transfers: separators and nothing else": ("transfers", lambda: b";" * (64 << 20)),
     "dumplings: a gzip bomb of one endless line": (
         "dumplings",
         lambda: bomb(b"0" * 4096, b"ab" * 32 + b":::"),
@@ -209,6 +236,7 @@ def read_within_limits(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Ou
         path = folder / f"{number}.file"
         path.write_bytes(make())
         words = ["ingest", path, "--format", format, "-o", folder / f"{number}.store"]
+        words += ["--decimals", "18"] if format == "etherscan" else []
         (folder / f"{number}.command").write_text("\n".join(map(str, words)))
     subprocess.run(
         [sys.executable, PROGRAM, str(ROOM), str(SECONDS), folder],

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import bz2
 import gzip
+import io
 import lzma
 import random
+import zipfile
 import zlib
 from collections.abc import Callable
 from pathlib import Path
@@ -26,12 +28,20 @@ def _zstd(content: bytes) -> bytes:
     return bytes(pa.compress(content, codec="zstd", asbytes=True))
 
 
+def _zip(content: bytes) -> bytes:
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("transfers.csv", content)
+    return out.getvalue()
+
+
 PACKS: dict[str, Pack] = {
     ".gz": gzip.compress,
     ".xz": lzma.compress,
     ".zst": _zstd,
     ".zlib": zlib.compress,
     ".bz2": bz2.compress,
+    ".zip": _zip,
 }
 
 

@@ -95,3 +95,22 @@ def test_columns_of_ids_are_the_ids_backwards_in_hex() -> None:
     rows = np.random.default_rng(1).integers(0, 256, (5, 32)).astype(np.uint8)
     assert text_column(id_letters(rows)).to_pylist() == [id_text(r.tobytes()) for r in rows]
     assert text_column(id_letters(rows[:0])).to_pylist() == []
+
+
+def test_a_column_of_more_bytes_than_its_offsets_reach_is_cut() -> None:
+    rows = np.random.default_rng(1).integers(0, 256, (7, 32)).astype(np.uint8)
+    column = text_column(id_letters(rows), most=200)  # three ids of 64 letters each
+    assert [len(chunk) for chunk in column.chunks] == [3, 3, 1]
+    assert column.to_pylist() == [id_text(r.tobytes()) for r in rows]
+    column.validate(full=True)
+
+
+@pytest.mark.long
+def test_ids_of_more_than_two_gigabytes_are_all_there() -> None:
+    count = 2**31 // 64 + 3
+    letters = np.full((count, 64), ord("a"), dtype=np.uint8)
+    letters[-1] = ord("f")
+    column = text_column(letters)
+    assert column.num_chunks == 2
+    assert len(column) == count
+    assert [str(column[k]) for k in (0, count - 2, count - 1)] == ["a" * 64, "a" * 64, "f" * 64]

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from decimal import Decimal
 from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -44,9 +47,27 @@ from coinhaze.store.store import Store
 from coinhaze.store.verify import verify
 from store.made_stores import Chain, stored
 
-from .etl_chain import Record, five_blocks, name, write_blockchair, write_etl
+from .etl_chain import Record, five_blocks, name, transaction, write_blockchair, write_etl
 
 Write = Callable[[Path, Sequence[Record], Sequence[int]], Path]
+
+
+def counts_of(
+    height: np.typing.NDArray[np.int64],
+    index: np.typing.NDArray[np.int64],
+    coinbase: np.typing.NDArray[np.bool_],
+) -> BlockCounts:
+    """Count transactions one row each; an index of -1 is not given."""
+    heights, block = np.unique(height, return_inverse=True)
+    inside = [index[block == n] for n in range(len(heights))]
+    return BlockCounts(
+        height=heights,
+        transactions=np.array([len(i) for i in inside]),
+        coinbases=np.array([int(coinbase[block == n].sum()) for n in range(len(heights))]),
+        indexed=np.array([int((i >= 0).sum()) for i in inside]),
+        indexes=np.array([len(set(i[i >= 0].tolist())) for i in inside]),
+        highest=np.array([int(i.max()) for i in inside]),
+    )
 
 
 def as_lines(folder: Path, records: Sequence[Record], without: Sequence[int]) -> Path:
@@ -177,6 +198,59 @@ def test_inputs_and_outputs_other_than_the_transaction_says(
         path = next(tmp_path.glob("*.duckdb"))
         with Store(path, read_only=True) as store:
             assert coin_completeness(store).failed == record.failed  # in SQL, without a ledger
+
+
+@pytest.mark.parametrize("format", ["bitcoin-etl lines", "bitcoin-etl store"])
+@pytest.mark.parametrize(
+    ("field", "value", "failed", "detail"),
+    [
+        ("output_count", 0, COUNTS, "2 of -1 outputs there"),
+        ("output_value", 5, TOTALS, "100 of -2 out there"),
+        ("output_count", -3, COUNTS, "2 of -4 outputs there"),
+    ],
+)
+def test_fewer_than_are_shielded_is_a_contradiction_and_not_silence(
+    tmp_path: Path, format: str, field: str, value: int, failed: str, detail: str
+) -> None:
+    records = five_blocks()
+    hidden = {"index": 2, "value": 7, "type": "shielded", "addresses": []}
+    mix = transaction(3, 1, [(name(1, 0), 0, 50), (name(2, 0), 0, 57)], [60, 40])
+    mix |= {"outputs": [*mix["outputs"], hidden], "output_count": 3, "output_value": 107}
+    records[1] = transaction(2, 0, [], [57])
+    records[3] = mix
+    whole = read(FORMATS[format](tmp_path, records, ())).completeness
+    assert whole.failed == ()
+    records[3] = mix | {field: value}
+    again = tmp_path / "again"
+    again.mkdir()
+    record = read(FORMATS[format](again, records, ())).completeness
+    assert [(c.name, c.detail) for c in record.failed] == [(failed, detail)]
+
+
+@pytest.mark.parametrize(
+    ("kind", "wrong"), [(pa.float64(), 0.123456789012), (pa.decimal128(38, 2), Decimal("0.5"))]
+)
+def test_a_total_that_is_none_leaves_its_neighbours_compared(
+    tmp_path: Path, kind: pa.DataType, wrong: object
+) -> None:
+    aws = pa.types.is_floating(kind)
+    unit = 1e-8 if aws else 1
+    records = five_blocks()
+    records[3]["output_value"] = 101
+    for record in records:
+        for field in ("input_value", "output_value"):
+            record[field] = record[field] * unit if aws else Decimal(record[field])
+        for end in (*record["inputs"], *record["outputs"]):
+            if aws:
+                end |= {"address": end.pop("addresses")[0], "value": end["value"] * unit}
+    records[0]["output_value"] = wrong
+    table = pa.Table.from_pylist(records)
+    place = table.column_names.index("output_value")
+    values = pa.array([r["output_value"] for r in records], kind)
+    path = tmp_path / "t.parquet"
+    pq.write_table(table.set_column(place, "output_value", values), path)
+    found = read(path).completeness
+    assert [(c.name, c.detail) for c in found.failed] == [(TOTALS, "100 of 101 out there")]
 
 
 @pytest.mark.parametrize("format", ["bitcoin-etl lines", "bitcoin-etl store"])
@@ -449,7 +523,7 @@ def test_checks_of_blocks_find_what_looking_at_each_block_does(
     ]
     height, index, coinbase = (np.array(column) for column in zip(*rows, strict=True))
     found = check_blocks(
-        BlockCounts.of(height, index, coinbase),
+        counts_of(height, index, coinbase),
         whole=True,
         stated=(np.array(list(stated)), np.array(list(stated.values()))),
     )

@@ -30,7 +30,7 @@ COINS: dict[str, tuple[Change, str, str]] = {
     "output number out of range": (
         lambda f: spoil(f, "outputs", "vout", put(6, 2**32)),
         "outputs.parquet: row 6",
-        "vout is out of range",
+        "vout is not a whole number from 0 to 4294967295: 4294967296",
     ),
     "two outputs with one number": (
         lambda f: spoil(f, "outputs", "vout", put(4, 0)),
@@ -95,7 +95,7 @@ COINS: dict[str, tuple[Change, str, str]] = {
     "value a fraction": (
         lambda f: spoil(f, "outputs", "value", put(3, 0.5)),
         "outputs.parquet",
-        "value holds no amounts: 'double'",
+        "column value holds double, not amounts",
     ),
     "coinbase that spends": (
         lambda f: spoil(f, "transactions", "coinbase", put(3, True)),
@@ -150,7 +150,7 @@ COINS: dict[str, tuple[Change, str, str]] = {
     "height negative": (
         lambda f: spoil(f, "transactions", "height", put(1, -7)),
         "transactions.parquet: row 1",
-        "height is negative: -7",
+        "height is not a whole number from 0 to 9223372036854775807: -7",
     ),
     "flag missing": (
         lambda f: spoil(f, "outputs", "spendable", put(1, None)),
@@ -159,8 +159,8 @@ COINS: dict[str, tuple[Change, str, str]] = {
     ),
     "text for numbers": (
         lambda f: spoil(f, "inputs", "tx", lambda v: v.__setitem__(slice(None), ["a"] * 3)),
-        "inputs.parquet",
-        "tx are not whole numbers: 'string'",
+        "inputs.parquet: row 0",
+        "tx is not one of the 5 transactions: 'a'",
     ),
     "lost duplicate coinbase not renamed": (
         lambda f: rename_lost(f),
@@ -288,8 +288,8 @@ ACCOUNTS: dict[str, tuple[Change, str, str]] = {
     ),
     "times in words": (
         lambda f: spoil(f, "transfers", "time", lambda v: v.__setitem__(slice(None), ["noon"] * 3)),
-        "transfers.parquet",
-        "time are not whole numbers: 'string'",
+        "transfers.parquet: row 0",
+        "time is not a whole number from 0 to 9223372036854775807: 'noon'",
     ),
 }
 

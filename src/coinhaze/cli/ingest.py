@@ -21,38 +21,65 @@ LONGEST_WAIT = 60.0  # seconds between attempts to reach a node that does not an
 @click.command("ingest", cls=Command)
 @click.argument("sources", nargs=-1, required=True, metavar="SOURCE...")
 @takes(
-    known("output", required=True, metavar="STORE"), "format", "first", "last", "token", "follow"
+    known("output", required=True, metavar="STORE"),
+    "format",
+    "columns",
+    "decimals",
+    "first",
+    "last",
+    "token",
+    "follow",
 )
-def command(sources: tuple[str, ...], output: Path, format: str | None, **options: Any) -> None:
+def command(
+    sources: tuple[str, ...],
+    output: Path,
+    format: str | None,
+    columns: str | None,
+    decimals: int | None,
+    **options: Any,
+) -> None:
     """Read dumps and exports, or a node, into a store that can be scored and asked by SQL.
 
     Example: coinhaze ingest blockchair_bitcoin_*.tsv.gz -o bitcoin.duckdb
 
     Of a node: coinhaze ingest bitcoin+http://127.0.0.1:8332 --from 800000 -o bitcoin.duckdb
     """
-    from coinhaze.errors import UsageError
+    from coinhaze.errors import CoinhazeError, InputError, UsageError
     from coinhaze.store.ingest import expand
     from coinhaze.store.store import Store
     from coinhaze.store.sync import is_node
 
     nodes = [s for s in sources if is_node(s)]
-    if nodes and (len(sources) > 1 or format):
+    table: dict[str, Any] = {"columns": columns, "decimals": decimals}
+    if nodes and (len(sources) > 1 or format or any(v is not None for v in table.values())):
         raise UsageError("a node is a source by itself: name it alone, without a format")
     if not nodes:
         if any(v not in (None, False) for v in options.values()):
             raise UsageError("--from, --to, --token and --follow are for nodes, not for files")
         expand(sources)
     heights = {name: _height(name, options[name]) for name in ("first", "last")}
-    with Store(output) as store:
-        try:
-            if nodes:
-                _from_node(nodes[0], store, **options | heights)
-            else:
-                _from_files(sources, store, format)
-        except KeyboardInterrupt:
-            again = _again(sources, output, format, options)
-            click.echo(f"to go on where it stopped: {again}", err=True)
-            raise
+    made = not output.exists()
+    try:
+        with Store(output) as store:
+            try:
+                if nodes:
+                    _from_node(nodes[0], store, **options | heights)
+                else:
+                    _from_files(sources, store, format, **table)
+            except KeyboardInterrupt:
+                made = False
+                again = _again(sources, output, format, options | table)
+                click.echo(f"to go on where it stopped: {again}", err=True)
+                raise
+            except CoinhazeError:
+                # What is whole is worth keeping; a new store without it would only be in the way.
+                made = made and not any(source.done for source in store.sources()) and not nodes
+                raise
+    except InputError:
+        if made:
+            for path in (output, Path(f"{output}.wal")):
+                path.unlink(missing_ok=True)
+        raise
 
 
 def _height(name: str, given: str | None) -> int | None:
@@ -75,8 +102,9 @@ def _again(
 
     shown = [shown_url(s) if is_node(s) else s for s in sources]
     more = ["--format", format_] if format_ else []
-    for name, value in (("--from", "first"), ("--to", "last"), ("--token", "token")):
-        more += [name, str(options[value])] if options[value] is not None else []
+    for value in ("columns", "decimals", "first", "last", "token"):
+        given = options[value]
+        more += [known(value).spelling, str(given)] if given is not None else []
     more += ["--follow"] if options["follow"] else []
     command = shlex.join(["coinhaze", "ingest", *shown, "-o", str(output), *more])
     if shown == list(sources):
@@ -84,12 +112,26 @@ def _again(
     return f"{command}\n(*** stands for a part of the address that may be secret: write it again)"
 
 
-def _from_files(sources: tuple[str, ...], store: Any, format_: str | None) -> None:
+def _from_files(
+    sources: tuple[str, ...],
+    store: Any,
+    format_: str | None,
+    *,
+    columns: str | None,
+    decimals: int | None,
+) -> None:
     from coinhaze.store.ingest import ingest
 
     done = wait_for(
         "ingesting",
-        lambda note: ingest(sources, store, format=format_, progress=_share(note)),
+        lambda note: ingest(
+            sources,
+            store,
+            format=format_,
+            columns=columns,
+            decimals=decimals,
+            progress=_share(note),
+        ),
     )
     tell_notes(done.notes)
     known = f"; {done.known} files were in it already" if done.known else ""

@@ -8,6 +8,7 @@ import io
 import itertools
 import lzma
 import os
+import zipfile
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,21 +17,25 @@ from typing import Any, BinaryIO
 
 import pyarrow as pa
 
-from coinhaze.errors import InputError, LedgerError, UsageError, shorten
+from coinhaze.errors import InputError, LedgerError, UsageError, first_few, shorten
 
 BOM = b"\xef\xbb\xbf"  # before text
 GZIP, XZ, ZSTD = b"\x1f\x8b", b"\xfd7zXZ\x00", b"\x28\xb5\x2f\xfd"
 # What zlib begins with, by how hard it tried; some programs call such files .gz.
 ZLIB = (b"\x78\x01", b"\x78\x5e", b"\x78\x9c", b"\x78\xda")
 BZIP2, BZIP2_BLOCK = b"BZh", b"1AY&SY"  # three letters, a digit, and what a block begins with
-SUFFIXES = {".gz": GZIP, ".xz": XZ, ".zst": ZSTD, ".bz2": BZIP2}
+ZIP = b"PK\x03\x04"
+SUFFIXES = {".gz": GZIP, ".xz": XZ, ".zst": ZSTD, ".bz2": BZIP2, ".zip": ZIP}
 # A packed file may hold this many times its own size, or this many bytes if that is more. Ledgers
 # reach 100 at the most; what was packed to fill a disk or the memory reaches 1 000 and far more.
 MAX_RATIO = 200
 RATIO_VARIABLE = "COINHAZE_MAX_RATIO"
 FREE = 64 << 20
 # What reading a damaged or absent file can raise.
-UNREADABLE = (OSError, EOFError, zlib.error, lzma.LZMAError, pa.ArrowInvalid)
+UNREADABLE = (
+    OSError, EOFError, zlib.error, lzma.LZMAError, pa.ArrowInvalid, zipfile.BadZipFile,
+    NotImplementedError,
+)  # fmt: skip
 
 
 @contextmanager
@@ -53,7 +58,7 @@ def packing(path: Path) -> bytes:
 def _packing(start: bytes, path: Path) -> bytes:
     if start.startswith(BZIP2) and start[4:10] == BZIP2_BLOCK:
         return BZIP2
-    for magic in (GZIP, XZ, ZSTD):
+    for magic in (GZIP, XZ, ZSTD, ZIP):
         if start.startswith(magic):
             return magic
     if start[:2] in ZLIB and _unpacks(start):
@@ -71,7 +76,7 @@ def _unpacks(start: bytes) -> bool:
 
 
 def open_plain(path: Path, *, arrow: bool = False) -> BinaryIO:
-    """Open a file for reading, unpacking it if it is packed by gzip, zlib, xz, zstd or bzip2.
+    """Open a file for reading, unpacking it if it is packed by gzip, zlib, xz, zstd, bzip2 or zip.
 
     Arrow's own unpacking of gzip is quicker where much is read at a time.
     """
@@ -90,10 +95,30 @@ def open_plain(path: Path, *, arrow: bool = False) -> BinaryIO:
             return capped(bz2.BZ2File(file), path, file)
         if how in ZLIB:
             return capped(_Unzlib(file), path, file)
+        if how == ZIP:
+            return capped(_only_member(file, path), path, file)
     except BaseException:
         file.close()
         raise
     return file
+
+
+def _only_member(file: BinaryIO, path: Path) -> Any:
+    """Open the one file that a zip archive holds."""
+    archive = zipfile.ZipFile(file)
+    members = [m for m in archive.infolist() if not m.is_dir() and "__MACOSX/" not in m.filename]
+    names = [member.filename for member in members]
+    if "[Content_Types].xml" in names:
+        raise InputError(f"{path}: a workbook or document of an office program: save it as CSV")
+    if len(members) != 1:
+        shown = f" ({first_few(names)})" if names else ""
+        raise InputError(
+            f"{path}: a zip archive of {len(members)} files{shown}, where one is expected: unpack "
+            "it, and name the files"
+        )
+    if members[0].flag_bits & 1:
+        raise InputError(f"{path}: a zip archive with a password: unpack it first")
+    return archive.open(members[0])
 
 
 def capped(stream: Any, path: Path, packed: Any) -> BinaryIO:

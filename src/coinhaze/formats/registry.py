@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 HEAD = 1 << 16  # bytes by which a file is recognised
 DUCKDB = b"DUCK"  # at byte 8
+# Of the columns that a table of a format must have: those that are there, and those that are not.
+ColumnsPresent = tuple[list[str], list[str]]
 FOLDER = "folder"  # a ledger's own folder of Parquet files, which is a whole ledger
 
 
@@ -34,17 +36,20 @@ class Format:
 
     `recognises` decides by the first bytes of a file, unpacked; `recognises_columns` by the names
     of the columns of a Parquet file. `batches` reads a file as rows for a store. `ledger` reads
-    files without a store in between; it gives None if it cannot read these.
+    files without a store in between; it gives None if it cannot read these. `needs` names the
+    columns that a table of the format must have, for each of its tables.
     """
 
     name: str
     label: str
     description: str
     recognises: Callable[[bytes], bool]
-    batches: Callable[[Path], Iterator[Batch]]
+    batches: Callable[..., Iterator[Batch]]
     recognises_columns: Callable[[Sequence[str]], bool] | None = None
     ledger: Callable[..., Ledger | None] | None = None
+    needs: Callable[[Sequence[str]], Sequence[ColumnsPresent]] | None = None
     whole_blocks: bool = False  # it lists every transaction of the blocks that it describes
+    takes_choice: bool = False  # `batches` and `ledger` take columns and decimals that users give
 
 
 def _builtin(
@@ -54,6 +59,7 @@ def _builtin(
     module: str,
     *further: str,
     whole_blocks: bool = False,
+    takes_choice: bool = False,
 ) -> Format:
     """Make the entry of a module of this package; `further` are the optional functions it has."""
 
@@ -73,6 +79,7 @@ def _builtin(
         function("batches"),
         **{attribute: function(attribute) for attribute in further},
         whole_blocks=whole_blocks,
+        takes_choice=takes_choice,
     )
 
 
@@ -116,7 +123,11 @@ def format_names() -> tuple[str, ...]:
 for _entry in (
     _builtin(
         "transfers", "Transfers", "who paid whom how much, in CSV, Parquet or Arrow",
-        "transfers.files", "recognises_columns", "ledger",
+        "transfers.files", "recognises_columns", "ledger", "needs", takes_choice=True,
+    ),
+    _builtin(
+        "etherscan", "Etherscan", "exports of Etherscan: transactions, internal ones, tokens (CSV)",
+        "transfers.etherscan", "ledger", takes_choice=True,
     ),
     _builtin(
         "blockchair", "Blockchair", "daily dumps of Bitcoin and its relatives (TSV)",
@@ -128,7 +139,7 @@ for _entry in (
     ),
     _builtin(
         "ethereum-etl", "ethereum-etl", "tables of ethereum-etl, BigQuery and AWS",
-        "ethereum.etl", "recognises_columns",
+        "ethereum.etl", "recognises_columns", "needs",
     ),
     _builtin(
         "mev-inspect", "mev-inspect", "blocks with receipts and traces (JSON)",
@@ -136,7 +147,7 @@ for _entry in (
     ),
     _builtin(
         "bitcoin-etl", "bitcoin-etl", "transactions of bitcoin-etl, BigQuery and AWS",
-        "bitcoin_etl.batches", "recognises_columns", "ledger", whole_blocks=True,
+        "bitcoin_etl.batches", "recognises_columns", whole_blocks=True,
     ),
     _builtin(
         "bitcoin-json", "getblock", "blocks as a Bitcoin node gives them (JSON)",
@@ -168,7 +179,7 @@ for _entry in (
     ),
     _builtin(
         "plain", "Plain columns", "the store's own tables, in CSV, Parquet or Arrow",
-        "tabular.plain", "recognises_columns",
+        "tabular.plain", "recognises_columns", "needs",
     ),
 ):  # fmt: skip
     register(_entry)
@@ -181,6 +192,7 @@ def format_of(path: Path) -> str:
 
 def recognise(path: Path, head: bytes) -> Format:
     """Give the format of a file that begins with these bytes, unpacked."""
+    names: list[str] | None = None
     if head.startswith(b"PAR1"):
         names = _parquet_columns(path)
         known = (
@@ -195,12 +207,9 @@ def recognise(path: Path, head: bytes) -> Format:
         known = (entry for entry in _formats.values() if entry.recognises(start))
     found = next(known, None)
     if found is None:
-        lines = head[:60].decode("utf-8", "replace").splitlines()
-        raise InputError(
-            f"{path}: no known format: it begins {lines[0] if lines else ''!r}; a transfers file "
-            "begins with a header that has from,to,amount (with commas); --format forces one of "
-            f"{', '.join(_formats)}"
-        )
+        from coinhaze.formats.unknown import unknown_file
+
+        raise unknown_file(path, head, names, _formats.values())
     return found
 
 

@@ -252,14 +252,17 @@ def _total(amounts: Amounts) -> int:
 
 def _check_lost_coinbases(ledger: CoinLedger, place: TablePlace) -> None:
     """The earlier of two coinbases with one id (BIP30) goes by id and height, never spent."""
-    for txid, (lost, _) in DUPLICATE_COINBASES.items():
+    for txid, (lost, later) in DUPLICATE_COINBASES.items():
         tx = pc.index(ledger.txids, txid).as_py()
+        again = pc.index(ledger.txids, f"{txid}@{lost}").as_py()
+        if tx >= 0 and again >= 0 and ledger.heights[tx].as_py() not in (None, lost, later):
+            height = ledger.heights[tx].as_py()
+            raise LedgerError(place("transactions", tx), "one id at two heights", value=height)
         if tx >= 0 and ledger.heights[tx].as_py() == lost:
             raise LedgerError(
                 place("transactions", tx), "the lost one of a duplicate id", fix=f"{txid}@{lost}"
             )
-        tx = pc.index(ledger.txids, f"{txid}@{lost}").as_py()
-        row = _first((ledger.output_tx == tx) & ledger.output_spendable)
+        row = _first((ledger.output_tx == again) & ledger.output_spendable)
         if row >= 0:
             raise LedgerError(
                 place("outputs", row),

@@ -7,13 +7,13 @@ checks of blocks are made on these.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 
-from coinhaze.amounts import Bools, Ints
+from coinhaze.amounts import Ints
 from coinhaze.errors import LedgerError, first_few
 
 Status = Literal["passed", "failed", "not checkable"]
@@ -165,29 +165,6 @@ class BlockCounts:
     indexes: Ints  # ... how many different ones ...
     highest: Ints  # ... and the highest, counted from 0
 
-    @classmethod
-    def of(cls, height: Ints, index: Ints, coinbase: Bools) -> BlockCounts:
-        """Count transactions one row each; an index of -1 is not given.
-
-        >>> counts = BlockCounts.of(np.array([5, 5, 6]), np.array([0, 1, -1]), np.array([1, 0, 1]))
-        >>> counts.transactions.tolist(), counts.indexed.tolist()
-        ([2, 1], [2, 0])
-        """
-        heights, block = np.unique(height, return_inverse=True)
-        n = len(heights)
-        given = index >= 0
-        pairs = np.unique(np.stack([block[given], index[given]]), axis=1)
-        highest = np.full(n, -1, dtype=np.int64)
-        np.maximum.at(highest, block, index)
-        return cls(
-            height=heights,
-            transactions=np.bincount(block, minlength=n),
-            coinbases=np.bincount(block[coinbase.astype(np.bool_)], minlength=n),
-            indexed=np.bincount(block[given], minlength=n),
-            indexes=np.bincount(pairs[0], minlength=n),
-            highest=highest,
-        )
-
     @property
     def have_coinbases(self) -> bool:
         """Tell whether every block has its one coinbase, as whole blocks have."""
@@ -302,43 +279,17 @@ def _counts(counts: BlockCounts, stated: tuple[Ints, Ints] | None) -> tuple[Chec
     return check, [int(h) for h in heights[rows][:1]]
 
 
-class Stated(NamedTuple):
-    """A number that is there, and what the transaction says it is, if it does."""
-
-    what: str
-    there: int
-    stated: int | None
-
-
-def compare_stated(name: str, names: Sequence[str], rows: Sequence[tuple[Stated, Stated]]) -> Check:
-    """Compare what transactions have, inputs and outputs, with what they say; `names` place them.
-
-    >>> compare_stated("counts", ["a"], [(Stated("inputs", 1, 2), Stated("outputs", 1, 1))]).first
-    'a'
-    """
-    stated = [(n, s) for n, s in enumerate(rows) if any(x.stated is not None for x in s)]
-    if not stated:
-        return not_checkable(name, NO_STATEMENT)
-    wrong = [(n, s) for n, s in stated if any(_differs(x) for x in s)]
-    first, seen = wrong[0] if wrong else (0, rows[0])
-    words = [f"{x.there} of {x.stated} {x.what} there" for x in seen if _differs(x)]
-    compared = f"{len(stated):,} of {len(rows):,} transactions"
-    return outcome(name, len(wrong), names[first], ", ".join(words), compared=compared)
-
-
-def _differs(number: Stated) -> bool:
-    return number.stated is not None and number.stated != number.there
-
-
 def stated_number(value: int | float | str | None) -> int | None:
     """Take a count or total that is a whole number; another is of no use to compare with.
 
+    A number below 0 is stated, and differs from whatever is there.
+
     >>> stated_number("5"), stated_number(5), stated_number(5.0), stated_number(-1)
-    (5, 5, None, None)
+    (5, 5, None, -1)
     """
-    if isinstance(value, str) and re.fullmatch("[0-9]{1,18}", value, re.ASCII):
+    if isinstance(value, str) and re.fullmatch("-?[0-9]{1,18}", value, re.ASCII):
         return int(value)
-    whole = isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**63
+    whole = isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**63
     return int(value) if whole else None  # type: ignore[arg-type]
 
 

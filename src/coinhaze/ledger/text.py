@@ -25,8 +25,11 @@ _ROOM = 1 << 10
 def text_buffers(column: pa.Array) -> tuple[npt.NDArray[Any], Octets]:
     """Give the offsets and the letters of a column of text, without copying."""
     _, offsets, data = column.buffers()
-    kind = np.int64 if pa.types.is_large_string(column.type) else np.int32
-    at = np.frombuffer(offsets or b"", dtype=kind)[column.offset : column.offset + len(column) + 1]
+    kind = np.dtype(np.int64 if pa.types.is_large_string(column.type) else np.int32)
+    offsets = offsets or b""
+    # Bytes may follow the last offset, in a file that somebody made.
+    at = np.frombuffer(offsets, kind, count=len(offsets) // kind.itemsize)
+    at = at[column.offset : column.offset + len(column) + 1]
     if len(at) == 0:  # Arrow lets an empty column go without offsets
         at = np.zeros(1, dtype=kind)
     return at, np.frombuffer(data or b"", dtype=np.uint8)

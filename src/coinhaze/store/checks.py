@@ -34,7 +34,7 @@ from coinhaze.ledger.completeness import (
 )
 from coinhaze.ledger.text import text_buffers
 from coinhaze.ledger.window import ALL, LedgerWindow
-from coinhaze.store.rows import StatedTransactions
+from coinhaze.store.rows import NOT_STATED, StatedTransactions
 from coinhaze.store.store import Store
 
 NO_ORDER = "the source gives no index in the block, so that the order of ids is not known"
@@ -181,7 +181,7 @@ def _compared(
 ) -> Check:
     compared, wrong = np.zeros(len(rows), np.bool_), np.zeros(len(rows), np.bool_)
     for _, there, said in pairs:
-        known = said >= 0
+        known = said != NOT_STATED
         compared |= known
         wrong |= known & _differ(there, said)
     if not compared.any():
@@ -195,7 +195,7 @@ def _compared(
     detail = ", ".join(
         f"{there[row]} of {said[row]} {what} there"
         for what, there, said in pairs
-        if said[row] >= 0 and int(there[row]) != said[row]
+        if said[row] != NOT_STATED and int(there[row]) != said[row]
     )
     return outcome(name, len(at), place, detail, compared=words)
 

@@ -7,6 +7,7 @@ window come first, by id and number.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -16,6 +17,7 @@ import pyarrow.compute as pc
 
 from coinhaze.amounts import Bools, Ints
 from coinhaze.errors import InputError, first_few
+from coinhaze.ledger.checks import TablePlace, default_place
 from coinhaze.ledger.coins import CoinLedger
 from coinhaze.ledger.text import MAX_TEXT, Names, Numbers
 from coinhaze.ledger.window import LedgerWindow
@@ -46,10 +48,33 @@ def coin_ledger(store: Store, window: LedgerWindow, *, complete: bool = False) -
         tables, order, stated = _coin_tables(store, window)
     # What streaming took is given back before the checks take theirs.
     pa.default_memory_pool().release_unused()
-    ledger = CoinLedger.from_columns(tables, complete=complete)
+    ledger = CoinLedger.from_columns(tables, complete=complete, place=_places(store, tables))
     checks = None if stated is None else compare_transactions(ledger, stated)
     ids = ledger.txids.take(pa.array(order))
     return replace(ledger, completeness=coin_completeness(store, window, checks, ids))
+
+
+def _places(store: Store, tables: Mapping[str, pa.Table]) -> TablePlace:
+    """Say where rows stand by their transactions; one before the window by what first spends it."""
+
+    def place(table: str, row: int | None) -> str:
+        if row is None or table == "owners":
+            return f"{store.name}: {default_place(table, row)}"
+        tx, what = row, ""
+        if table != "transactions":
+            of_table = np.asarray(tables[table]["tx"])
+            tx = int(of_table[row])
+            if table == "inputs":
+                what = f", input {row - int(np.searchsorted(of_table, tx))}"
+        told = {name: tables["transactions"][name][tx].as_py() for name in ("txid", "height")}
+        if tables["transactions"]["inside"][tx].as_py():
+            return store.place_of(told["height"], told["txid"]) + what
+        makers = np.asarray(tables["outputs"]["tx"])[np.asarray(tables["inputs"]["output"])]
+        spends = np.flatnonzero(makers == tx)
+        earlier = f"earlier transaction {told['txid']}"
+        return place("inputs", int(spends[0])) if len(spends) else f"{store.name}: {earlier}"
+
+    return place
 
 
 def _coin_tables(

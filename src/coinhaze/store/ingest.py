@@ -11,11 +11,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
-from coinhaze.errors import InputError
+import pyarrow.compute as pc
+
+from coinhaze.errors import InputError, UsageError
 from coinhaze.formats.registry import digest_of, format_named, format_of
 from coinhaze.formats.tabular.column_use import Use, joined_use
+from coinhaze.formats.transfers.columns import ColumnChoice
 from coinhaze.ledger.batches import Batch, in_chunks
-from coinhaze.store.store import Source, Store
+from coinhaze.store.store import Find, Source, Store
 
 Progress = Callable[[int, int], None]  # bytes done, bytes in all
 
@@ -36,20 +39,24 @@ def ingest(
     store: Store,
     *,
     format: str | None = None,
+    columns: str | None = None,
+    decimals: int | None = None,
     progress: Progress = lambda done, whole: None,
 ) -> Ingested:
     """Read files, folders of files and patterns into a store.
 
     What was read before (by its content, whatever its name) is left out. Every few hundred
-    thousand rows are committed; after an interrupt the same call goes on from there.
+    thousand rows are committed; after an interrupt the same call goes on from there. `columns` and
+    `decimals` describe tables of transfers, as in `coinhaze.read`; the store remembers them.
     """
+    choice = ColumnChoice.of(columns, decimals)
     paths = expand(sources)
     whole = sum(path.stat().st_size for path in paths)
     in_store = {source.digest for source in store.sources() if source.done}
     rows = 0
     notes: list[str] = []
     uses: list[Use] = []
-    files, read = _Files(paths, in_store, format), 0
+    files, read = _Files(paths, in_store, format, choice), 0
     for piece in ahead(files.pieces()):
         with store.transaction():
             added = store.append(piece.batch)
@@ -84,8 +91,15 @@ class _Piece:
 class _Files:
     """Files read one after the other, those left out that are known."""
 
-    def __init__(self, paths: Sequence[Path], in_store: set[str], format: str | None) -> None:
+    def __init__(
+        self,
+        paths: Sequence[Path],
+        in_store: set[str],
+        format: str | None,
+        choice: ColumnChoice,
+    ) -> None:
         self.paths = paths
+        self.choice = choice
         self.in_store = in_store
         self.format = format
         self.read = self.known = 0
@@ -104,8 +118,15 @@ class _Files:
             before += size
 
     def _pieces_of(self, path: Path, digest: str, before: int, size: int) -> Iterator[_Piece]:
-        name = self.format or format_of(path)
-        batches = in_chunks(format_named(name).batches(path))
+        name = self.format or ("transfers" if self.choice.columns else format_of(path))
+        if self.choice and name == "plain":
+            name = "transfers"  # parted by semicolons or tabs
+        entry, given = format_named(name), {"choice": self.choice} if self.choice else {}
+        if given and not entry.takes_choice:
+            what = f"columns and decimals are for tables of transfers, not for {name}"
+            raise UsageError(f"{path}: {what}")
+        name = f"{name}, {self.choice}" if given else name
+        batches = in_chunks(entry.batches(path, **given))
         batch: Batch | None = next(batches, Batch({}))
         begins = True
         while batch is not None:
@@ -119,6 +140,26 @@ class _Files:
 def _shown(path: Path) -> str:
     """Name a file in text, whatever bytes its name has."""
     return os.fsencode(path.name).decode("utf-8", "backslashreplace")
+
+
+def finder(sources: Sequence[str | Path], format: str | None) -> Find:
+    """Make the function that looks through files again for a transaction, and says where it is."""
+
+    def find(height: int | None, txid: str) -> str | None:
+        for path in expand(sources):
+            for batch in format_named(format or format_of(path)).batches(path):
+                found = batch.tables.get("transactions")
+                if found is None:
+                    continue
+                same = pc.equal(found["txid"], txid)
+                if height is not None:
+                    same = pc.and_(same, pc.equal(found["height"], height))
+                row = pc.index(same, True).as_py()
+                if row >= 0:
+                    return batch.where("transactions", row)
+        return None
+
+    return find
 
 
 Thing = TypeVar("Thing")
@@ -172,6 +213,7 @@ def expand(sources: Sequence[str | Path]) -> list[Path]:
             inside = sorted(Path(p) for p in glob.glob(str(source), recursive=True))
             inside = [p for p in inside if p.is_file()]
         if not inside:
-            raise InputError(f"{source}: no such file")
+            what = "no files in this folder" if path.is_dir() else "no such file"
+            raise InputError(f"{source}: {what}")
         found |= dict.fromkeys(inside)
     return list(found)

@@ -50,8 +50,27 @@ def read_store(
     # Other readers give each row with its transaction; plain tables come one by one.
     if any(source.format == "plain" for source in store.sources()):
         refuse_orphans(store)
+    if store.path is None:
+        refuse_two_values(store)
     build = ledger_without_unknown if unknown == "leave-out" else coin_ledger
     return build(store, window, complete=complete)
+
+
+def refuse_two_values(store: Store) -> None:
+    """Refuse a coin that has one value where it is made and another where it is spent.
+
+    Files read without a store on disk are checked so; of one on disk `verify` checks this and more.
+    """
+    unlike = store.ask(
+        "SELECT i.height, i.txid, i.vin, spent_txid || ':' || spent_vout, i.value, o.value FROM "
+        "inputs i JOIN outputs o ON o.txid = spent_txid AND o.vout = spent_vout WHERE i.value <> "
+        "o.value ORDER BY ALL LIMIT 1"
+    )
+    if unlike:
+        height, txid, vin, coin, told, made = unlike[0]
+        what = f"{coin} with two values"
+        where = f"{store.place_of(height, txid)}, input {vin}"
+        raise LedgerError(where, what, value=f"{told} here, {made} where made")
 
 
 def refuse_orphans(store: Store) -> None:

@@ -126,10 +126,11 @@ def read_transactions(store: Store, window: LedgerWindow) -> Transactions:
         )
         if len(names) < len(columns):
             row = int(np.flatnonzero(number != np.arange(first, len(columns)))[0])
+            name, height = batch["name"][row].as_py(), batch["height"][row].as_py()
             raise LedgerError(
-                f"{store.name}: transactions",
+                store.place_of(height, name),
                 "one id at two heights",
-                value=batch["name"][row].as_py(),
+                value=name,
                 fix="if the chain was reorganised, ingest from its node; else one source is wrong",
             )
     return Transactions(
@@ -199,9 +200,15 @@ def read_flows(store: Store, made: Transactions) -> pa.Table:
     return pa.concat_tables([pa.schema(kinds).empty_table(), *parts])
 
 
+NOT_STATED = -(2**63)
+
+
 @dataclass(frozen=True, eq=False)
 class StatedTransactions:
-    """What sources say of inputs and outputs of transactions; below 0 where they do not."""
+    """What sources say of inputs and outputs of transactions; `NOT_STATED` where they do not.
+
+    A number below 0 is stated, and wrong: a source that counts fewer inputs than are shielded.
+    """
 
     tx: Numbers
     columns: dict[str, Ints]
@@ -212,7 +219,7 @@ def read_stated(store: Store, made: Transactions) -> StatedTransactions | None:
     if not store.has_statements or not store.ask("SELECT 1 FROM stated_transactions LIMIT 1"):
         return None
     names = [n for n in SCHEMAS["stated_transactions"].names if n not in ("height", "txid")]
-    wanted = ", ".join(f"coalesce({n}, -1) AS {n}" for n in names)
+    wanted = ", ".join(f"coalesce({n}, {NOT_STATED}) AS {n}" for n in names)
     columns = _Pieces()
     for batch, tx in _batches(store, made, "stated_transactions", wanted):
         columns.add(tx=tx, **{n: _ints(batch[n]) for n in names})

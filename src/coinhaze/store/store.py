@@ -9,17 +9,27 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import duckdb
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from coinhaze.errors import InputError, LedgerError, ResourceError, UsageError, first_few
 from coinhaze.formats.registry import is_store
-from coinhaze.ledger.batches import ACCOUNT_TABLES, COIN_TABLES, KEYS, SCHEMAS, STATEMENTS, Batch
+from coinhaze.ledger.batches import (
+    ACCOUNT_TABLES,
+    COIN_TABLES,
+    KEYS,
+    SCHEMAS,
+    STATEMENTS,
+    Batch,
+    somewhere,
+)
 from coinhaze.store.schema import (
     SETTINGS,
     refuse_code,
@@ -27,6 +37,8 @@ from coinhaze.store.schema import (
     statements,
     table_names,
 )
+
+Find = Callable[[int | None, str], str | None]  # height and id of a transaction -> file and line
 
 VERSION = 2
 # What the database may keep; the rows on their way to it take as much again. A scan that reads
@@ -58,10 +70,23 @@ class Source:
 
 
 class Store:
-    """One ledger on disk, or in memory if no path is given; a context manager."""
+    """One ledger on disk, or in memory if no path is given; a context manager.
 
-    def __init__(self, path: Path | None, *, read_only: bool = False) -> None:
+    In memory it goes by the name of what it was made of; `find` says for the height and id of a
+    transaction where that was read, if it can.
+    """
+
+    def __init__(
+        self,
+        path: Path | None,
+        *,
+        read_only: bool = False,
+        name: str = "store",
+        find: Find = lambda height, txid: None,
+    ) -> None:
         self.path = path
+        self.name = name if path is None else str(path)  # what errors call it
+        self.find = find
         self.has_statements = True  # of sources about what there should be; see STATEMENTS
         if path is not None and not _is_text(path):
             raise InputError(f"{path}: the name of a store must be UTF-8: rename it")
@@ -99,10 +124,9 @@ class Store:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    @property
-    def name(self) -> str:
-        """What errors call it."""
-        return str(self.path or "store")
+    def place_of(self, height: int | None, txid: str) -> str:
+        """Say where a transaction stands: in a file, if it is known in which, or in the store."""
+        return f"{self.find(height, txid) or self.name}: transaction {txid}"
 
     def close(self) -> None:
         """Close the file, breaking off what another thread may still be doing."""
@@ -224,17 +248,16 @@ class Store:
 
     def _append(self, batch: Batch, name: str) -> int:
         keys = KEYS[name]
-        others = [f.name for f in SCHEMAS[name] if f.name not in keys]
         columns, using = ", ".join(f.name for f in SCHEMAS[name]), ", ".join(keys)
         self.connection.register("coming", batch.tables[name])
         try:
-            fresh = "coming" if name in batch.without_repeats else self._merged(name, keys, others)
+            fresh = "coming" if name in batch.without_repeats else self._merged(batch, name)
             ((low, high),) = self.ask(f"SELECT min(height), max(height) FROM {fresh}")
             near = f"SELECT * FROM {name} WHERE height BETWEEN {low} AND {high}"
             ((before,),) = self.ask(f"SELECT count(*) FROM ({near})")
             new = fresh
             if before:
-                self._compare(name, fresh, near, keys, others)
+                self._compare(batch, name, fresh, near)
                 self._fill(name, fresh, (low, high), keys)
                 new = f"{fresh} ANTI JOIN ({near}) USING ({using})"
             self.ask(f"INSERT INTO {name} SELECT {columns} FROM {new}")
@@ -246,31 +269,29 @@ class Store:
                 self.connection.unregister("coming")
                 self.connection.execute("DROP TABLE IF EXISTS merged")
 
-    def _merged(self, name: str, keys: Sequence[str], others: Sequence[str]) -> str:
+    def _merged(self, batch: Batch, name: str) -> str:
         """Make one row of all that state one key, filling nulls; refuse what differs."""
+        others = _others(name)
         figures = "".join(f", max({c}) AS {c}" for c in others)
         unlike = " OR ".join(f"min({c}) <> max({c})" for c in others) or "false"
-        using = ", ".join(keys)
+        using = ", ".join(KEYS[name])
         self.ask(
             f"CREATE OR REPLACE TEMP TABLE merged AS SELECT {using}{figures}, "
             f"coalesce({unlike}, false) AS unlike FROM coming GROUP BY {using}"
         )
-        self._refuse(name, keys, "SELECT * FROM merged WHERE unlike", "two rows of one key differ")
+        query = "SELECT * FROM merged WHERE unlike"
+        self._refuse(batch, name, query, "two rows of one key differ")
         return "merged"
 
-    def _compare(
-        self, name: str, fresh: str, near: str, keys: Sequence[str], others: Sequence[str]
-    ) -> None:
+    def _compare(self, batch: Batch, name: str, fresh: str, near: str) -> None:
         """Refuse rows that say something else than those that are there."""
-        unlike = " OR ".join(f"old.{c} <> fresh.{c}" for c in others) or "false"
-        using = ", ".join(keys)
-        self._refuse(
-            name,
-            keys,
+        unlike = " OR ".join(f"old.{c} <> fresh.{c}" for c in _others(name)) or "false"
+        using = ", ".join(KEYS[name])
+        query = (
             f"SELECT {using} FROM {fresh} AS fresh JOIN ({near}) AS old USING ({using}) "
-            f"WHERE {unlike}",
-            "another row is in the store already",
+            f"WHERE {unlike}"
         )
+        self._refuse(batch, name, query, "another row is in the store already")
 
     def _fill(self, name: str, fresh: str, heights: tuple[int, int], keys: Sequence[str]) -> None:
         """Put in what rows that are there do not tell and new ones do."""
@@ -284,12 +305,32 @@ class Store:
                     f"UPDATE {name} SET {column} = fresh.{column} FROM {fresh} AS fresh {where}"
                 )
 
-    def _refuse(self, name: str, keys: Sequence[str], query: str, what: str) -> None:
+    def _refuse(self, batch: Batch, name: str, query: str, what: str) -> None:
+        """Refuse the rows a query finds, saying where the first was read and how it differs."""
+        keys = KEYS[name]
         found = self.ask(f"SELECT {', '.join(keys)} FROM ({query}) ORDER BY ALL LIMIT 4")
-        if found:
-            shown = first_few([" ".join(str(v) for v in row) for row in found])
-            fix = "if the chain was reorganised, ingest from its node; else one source is wrong"
-            raise LedgerError(f"{self.name}: {name}", what, value=shown, fix=fix)
+        if not found:
+            return
+        shown = first_few([" ".join(str(v) for v in row) for row in found])
+        first = dict(zip(keys, found[0], strict=True))
+        is_key = " AND ".join(f"{key} = ?" for key in keys)
+        others = _others(name)
+        told = ", ".join(f"CAST({c} AS VARCHAR)" for c in others)
+        rows = [
+            row
+            for table in (name, "coming")
+            for row in self.ask(f"SELECT {told} FROM {table} WHERE {is_key}", found[0])
+        ]
+        seen = [list(dict.fromkeys(filter(None, values))) for values in zip(*rows, strict=True)]
+        differ = [f"{c} {' and '.join(v)}" for c, v in zip(others, seen, strict=True) if len(v) > 1]
+        earlier = "txid" in first and self.find(first["height"], first["txid"])
+        fix = "if the chain was reorganised, ingest from its node; else one source is wrong"
+        raise LedgerError(
+            f"{_where(batch, name, first) or self.name}: {name}",
+            what,
+            value=": ".join([shown, *differ[:1]]),
+            fix=f"first seen at {earlier}: keep the right one" if earlier else fix,
+        )
 
     def roll_back(self, height: int) -> int:
         """Take out everything from a height on; give the rows taken. Belongs in a transaction."""
@@ -320,6 +361,21 @@ class Store:
             )
             parts.append(f"{name}:{'/'.join(str(v) for v in self.ask(sums)[0])}")
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+
+
+def _others(name: str) -> list[str]:
+    """Name the columns of a table that are not of its key."""
+    return [f.name for f in SCHEMAS[name] if f.name not in KEYS[name]]
+
+
+def _where(batch: Batch, name: str, key: Mapping[str, object]) -> str:
+    """Say where the last row of a key was read; nothing if the batch does not tell."""
+    if batch.where is somewhere:
+        return ""
+    table = batch.tables[name]
+    same = [pc.equal(table[column], value) for column, value in key.items()]
+    rows = np.flatnonzero(np.logical_and.reduce([np.asarray(s) for s in same]))
+    return batch.where(name, int(rows[-1]))
 
 
 def _is_text(path: Path) -> bool:

@@ -29,10 +29,7 @@ from coinhaze.formats.tabular.coin_rows import (
     whole_numbers,
 )
 from coinhaze.ledger.batches import FLAG, NUMBER, Batch
-from coinhaze.ledger.coins import CoinLedger
 from coinhaze.ledger.completeness import stated_number
-from coinhaze.ledger.window import ALL, LedgerWindow, refuse_cut
-from coinhaze.options import Unknown
 
 Number = int | str
 
@@ -70,7 +67,7 @@ class _Transaction(msgspec.Struct, gc=False):
 
 
 _format: RecordFormat[_Transaction] = RecordFormat(
-    "transaction of bitcoin-etl",
+    "bitcoin-etl transaction",
     msgspec.json.Decoder(_Transaction | list[_Transaction]),
     hint="values are whole satoshi, ids are text",
 )
@@ -93,23 +90,6 @@ def recognises(head: bytes) -> bool:
 def recognises_columns(names: Collection[str]) -> bool:
     """Tell by the names of its columns whether a Parquet file has the format."""
     return {"hash", "block_number", "inputs", "outputs"} <= set(names)
-
-
-def ledger(
-    paths: Sequence[Path],
-    *,
-    complete: bool = False,
-    token: str | None = None,
-    window: LedgerWindow = ALL,
-    unknown: Unknown = "error",
-) -> CoinLedger | None:
-    """Read files of JSON lines without a store, so that errors name the line of a transaction."""
-    from coinhaze.formats.bitcoin_etl import lines
-
-    if any(is_parquet(path) for path in paths):
-        return None
-    refuse_cut(window, token, unknown)
-    return lines.read(list(paths), complete=complete)
 
 
 def batches(path: Path) -> Iterator[Batch]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from decimal import Decimal
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +20,7 @@ from coinhaze.formats.bitcoin_etl.rows import Ends, Heads, etl_batch, owner_of
 from coinhaze.formats.tabular.coin_rows import Place, RowNumbers
 from coinhaze.formats.tabular.table_rows import TableLayout
 from coinhaze.ledger.batches import FLAG, NUMBER, TEXT, Batch
+from coinhaze.ledger.completeness import stated_number
 
 MAGIC = b"PAR1"
 AT_ONCE = 8192  # transactions
@@ -199,32 +201,43 @@ def _values(column: pa.Array, at: Place, field: str, aws: bool) -> pa.Array:
 
 def _satoshi(column: pa.Array, at: Place, field: str) -> pa.Array:
     """Round doubles of bitcoin to satoshi; what is not close to one is refused."""
+    whole = _rounded(column)
+    lost = pc.and_(column.is_valid(), pc.fill_null(pc.less(whole, 0), True))
+    row = pc.index(lost, True).as_py()
+    if row >= 0:
+        what = f"{field} is no whole number of satoshi from 0 to 2^51, in bitcoin"
+        raise LedgerError(at(row), what, value=column[row].as_py())
+    return whole
+
+
+def _rounded(column: pa.Array) -> pa.Array:
+    """Round doubles of bitcoin to satoshi; null where one is not close to a whole number."""
     valid = column.is_valid().to_numpy(zero_copy_only=False)
     bitcoin = pc.fill_null(column.cast(pa.float64()), 0.0).to_numpy()
     with np.errstate(invalid="ignore", over="ignore"):
         whole = np.rint(bitcoin * SATOSHI)
-        good = (whole >= 0) & (whole <= MOST_EXACT)
+        good = np.abs(whole) <= MOST_EXACT
         good &= np.abs(whole / SATOSHI - bitcoin) <= 2 * np.spacing(np.abs(bitcoin))
-    if not good.all():
-        row = int(np.flatnonzero(~good)[0])
-        what = f"{field} is no whole number of satoshi from 0 to 2^51, in bitcoin"
-        raise LedgerError(at(row), what, value=float(bitcoin[row]))
-    return pa.array(whole.astype(np.int64), NUMBER, mask=~valid)
+    return pa.array(np.where(good, whole, 0).astype(np.int64), NUMBER, mask=~(valid & good))
 
 
 def _stated(column: pa.Array) -> pa.Array:
-    """Take counts and totals that are whole numbers; doubles are of bitcoin, as AWS has them."""
+    """Take counts and totals that are whole numbers; doubles are of bitcoin, as AWS has them.
+
+    What is no such number is of no use to compare with; its neighbours are.
+    """
     if pa.types.is_floating(column.type):
-        try:
-            return _satoshi(column, str, "total")
-        except LedgerError:
-            return pa.nulls(len(column), NUMBER)
+        return _rounded(column)
     if not (pa.types.is_integer(column.type) or pa.types.is_decimal(column.type)):
         return pa.nulls(len(column), NUMBER)
     try:
         return column.cast(NUMBER)
     except pa.ArrowException:
-        return pa.nulls(len(column), NUMBER)
+        return pa.array([_whole(value) for value in column.to_pylist()], NUMBER)
+
+
+def _whole(value: int | Decimal | None) -> int | None:
+    return None if value is None or value != int(value) else stated_number(int(value))
 
 
 def _numbers(column: pa.Array, at: Place, field: str) -> pa.Array:

@@ -11,6 +11,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from coinhaze.ledger.text import MAX_TEXT
+
 Octets = npt.NDArray[np.uint8]
 Ints = npt.NDArray[np.int64]
 
@@ -119,8 +121,18 @@ def id_letters(digests: Octets) -> Octets:
     return _HEX[digests[:, ::-1]].view(np.uint8)
 
 
-def text_column(letters: Octets) -> pa.Array:
-    """Make a column of texts of one length from rows of letters."""
+def text_column(letters: Octets, *, most: int = MAX_TEXT) -> pa.ChunkedArray:
+    """Make a column of texts of one length from rows of letters.
+
+    It is cut where a piece would have more than `most` bytes, which its offsets could not reach.
+    """
+    rows, length = letters.shape
+    step = max(most // length, 1)
+    parts = [_texts(letters[first : first + step]) for first in range(0, rows, step)]
+    return pa.chunked_array(parts, pa.string())
+
+
+def _texts(letters: Octets) -> pa.Array:
     rows, length = letters.shape
     offsets = np.arange(rows + 1, dtype=np.int32) * np.int32(length)
     letters = np.ascontiguousarray(letters)

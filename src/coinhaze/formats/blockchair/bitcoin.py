@@ -15,9 +15,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from coinhaze.formats.blockchair.rows import Mined, blocks_batch, is_one_of, read_dump
-from coinhaze.formats.tabular.arrow_columns import HIGHEST_BLOCK, CheckedColumns
 from coinhaze.formats.tabular.table_rows import TableLayout
 from coinhaze.ledger.batches import Batch, table_of, with_columns
+from coinhaze.ledger.columns import HIGHEST_BLOCK, CheckedColumns
 
 INPUTS = TableLayout(
     "inputs",

@@ -33,9 +33,9 @@ from coinhaze.formats.ethereum.traces import (
     places,
     telling,
 )
-from coinhaze.formats.tabular.arrow_columns import HIGHEST_BLOCK, CheckedColumns
 from coinhaze.formats.tabular.table_rows import TableLayout
 from coinhaze.ledger.batches import NUMBER, TEXT, Batch, with_columns
+from coinhaze.ledger.columns import HIGHEST_BLOCK, CheckedColumns
 
 CALLS = TableLayout(
     "calls",

@@ -15,10 +15,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from coinhaze.errors import LedgerError
-from coinhaze.formats.tabular.arrow_columns import HIGHEST_BLOCK, CheckedColumns, Piece
 from coinhaze.formats.tabular.delimited import open_text, stream_text
+from coinhaze.formats.tabular.pieces import Piece
 from coinhaze.formats.tabular.table_rows import TableLayout
 from coinhaze.ledger.batches import Batch, table_of
+from coinhaze.ledger.columns import HIGHEST_BLOCK, CheckedColumns
 
 MEMPOOL = "-1"
 

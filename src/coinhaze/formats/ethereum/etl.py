@@ -39,12 +39,7 @@ from coinhaze.formats.ethereum.traces import (
     places,
     telling,
 )
-from coinhaze.formats.tabular.arrow_columns import (
-    ADDRESS_DIGITS,
-    HIGHEST_BLOCK,
-    CheckedColumns,
-    Piece,
-)
+from coinhaze.formats.tabular.pieces import Piece
 from coinhaze.formats.tabular.table_rows import (
     TableLayout,
     Withdrawal,
@@ -54,6 +49,7 @@ from coinhaze.formats.tabular.table_rows import (
 )
 from coinhaze.ledger.batches import NUMBER, TEXT, Batch, table_of, with_columns
 from coinhaze.ledger.checks import exact_amount, whole_number
+from coinhaze.ledger.columns import ADDRESS_DIGITS, HIGHEST_BLOCK, CheckedColumns
 
 WEI_IN_GWEI = 10**9
 # Gwei are 64 bits wide (EIP-4895).
@@ -195,6 +191,11 @@ def recognises(head: bytes) -> bool:
 def recognises_columns(names: Sequence[str]) -> bool:
     """Tell by the names of its columns whether a file has the format."""
     return any(layout.fits(names) for layout in LAYOUTS)
+
+
+def needs(names: Sequence[str]) -> list[tuple[list[str], list[str]]]:
+    """Give for each table the columns it needs that are there, and those that are not."""
+    return [layout.present(names) for layout in LAYOUTS]
 
 
 def batches(path: Path) -> Iterator[Batch]:

@@ -17,8 +17,9 @@ from coinhaze.errors import LedgerError
 from coinhaze.formats.compression import BOM, errors_of_reading, open_plain
 from coinhaze.formats.ethereum.etl import TRACES, told_blocks, trace_rows
 from coinhaze.formats.ethereum.traces import BlockBuffer
-from coinhaze.formats.tabular.arrow_columns import CheckedColumns, Piece
+from coinhaze.formats.tabular.pieces import Piece
 from coinhaze.ledger.batches import TEXT, Batch
+from coinhaze.ledger.columns import CheckedColumns
 
 LARGEST_FILE = 1 << 30  # bytes, unpacked; a block has some millions
 _QUANTITY = re.compile("0x[0-9a-fA-F]{1,64}")

@@ -20,9 +20,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from coinhaze.errors import LedgerError
-from coinhaze.formats.tabular.arrow_columns import CheckedColumns
 from coinhaze.formats.tabular.coin_rows import numbered
 from coinhaze.ledger.batches import FLAG, NUMBER, TEXT, Batch, table_of
+from coinhaze.ledger.columns import CheckedColumns
 
 ZERO_ADDRESS = "0x" + "0" * 40
 # Calls are at most 1024 deep (Ethereum yellow paper, section 9), so deeper places are damage.

@@ -246,6 +246,7 @@ def _output_table(t: TransactionRows, o: OutputRows) -> pa.Table:
     place = at_parents(o.parent, t.place)
     check_range(o.vout, place, field="index of an output", most=LAST_INDEX)
     check_range(o.value, place, field="value of an output", most=MOST)
+    _check_unlike(o.parent, o.vout, place, "two outputs with one number")
     check_owners(o.owner, place)
     height = take(t.height, o.parent)
     # What block 0 pays its miner never entered the set of coins, on any of these chains.
@@ -266,6 +267,7 @@ def _output_table(t: TransactionRows, o: OutputRows) -> pa.Table:
 def _input_table(t: TransactionRows, i: InputRows, digits: int | None) -> pa.Table:
     place = at_parents(i.parent, t.place)
     check_range(i.vin, place, field="index of an input", most=LAST_INDEX)
+    _check_unlike(i.parent, i.vin, place, "two inputs with one number")
     check_range(i.spent_vout, place, field="index of the coin spent", most=LAST_INDEX)
     check_optional_range(i.value, place, field="value of an input", most=MOST)
     check_owners(i.owner, place)
@@ -282,6 +284,19 @@ def _input_table(t: TransactionRows, i: InputRows, digits: int | None) -> pa.Tab
             "owner": i.owner,
         },
     )
+
+
+def _check_unlike(parent: RowNumbers, number: pa.Array, place: Place, what: str) -> None:
+    """Refuse numbers that two inputs or outputs of one transaction have: one would be lost."""
+    numbers = np.asarray(number)
+    if np.array_equal(numbers, numbered(parent)):
+        return  # as nearly all are
+    key = parent.astype(np.uint64) << np.uint64(32) | numbers.astype(np.uint64)
+    order = np.argsort(key, kind="stable")
+    twice = order[1:][key[order[1:]] == key[order[:-1]]]
+    if len(twice):
+        row = int(twice.min())
+        raise LedgerError(place(row), what, value=int(numbers[row]))
 
 
 def _flow_table(

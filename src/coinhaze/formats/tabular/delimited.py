@@ -14,12 +14,14 @@ import pyarrow.csv
 
 from coinhaze.errors import InputError, LedgerError
 from coinhaze.formats.compression import UNREADABLE, bytes_read, errors_of_reading, open_plain
-from coinhaze.formats.tabular.arrow_columns import CheckedColumns, Piece
+from coinhaze.formats.tabular.pieces import Piece
 from coinhaze.ledger.checks import Place
+from coinhaze.ledger.columns import CheckedColumns
 
 # Bytes read at a time: large enough for vector units, small enough for memory.
 BLOCK = 8 << 20
 LONGEST_HEADER = 1 << 16
+SEPARATORS = (",", ";", "\t")
 
 
 def stream_text(
@@ -46,7 +48,7 @@ def stream_text(
         try:
             for batch in _rows(text, names, chosen, delimiter, null, quoted):
                 rows = CheckedColumns(
-                    pa.Table.from_batches([batch]), _line_namer(path, first, quoted)
+                    pa.Table.from_batches([batch]), _line_namer(path, first, quoted, delimiter)
                 )
                 yield Piece(rows, first, bytes_read(text, path))
                 first += len(batch)
@@ -54,10 +56,10 @@ def stream_text(
             raise _explained(path, first, names, delimiter, quoted, error) from None
 
 
-def _line_namer(path: Path, first: int, quoted: bool) -> Place:
+def _line_namer(path: Path, first: int, quoted: bool, delimiter: str) -> Place:
     """Say on which line of the file rows stand, the first of which has this number."""
     if quoted:
-        return lambda row: f"{path}:{line_of(path, first + row)}"
+        return lambda row: f"{path}:{line_of(path, first + row, delimiter)}"
     return lambda row: f"{path}:{first + row + 2}"
 
 
@@ -95,13 +97,32 @@ def open_file(path: Path) -> BinaryIO:
 
 def read_header(file: BinaryIO, path: Path, delimiter: str) -> list[str]:
     """Read the names in the first line of an open file."""
+    return header_names(_first_line(file, path), delimiter)
+
+
+def read_names(file: BinaryIO, path: Path) -> tuple[list[str], str]:
+    """Read the names in the first line of an open file, and tell what parts them."""
+    line = _first_line(file, path)
+    delimiter = separator_of(line)
+    return header_names(line, delimiter), delimiter
+
+
+def _first_line(file: BinaryIO, path: Path) -> str:
     with errors_of_reading(path):
         line = bytes(file.readline(LONGEST_HEADER))
     try:
-        text = line.decode("utf-8-sig")
+        return line.decode("utf-8-sig").rstrip("\r\n")
     except UnicodeDecodeError:
         raise LedgerError(f"{path}:1", "text that is not UTF-8", value=line) from None
-    return header_names(text.rstrip("\r\n"), delimiter)
+
+
+def separator_of(line: str) -> str:
+    """Tell what parts the names of a header: what gives the most of them, a comma if in doubt.
+
+    >>> separator_of("from;to;amount"), separator_of("from"), separator_of('a\tb,c\td')
+    (';', ',', '\\t')
+    """
+    return max(SEPARATORS, key=lambda separator: len(header_names(line, separator)))
 
 
 def _chosen(
@@ -161,13 +182,14 @@ def header_names(line: str, delimiter: str = ",") -> list[str]:
     return [name.strip('"') for name in line.split(delimiter)]
 
 
-def line_of(path: Path, row: int) -> int:
+def line_of(path: Path, row: int, delimiter: str = ",") -> int:
     """Find the line on which a row stands, counted from 1; rows from 0, after the header.
 
     Rows and lines part where a quoted field holds a line break.
     """
     with open_plain(path) as file:
-        lines = csv.reader(io.TextIOWrapper(file, "utf-8-sig", errors="replace", newline=""))
+        text = io.TextIOWrapper(file, "utf-8-sig", errors="replace", newline="")
+        lines = csv.reader(text, delimiter=delimiter)
         for number, _ in enumerate(lines, -1):
             if number == row - 1:
                 return lines.line_num + 1

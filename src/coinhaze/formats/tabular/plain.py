@@ -13,8 +13,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from coinhaze.errors import LedgerError
-from coinhaze.formats.tabular.arrow_columns import CheckedColumns, Piece
 from coinhaze.formats.tabular.coin_rows import HIGHEST, LAST_INDEX, LATEST, MOST, check_ids
+from coinhaze.formats.tabular.pieces import Piece
 from coinhaze.formats.tabular.table_rows import (
     TableLayout,
     column_names,
@@ -24,6 +24,7 @@ from coinhaze.formats.tabular.table_rows import (
 from coinhaze.formats.transfers import files as transfers
 from coinhaze.ledger.batches import FLAG, NUMBER, SCHEMAS, Batch, with_columns
 from coinhaze.ledger.coins import POOLS
+from coinhaze.ledger.columns import CheckedColumns
 
 # The store's tables by the columns each is known by, the most telling first.
 LAYOUTS = tuple(
@@ -42,14 +43,25 @@ _IDS = ("txid", "spent_txid", "member_txid", "hash")
 
 
 def recognises(head: bytes) -> bool:
-    """Tell by its first bytes whether a file is Arrow or CSV with the columns of a table."""
+    """Tell by its first bytes whether a file is Arrow or CSV with the columns of a table.
+
+    Transfers parted by semicolons or tabs are found here too, after dumps that look like them.
+    """
     # JSON of many kinds has these words; none of it is meant.
-    return not head.lstrip().startswith((b"{", b"[")) and recognises_columns(names_in(head))
+    if head.lstrip().startswith((b"{", b"[")):
+        return False
+    names = names_in(head, None)
+    return recognises_columns(names) or transfers.recognises_columns(names)
 
 
 def recognises_columns(names: Sequence[str]) -> bool:
     """Tell by the names of its columns whether a file is one of the tables."""
     return any(layout.fits(names) for layout in LAYOUTS)
+
+
+def needs(names: Sequence[str]) -> list[tuple[list[str], list[str]]]:
+    """Give for each table the columns it needs that are there, and those that are not."""
+    return [layout.present(names) for layout in LAYOUTS]
 
 
 def batches(path: Path) -> Iterator[Batch]:

@@ -19,9 +19,16 @@ import pyarrow.parquet as pq
 
 from coinhaze.errors import InputError, LedgerError
 from coinhaze.formats.compression import BOM, errors_of_reading, numbered_lines, open_plain, packing
-from coinhaze.formats.tabular.arrow_columns import CheckedColumns, Piece
 from coinhaze.formats.tabular.column_use import Use, plain_name, use_of
-from coinhaze.formats.tabular.delimited import header_names, open_file, read_header, stream_text
+from coinhaze.formats.tabular.delimited import (
+    header_names,
+    open_file,
+    read_names,
+    separator_of,
+    stream_text,
+)
+from coinhaze.formats.tabular.pieces import Piece
+from coinhaze.ledger.columns import CheckedColumns
 
 PARQUET, ARROW, STREAM = b"PAR1", b"ARROW1\0\0", b"\xff\xff\xff\xff"
 _END = STREAM + b"\0\0\0\0"
@@ -55,6 +62,11 @@ class TableLayout:
         known = {plain_name(name) for name in unneeded}
         dollars = [name for name in names if known and name.endswith("_usd")]
         return use_of(names, (*self.needed, *self.optional), known, dollars)
+
+    def present(self, names: Sequence[str]) -> tuple[list[str], list[str]]:
+        """Give the columns it is known by that are there, and those that are not."""
+        has = [name for name in self.needed if name in names]
+        return has, [name for name in self.needed if name not in has]
 
     def fits(self, names: Sequence[str]) -> bool:
         """Tell whether a file with these columns is of this layout."""
@@ -212,8 +224,11 @@ def column_names(path: Path) -> list[str]:
     return rows.names
 
 
-def names_in(head: bytes) -> list[str]:
-    """Name the columns a file begins with: its header, its first object or Arrow's schema."""
+def names_in(head: bytes, separator: str | None = ",") -> list[str]:
+    """Name the columns a file begins with: its header, its first object or Arrow's schema.
+
+    Without a `separator` it is that of the header.
+    """
     if is_arrow(head):
         return names_at_start(head)
     line = head.removeprefix(BOM).split(b"\n", 1)[0]
@@ -222,7 +237,8 @@ def names_in(head: bytes) -> list[str]:
             return list(msgspec.json.decode(line, type=dict[str, msgspec.Raw]))
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
             return []
-    return header_names(line.decode("utf-8", "replace").rstrip("\r"))
+    header = line.decode("utf-8", "replace").rstrip("\r")
+    return header_names(header, separator or separator_of(header))
 
 
 def pieces(path: Path, layout: TableLayout) -> Iterator[Piece]:
@@ -237,12 +253,17 @@ def open_rows(path: Path) -> OpenRows:
         with errors_of_reading(path):
             start = bytes(file.peek(64)[:64])  # type: ignore[attr-defined]
             if not is_arrow(start) and not start.removeprefix(BOM).lstrip().startswith(b"{"):
-                names = read_header(file, path, ",")
+                names, separator = read_names(file, path)
                 return OpenRows(
                     str(path),
                     names,
                     lambda layout: stream_text(
-                        path, layout.needed, optional=layout.optional, file=file, names=names
+                        path,
+                        layout.needed,
+                        optional=layout.optional,
+                        delimiter=separator,
+                        file=file,
+                        names=names,
                     ),
                     file.close,
                 )

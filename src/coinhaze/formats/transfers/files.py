@@ -19,9 +19,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from coinhaze.amounts import Ints
-from coinhaze.errors import InputError, UsageError
-from coinhaze.formats.tabular.arrow_columns import HIGHEST_BLOCK, Piece
+from coinhaze.errors import InputError, LedgerError, UsageError, first_few
 from coinhaze.formats.tabular.delimited import read_text
+from coinhaze.formats.tabular.pieces import Piece
 from coinhaze.formats.tabular.table_rows import (
     OpenRows,
     TableLayout,
@@ -30,7 +30,13 @@ from coinhaze.formats.tabular.table_rows import (
     open_rows,
     pieces,
 )
-from coinhaze.formats.transfers.columns import NEEDED, DescribedColumns
+from coinhaze.formats.transfers.columns import (
+    AS_NAMED,
+    NEEDED,
+    ColumnChoice,
+    DescribedColumns,
+    spelt,
+)
 from coinhaze.formats.transfers.order import LAST, Gathering, instants
 from coinhaze.formats.transfers.row_order import put_in_order
 from coinhaze.formats.transfers.transfers import (
@@ -38,10 +44,12 @@ from coinhaze.formats.transfers.transfers import (
     Transfers,
     account_ledger,
     amounts,
+    choice_notes,
     words,
 )
 from coinhaze.ledger.accounts import AccountLedger
 from coinhaze.ledger.batches import NUMBER, TEXT, Batch, table_of, with_columns
+from coinhaze.ledger.columns import HIGHEST_BLOCK
 from coinhaze.ledger.completeness import OF_ACCOUNTS, nothing_checkable
 from coinhaze.ledger.window import ALL, LedgerWindow
 
@@ -69,12 +77,18 @@ def recognises_columns(names: Sequence[str]) -> bool:
     return DescribedColumns.by(names) is not None
 
 
-def batches(path: Path) -> Iterator[Batch]:
+def needs(names: Sequence[str]) -> list[tuple[list[str], list[str]]]:
+    """Give what of from, to and amount the columns tell, and what not."""
+    has = [what for what in NEEDED if spelt(what, names)]
+    return [(has, [what for what in NEEDED if what not in has])]
+
+
+def batches(path: Path, *, choice: ColumnChoice = AS_NAMED) -> Iterator[Batch]:
     """Read one file for a store."""
     from coinhaze.formats.registry import digest_of
 
     names = column_names(path)
-    told = _described(names, str(path))
+    told = _described(names, str(path), choice)
     rows = transfer_batches(lambda layout: pieces(path, layout), told, lambda: digest_of(path))
     yield from with_columns(rows, told.use(names))
 
@@ -86,20 +100,41 @@ def ledger(
     token: str | None = None,
     window: LedgerWindow = ALL,
     unknown: str = "error",
+    choice: ColumnChoice = AS_NAMED,
 ) -> AccountLedger:
     """Read files, or tables that are open, as one ledger, fees too, which a store does not keep."""
+    opened = (open_rows(s) if isinstance(s, Path) else s for s in sources)
+    described = (_with_description(rows, choice) for rows in opened)
+    return described_ledger(
+        described, complete=complete, token=token, window=window, unknown=unknown
+    )
+
+
+def described_ledger(
+    described: Iterable[tuple[OpenRows, DescribedColumns]],
+    *,
+    complete: bool,
+    token: str | None,
+    window: LedgerWindow,
+    unknown: str,
+) -> AccountLedger:
+    """Make a ledger of tables whose columns are described."""
     if complete:
         raise UsageError("`complete` is for coins: transfers carry no list of known coins")
     if unknown != "error":
         raise UsageError("`unknown` is for stores and raw blocks: here every coin has its value")
-    opened = (open_rows(s) if isinstance(s, Path) else s for s in sources)
-    found = account_ledger(map(_with_description, opened), token=token, window=window)
+    found = account_ledger(described, token=token, window=window)
     why = "the source lists transfers, not blocks"
     return replace(found, completeness=nothing_checkable(OF_ACCOUNTS, why))
 
 
-def _described(names: Sequence[str], place: str) -> DescribedColumns:
-    told = DescribedColumns.by(names)
+def _described(names: Sequence[str], place: str, choice: ColumnChoice) -> DescribedColumns:
+    told = DescribedColumns.by(names, choice, place)
+    if told is None and choice.columns:
+        lacks = [what for what in NEEDED if what not in choice.columns and not spelt(what, names)]
+        fix = f"name it too: --columns {','.join(f'{what}=...' for what in lacks)}"
+        what = f"no column is known to tell {first_few(lacks)}"
+        raise LedgerError(place, what, value=list(names)[:20], fix=fix)
     if told is None:
         read_text(Path(place), NEEDED)  # says what is wrong with most
         raise InputError(f"{place}: no transfers beside transfers: one ledger is one kind of rows")
@@ -107,9 +142,9 @@ def _described(names: Sequence[str], place: str) -> DescribedColumns:
     return told
 
 
-def _with_description(rows: OpenRows) -> tuple[OpenRows, DescribedColumns]:
+def _with_description(rows: OpenRows, choice: ColumnChoice) -> tuple[OpenRows, DescribedColumns]:
     try:
-        return rows, _described(rows.names, rows.place)
+        return rows, _described(rows.names, rows.place, choice)
     except BaseException:
         rows.close()
         raise
@@ -124,11 +159,11 @@ def transfer_batches(
     order = _order(read, told)
     reader = Transfers(told)
     name = digest() if "height" not in told or not {"txid", "id"} & told.columns.keys() else ""
-    notes = order.notes
+    notes = (*order.notes, *choice_notes([told]))
     for piece in read(told.layout):
         columns = piece.columns
         if "fee" in told:
-            paid = pc.not_equal(amounts(columns, told.columns["fee"]), "0")
+            paid = pc.not_equal(amounts(columns, told, "fee"), "0")
             fix = "a store keeps no fees: score the file itself, or leave the column out"
             columns.refuse(told.columns["fee"], paid, "is not 0", fix)
         tables = {"transfers": _stored(piece, reader, order, name[:16])}
@@ -163,7 +198,7 @@ def _stored(piece: Piece, reader: Transfers, order: _Order, name: str) -> pa.Tab
             "token": token,
             "sender": columns.names(told["from"]),
             "recipient": columns.names(told["to"]),
-            "amount": amounts(columns, told["amount"]),
+            "amount": amounts(columns, reader.told),
             "kind": pc.coalesce(words(columns, told.get("kind")), usual),
             "time": instants(columns, told.get("time")).seconds,
         },

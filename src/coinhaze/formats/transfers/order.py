@@ -14,11 +14,11 @@ import pyarrow.compute as pc
 
 from coinhaze.amounts import Bools, Ints
 from coinhaze.errors import LedgerError
-from coinhaze.formats.tabular.arrow_columns import HIGHEST_BLOCK, YEAR_10000, CheckedColumns
 from coinhaze.formats.transfers.columns import DescribedColumns
 from coinhaze.formats.transfers.row_order import Key, OrderColumns
 from coinhaze.ledger.batches import NUMBER
 from coinhaze.ledger.checks import Place
+from coinhaze.ledger.columns import HIGHEST_BLOCK, YEAR_10000, CheckedColumns
 
 _SECONDS, _MILLISECONDS = "^[0-9]{1,11}$", "^[0-9]{13}$"
 _ZONE = r"(?: ?UTC|[zZ]|[+-][0-9]{2}(?::?[0-9]{2})?)$"

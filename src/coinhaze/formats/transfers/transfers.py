@@ -20,7 +20,6 @@ import pyarrow.compute as pc
 
 from coinhaze.amounts import Ints
 from coinhaze.errors import LedgerError, UsageError, first_few
-from coinhaze.formats.tabular.arrow_columns import CheckedColumns
 from coinhaze.formats.tabular.column_use import Use, column_notes, joined_use, rows_text, without
 from coinhaze.formats.tabular.table_rows import OpenRows
 from coinhaze.formats.transfers.columns import DescribedColumns
@@ -29,6 +28,7 @@ from coinhaze.formats.transfers.row_order import put_in_order
 from coinhaze.ledger.accounts import AccountLedger
 from coinhaze.ledger.batches import NUMBER, TEXT
 from coinhaze.ledger.checks import Place
+from coinhaze.ledger.columns import CheckedColumns
 from coinhaze.ledger.text import text_hashes
 from coinhaze.ledger.window import ALL, LedgerWindow
 
@@ -79,11 +79,11 @@ class Transfers:
             {
                 "sender": _raw_names(columns, told["from"]),
                 "recipient": _raw_names(columns, told["to"]),
-                "amount": _raw_amounts(columns, told["amount"]),
+                "amount": _raw_amounts(columns, self.told),
                 "txid": nothing if txid is None else txid,
                 "id": name,
                 "token": words(columns, told.get("token")),
-                "fee": amounts(columns, told["fee"]) if "fee" in told else nothing,
+                "fee": amounts(columns, self.told, "fee") if "fee" in told else nothing,
                 "payer": words(columns, told.get("payer")),
             }
         )
@@ -121,6 +121,7 @@ def account_ledger(
     if ordered.rows is not None:
         table, rows = table.take(pa.array(ordered.rows)), rows[ordered.rows]
     notes = (*ordered.notes, *repeats, *identical_rows(table), *column_notes(use))
+    notes += choice_notes(told)
     if any("id" in t or "txid" in t for t in told):
         table = table.set_column(table.column_names.index("id"), "id", _names(table, rows, where))
     inside = _inside(table, window)
@@ -226,13 +227,19 @@ def _through(rows: Ints, place: Place) -> Place:
     return lambda row: place(int(rows[row]))
 
 
-def amounts(columns: CheckedColumns, name: str) -> pa.Array:
-    """Give exact amounts as digits."""
+def choice_notes(told: Iterable[DescribedColumns]) -> tuple[str, ...]:
+    """Say which columns, and how many places of amounts, the user gave."""
+    return tuple(f"read as given: {choice}" for choice in sorted({t.choice for t in told} - {""}))
+
+
+def amounts(columns: CheckedColumns, told: DescribedColumns, what: str = "amount") -> pa.Array:
+    """Give exact amounts, or fees, as digits."""
+    name = told.columns[what]
     kind = columns.plain(name).type
     if pa.types.is_floating(kind):
-        what = f"{name} is stored as {kind}, which loses digits"
-        raise LedgerError(columns.where(0), what, fix=_EXACT)
-    return columns.amounts(name)
+        fault = f"{name} is stored as {kind}, which loses digits"
+        raise LedgerError(columns.where(0), fault, fix=_EXACT)
+    return columns.amounts(name) if told.decimals is None else columns.scaled(name, told.decimals)
 
 
 def words(columns: CheckedColumns, name: str | None) -> pa.Array:
@@ -241,9 +248,10 @@ def words(columns: CheckedColumns, name: str | None) -> pa.Array:
 
 
 # Text is checked once, when the ledger is made of it.
-def _raw_amounts(columns: CheckedColumns, name: str) -> pa.Array:
-    column = columns.table[name].combine_chunks()
-    return column if pa.types.is_string(column.type) else amounts(columns, name)
+def _raw_amounts(columns: CheckedColumns, told: DescribedColumns) -> pa.Array:
+    column = columns.table[told.columns["amount"]].combine_chunks()
+    plain = pa.types.is_string(column.type) and told.decimals is None
+    return column if plain else amounts(columns, told)
 
 
 def _raw_names(columns: CheckedColumns, name: str) -> pa.Array:

@@ -1,7 +1,8 @@
-"""Columns of tables in files, checked and brought to one form, whatever types they came in.
+"""Columns of tables, checked and brought to one form, whatever types they came in.
 
 Text, integers, decimals, doubles and timestamps are all met for one and the same column: a CSV
 file has text only, Parquet has what its writer thought fit. Nothing and empty text are missing.
+Files of every format and a ledger's own tables are checked here.
 """
 
 from __future__ import annotations
@@ -15,17 +16,19 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from coinhaze.amounts import LARGEST, Amounts
+from coinhaze.amounts import LARGEST, Amounts, Bools, Floats
 from coinhaze.errors import LedgerError
 from coinhaze.ledger.batches import NUMBER
-from coinhaze.ledger.checks import check_names, exact_amount, is_packed
-from coinhaze.ledger.text import text_buffers
+from coinhaze.ledger.checks import check_names, exact_amount, exact_amounts
+from coinhaze.ledger.text import MAX_TEXT, repeated_row, text_buffers
 
 ADDRESS_DIGITS, HASH_DIGITS = 40, 64
 HIGHEST_BLOCK = 2**31 - 1
 # A double holds every whole number below, and only some above.
 DOUBLE_LIMIT = 2**53
-YEAR_10000 = 253_402_300_800
+# Seconds from 1970 to the beginning of the year 1, and to the end of the year 9999.
+YEAR_1, YEAR_10000 = -62_135_596_800, 253_402_300_800
+_PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 _TRUE, _FALSE = ("1", "true"), ("0", "false")
 _HEX = b"0123456789abcdef"
 _LARGEST_DIGITS = str(LARGEST)
@@ -37,7 +40,7 @@ _ISO = (
 
 @dataclass(frozen=True, eq=False)
 class CheckedColumns:
-    """Some rows of a file; each method gives one column, or says which row is wrong and why."""
+    """Rows of one table; each method gives one column, or says which row is wrong and why."""
 
     table: pa.Table
     where: Callable[[int], str]
@@ -46,24 +49,23 @@ class CheckedColumns:
         return int(self.table.num_rows)
 
     def has(self, name: str) -> bool:
-        """Tell whether the file has the column."""
+        """Tell whether the table has the column."""
         return name in self.table.column_names
 
     def plain(self, name: str) -> pa.Array:
         """Give a column in one piece, text as `string`, null where the text is empty."""
         if not self.has(name):
             return pa.nulls(len(self), pa.string())
-        column = self.table[name].combine_chunks()
+        column = _one_piece(self.table[name])
         kind = column.type
         if pa.types.is_dictionary(kind):
             column = column.dictionary_decode()
             kind = column.type
         text = (pa.types.is_null, pa.types.is_large_string, pa.types.is_string_view)
-        if any(is_text(kind) for is_text in text):
-            column = pc.cast(column, pa.string())
-            kind = column.type
-        if pa.types.is_string(kind) and pc.min(pc.binary_length(column)).as_py() == 0:
-            return pc.if_else(pc.equal(column, ""), pa.scalar(None, pa.string()), column)
+        if any(is_kind(kind) for is_kind in text):
+            column = pc.cast(column, pa.large_string() if _is_wide(column) else pa.string())
+        if is_text(column.type) and pc.min(pc.binary_length(column)).as_py() == 0:
+            return pc.if_else(pc.equal(column, ""), pa.scalar(None, column.type), column)
         return column
 
     def refuse(self, name: str, wrong: pa.Array, rule: str, fix: str = "") -> None:
@@ -92,29 +94,42 @@ class CheckedColumns:
     def texts(self, name: str) -> pa.Array:
         """Give words such as types, in lower case; null where missing."""
         column = self.plain(name)
-        if not pa.types.is_string(column.type):
+        if not is_text(column.type):
             raise self.refused_type(name, column, "text")
         return pc.ascii_lower(column)
 
-    def names(self, name: str, *, optional: bool = False) -> pa.Array:
+    def names(self, name: str, *, optional: bool = False, unique: bool = False) -> pa.Array:
         """Give names as they are written, without control characters; null where missing."""
         column = self.plain(name)
-        if not pa.types.is_string(column.type):
+        if not is_text(column.type):
             raise self.refused_type(name, column, "text")
         if not optional:
             self.require(name, column)
+        if unique:
+            self._refuse_repeats(name, column)
         if not column.null_count:
             return check_names(column, self.where, field=name)
         rows = np.flatnonzero(column.is_valid().to_numpy(zero_copy_only=False))
         check_names(column.drop_null(), lambda row: self.where(int(rows[row])), field=name)
         return column
 
-    def numbers(self, name: str, most: int, *, optional: bool = False) -> pa.Array:
+    def _refuse_repeats(self, name: str, column: pa.Array) -> None:
+        row = repeated_row(column)
+        if row >= 0:
+            value = column[row]
+            fix = f"see row {pc.index(column, value).as_py()}"
+            raise LedgerError(
+                self.where(row), f"{name} is there twice", value=value.as_py(), fix=fix
+            )
+
+    def numbers(
+        self, name: str, most: int, *, optional: bool = False, rule: str = ""
+    ) -> pa.Int64Array:
         """Give whole numbers from 0 to `most`; null where missing, if that is allowed."""
         column = self.plain(name)
         kind = column.type
-        rule = f"is not a whole number from 0 to {most}"
-        if pa.types.is_string(kind):
+        rule = rule or f"is not a whole number from 0 to {most}"
+        if is_text(kind):
             # A cast alone would take 0x1f for 31; regular expressions are slow.
             digits = pc.and_(
                 pc.ascii_is_decimal(column), pc.less_equal(pc.binary_length(column), 18)
@@ -122,6 +137,7 @@ class CheckedColumns:
             self.refuse(name, pc.invert(digits), rule)
         elif pa.types.is_floating(kind):
             # pandas makes doubles of whole numbers where one of them is missing.
+            column = pc.cast(column, pa.float64())
             whole = pc.and_(pc.equal(pc.floor(column), column), pc.less(column, DOUBLE_LIMIT))
             self.refuse(name, pc.invert(pc.and_(whole, pc.greater_equal(column, 0))), rule)
         elif pa.types.is_integer(kind):
@@ -140,7 +156,7 @@ class CheckedColumns:
     def signed(self, name: str) -> pa.Array:
         """Give whole numbers of 64 bits, below 0 too."""
         column = self.plain(name)
-        if pa.types.is_string(column.type):
+        if is_text(column.type):
             right = pc.match_substring_regex(column, "^-?[0-9]{1,18}$")
             self.refuse(name, pc.invert(right), "is not a whole number of at most 18 digits")
         elif not pa.types.is_signed_integer(column.type):
@@ -152,7 +168,7 @@ class CheckedColumns:
         """Give true and false, written so or as 1 and 0."""
         column = self.plain(name)
         self.require(name, column)
-        if pa.types.is_string(column.type):
+        if is_text(column.type):
             words = pc.ascii_lower(column)
             known = pc.is_in(words, value_set=pa.array([*_TRUE, *_FALSE]))
             self.refuse(name, pc.invert(known), "is neither 1 nor 0, true nor false")
@@ -171,7 +187,7 @@ class CheckedColumns:
 
     def _hex(self, name: str, digits: int, optional: bool, start: str) -> pa.Array:
         column = self.plain(name)
-        if not pa.types.is_string(column.type):
+        if not is_text(column.type):
             raise self.refused_type(name, column, "hexadecimal text")
         if not optional:
             self.require(name, column)
@@ -187,7 +203,7 @@ class CheckedColumns:
         """Give exact amounts as decimal digits without leading zeros."""
         column = self.plain(name)
         kind = column.type
-        if pa.types.is_string(kind):
+        if is_text(kind):
             digits = self._digits(name, column)
         elif pa.types.is_integer(kind):
             self.refuse(name, pc.less(column, 0), "is negative", "amounts are >= 0")
@@ -196,13 +212,78 @@ class CheckedColumns:
             digits = self._decimals(name, column)
         elif pa.types.is_floating(kind):
             digits = self._doubles(name, column)
-        elif is_packed(kind):
+        elif _is_packed(kind):
             digits = _unpacked(column)
         else:
             raise self.refused_type(name, column, "amounts")
         if not optional:
             self.require(name, digits)
         return digits
+
+    def scaled(self, name: str, places: int) -> pa.Array:
+        """Give amounts written with a point as digits of the smallest unit, which has `places`.
+
+        Nothing is rounded: a digit beyond the last place is refused.
+        """
+        column = self.plain(name)
+        if pa.types.is_integer(column.type) or pa.types.is_decimal(column.type):
+            column = pc.cast(column, pa.string())
+        if not is_text(column.type):
+            raise self.refused_type(name, column, "decimal numbers as text")
+        self.require(name, column)
+        right = pc.match_substring_regex(column, r"^([0-9]+\.?[0-9]*|\.[0-9]+)$")
+        fix = "write all digits, a point before decimals, and nothing between thousands"
+        self.refuse(name, pc.invert(right), "is not a decimal number >= 0", fix)
+        parts = pc.extract_regex(column, r"^(?P<whole>[0-9]*)\.?(?P<part>[0-9]*)$")
+        part = pc.utf8_rtrim(pc.struct_field(parts, "part"), "0")
+        long = pc.greater(pc.binary_length(part), places)
+        fix = "give the decimals of this money; an amount is never rounded"
+        self.refuse(name, long, f"has more than {places} places after the point", fix)
+        whole = pc.struct_field(parts, "whole")
+        return self._digits(
+            name, pc.binary_join_element_wise(whole, pc.utf8_rpad(part, places, "0"), "")
+        )
+
+    def exact(self, name: str) -> Amounts:
+        """Give exact amounts of integers, digits or 32 bytes as numbers, none of them missing."""
+        column = self.plain(name)
+        kinds = (pa.types.is_integer, is_text, _is_packed)
+        if len(column) and not any(is_kind(column.type) for is_kind in kinds):
+            raise self.refused_type(
+                name, column, "amounts: integers, decimal digits or 32 bytes, the highest first"
+            )
+        self.require(name, column)
+        return exact_amounts(column, self.where, field=name)
+
+    def probabilities(self, name: str) -> Floats:
+        """Give probabilities, each from 0 to 1."""
+        column = self.plain(name)
+        if not pa.types.is_floating(column.type):
+            raise self.refused_type(name, column, "probabilities")
+        self.require(name, column)
+        right = pc.and_(pc.greater_equal(column, 0.0), pc.less_equal(column, 1.0))
+        self.refuse(name, pc.invert(right), "is no probability")
+        return np.asarray(column.to_numpy(zero_copy_only=False), dtype=np.float64)
+
+    def times(self, name: str) -> pa.Array:
+        """Give times as they are kept, whole numbers or timestamps; null where missing."""
+        column = self.plain(name)
+        if not pa.types.is_timestamp(column.type):
+            return self.numbers(name, 2**63 - 1, optional=True)
+        # Parquet has no whole seconds: they come back as thousands of milliseconds.
+        with suppress(pa.ArrowInvalid):
+            column = column.cast(pa.timestamp("s", column.type.tz))
+        # Calendars of libraries wrap round for moments far away: compare plain counts.
+        per_second, counts = _PER_SECOND[column.type.unit], column.cast(pa.int64())
+        first, last = (
+            min(max(year * per_second, -(2**63)), 2**63 - 1) for year in (YEAR_1, YEAR_10000)
+        )
+        wrong = pc.or_(pc.less(counts, first), pc.greater_equal(counts, last))
+        row = pc.index(wrong, True).as_py()
+        if row >= 0:
+            what = f"{name} lies outside the years 1 to 9999"
+            raise LedgerError(self.where(row), what, fix="check the unit")
+        return column
 
     def _digits(self, name: str, column: pa.Array) -> pa.Array:
         right = pc.match_substring_regex(column, "^[0-9]+$")
@@ -253,13 +334,13 @@ class CheckedColumns:
         column = self.plain(name)
         kind = column.type
         if pa.types.is_timestamp(kind):
-            per_second = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}[kind.unit]
+            per_second = _PER_SECOND[kind.unit]
             ticks = pc.cast(column, pa.int64())
             seconds = pc.divide(ticks, per_second)  # towards 0: before 1970 is refused below
             wrong = pc.or_(pc.less(ticks, 0), pc.greater_equal(seconds, YEAR_10000))
             self.refuse(name, wrong, "is not a time from 1970 to 9999")
             return seconds
-        if not pa.types.is_string(kind):
+        if not is_text(kind):
             return self.numbers(name, YEAR_10000 - 1, optional=True)
         if pc.all(pc.equal(pc.binary_length(column), len("2021-04-01 12:00:00"))).as_py():
             # What most files have; anything odd is looked at more closely below.
@@ -303,13 +384,34 @@ class CheckedColumns:
             raise LedgerError(self.where(first), f"{name} {rule}", value=value) from None
 
 
-@dataclass(frozen=True, eq=False)
-class Piece:
-    """Some rows of a file."""
+def is_text(kind: pa.DataType) -> bool:
+    """Tell whether a column holds text, be its offsets narrow or wide."""
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
-    columns: CheckedColumns
-    first: int  # the number of its first row, counted from 0
-    read: int  # bytes of the file, as it lies on the disk, read so far
+
+def flags_of(column: pa.Array) -> Bools:
+    """Give true and false as an array.
+
+    >>> flags_of(pa.array([True, False])).tolist()
+    [True, False]
+    """
+    return np.asarray(column.to_numpy(zero_copy_only=False), dtype=np.bool_)
+
+
+def _is_packed(kind: pa.DataType) -> bool:
+    """Tell whether a column holds amounts as 32 bytes each."""
+    return bool(pa.types.is_fixed_size_binary(kind) and kind.byte_width == 32)
+
+
+def _is_wide(column: pa.Array) -> bool:
+    return bool(column.nbytes > MAX_TEXT)
+
+
+def _one_piece(column: pa.ChunkedArray) -> pa.Array:
+    if column.num_chunks == 1:
+        return column.chunk(0)  # combining would copy it
+    whole = column.combine_chunks()
+    return whole.combine_chunks() if isinstance(whole, pa.ChunkedArray) else whole
 
 
 def _is_hex(column: pa.Array, digits: int, start: str) -> bool:
