@@ -74,12 +74,12 @@ def bits_digest(value: Any, *, leave_out: Collection[str] = ()) -> str:
     False
     """
     digest = hashlib.sha256()
-    for told in _told(value, frozenset(leave_out)):
-        digest.update(told)
+    for piece in _encoded(value, frozenset(leave_out)):
+        digest.update(piece)
     return digest.hexdigest()
 
 
-def _told(value: Any, leave_out: frozenset[str]) -> Iterator[bytes | memoryview]:
+def _encoded(value: Any, leave_out: frozenset[str]) -> Iterator[bytes | memoryview]:
     if isinstance(value, np.ndarray):
         yield f"array {value.dtype.str} {value.shape};".encode()
         yield np.ascontiguousarray(value).reshape(-1).view(np.uint8).data
@@ -88,15 +88,15 @@ def _told(value: Any, leave_out: frozenset[str]) -> Iterator[bytes | memoryview]
         for field in fields(value):
             if field.name not in leave_out:
                 yield f"{field.name} ".encode()
-                yield from _told(getattr(value, field.name), leave_out)
+                yield from _encoded(getattr(value, field.name), leave_out)
     elif isinstance(value, dict):
         yield f"dict {len(value)};".encode()
         for key in sorted(value):
-            yield from _told((key, value[key]), leave_out)
+            yield from _encoded((key, value[key]), leave_out)
     elif isinstance(value, list | tuple):
         yield f"{type(value).__name__} {len(value)};".encode()
         for one in value:
-            yield from _told(one, leave_out)
+            yield from _encoded(one, leave_out)
     elif value is None or isinstance(value, bool | int | float | str | range | np.generic):
         yield f"{value!r};".encode()
     else:

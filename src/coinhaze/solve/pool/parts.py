@@ -123,11 +123,11 @@ class GiveParts:
 
     def map(self, pieces: Iterable[Any]) -> Iterator[Any]:
         """Give what was kept of each piece, if it was kept of this question."""
-        asked = list(pieces)
-        if WorkDigest.of(self._work, asked) != self.question:
+        requested = list(pieces)
+        if WorkDigest.of(self._work, requested) != self.question:
             raise InputError(
                 "the parts are sums of another chain than their ledger gives here: solve them "
                 "again, with the same versions of coinhaze and its libraries everywhere"
             )
-        for k in range(len(asked)):
+        for k in range(len(requested)):
             yield self._kept(k)

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from coinhaze.amounts import Floats, Ints
 from coinhaze.observer.chain import NO_COLUMN
 from coinhaze.solve.planner import thresholds
-from coinhaze.solve.pool import UNLIMITED, Budget, open_workers
+from coinhaze.solve.pool import UNLIMITED, Budget, open_threads
 from coinhaze.solve.query import Query
 from coinhaze.solve.structure.reduce import Reduced
 from coinhaze.solve.structure.reduce_kernels import bound_sources, count_outcomes
@@ -90,7 +90,8 @@ class Counting:
     def count(self, budget: Budget = UNLIMITED) -> Floats:
         """Count the possible sources of each state."""
         total = np.zeros(len(self.reduced), dtype=np.int64)
-        with open_workers(self, self.pieces, budget) as workers:
+        # Here, whatever solves the rows: it is part of preparing them.
+        with open_threads(self, self.pieces, budget) as workers:
             for part in workers.map(range(self.pieces)):
                 total += part
         return total.astype(np.float64)
