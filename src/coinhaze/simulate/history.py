@@ -14,7 +14,8 @@ stretches of real blocks, 100000 to 104000 (2011, 24,194 transactions) and 56006
 
 What a transaction spends is drawn coin by coin: nobody owns coins, so inputs have less in common
 than those of real transactions, and rows mix more. Coins of more than 2^26 coins ago stay unspent.
-Fees are zero, and the subsidy halves every 210,000 heights.
+Fees are zero. The subsidy halves every 210,000 heights; a block of a shorter history stands for
+several heights, and pays the subsidies of all of them.
 """
 
 from __future__ import annotations
@@ -59,6 +60,7 @@ def bitcoin_history(blocks: int, *, seed: int = 1) -> Iterator[CoinBlocks]:
     check_history(blocks, seed)
     heights = HEIGHTS * np.arange(blocks) // blocks
     sizes = np.round(np.interp(heights, _AT, _SIZE)).astype(np.int64)
+    subsidy = (5_000_000_000 >> np.minimum(heights // 210_000, 32)) * (HEIGHTS // blocks)
     state = np.zeros(2, dtype=np.int64)
     expected = int(sizes.sum() * 3)
     ring = min(_RING, 1 << max(12, expected.bit_length()))
@@ -74,7 +76,9 @@ def bitcoin_history(blocks: int, *, seed: int = 1) -> Iterator[CoinBlocks]:
         before = int(after[first - 1]) if first else 0
         last = min(blocks, int(np.searchsorted(after, before + _AT_ONCE)) + 1)
         part = slice(first, last)
-        yield _part(first, heights[part], sizes[part].copy(), state, coins, seed, expected)
+        yield _part(
+            first, heights[part], sizes[part].copy(), subsidy[part], state, coins, seed, expected
+        )
         first = last
 
 
@@ -90,6 +94,7 @@ def _part(
     first: int,
     heights: Ints,
     sizes: Ints,
+    subsidy: Ints,
     state: Ints,
     coins: tuple[np.ndarray, ...],
     seed: int,
@@ -111,7 +116,7 @@ def _part(
     ages = np.stack([low, np.maximum(high, 4 * low), np.full(len(sizes), _OLDER)], axis=1)
     t, i, o = make_blocks(
         sizes,
-        5_000_000_000 >> np.minimum(heights // 210_000, 32),
+        subsidy,
         _between(_INS, share),
         _between(_OUTS, share),
         _LOST[1] * share,

@@ -113,7 +113,8 @@ def make_blocks(
                 if q == pays - 1 and not never:
                     value = left
                 elif not never:
-                    value = np.int64(left * rng.random())
+                    # Nearly equal parts: unequal parts of parts of parts are soon worth nothing.
+                    value = np.int64(left / (pays - q) * (0.5 + rng.random()))
                 left -= value
                 made_values[o] = value
                 made_vouts[o] = q
