@@ -77,5 +77,5 @@ def test_change_joins_its_payer_in_the_address_view() -> None:
 
 def test_a_ledger_that_hides_amounts_shows_no_change() -> None:
     hidden = CoinLedger.from_transactions([{"txid": "a", "rings": [["w:0"]], "outputs": 1}])
-    with pytest.raises(UsageError, match="told by amounts"):
+    with pytest.raises(UsageError, match="recognised by amounts"):
         change_outputs(hidden)

@@ -133,5 +133,5 @@ def test_inputs_of_a_coinjoin_stay_apart_if_asked() -> None:
 
 def test_a_ledger_that_hides_amounts_shows_no_coinjoins() -> None:
     hidden = CoinLedger.from_transactions([{"txid": "a", "rings": [["w:0"]], "outputs": 1}])
-    with pytest.raises(UsageError, match="told by amounts"):
+    with pytest.raises(UsageError, match="recognised by amounts"):
         coinjoin_kinds(hidden)

@@ -136,7 +136,7 @@ def test_a_part_gives_an_interval_that_holds_the_whole(wallet: Wallet) -> None:
         wallet.tell("--accuracy", "0")[0]["coins"][0]["bits_high"], abs=1e-9
     )
     wide = wallet.tell("--accuracy", "9", "--cache", ":memory:")[1]
-    assert "1 transactions asked" in wide
+    assert "1 transactions requested" in wide
 
 
 def test_coins_a_node_does_not_have_are_one_line(wallet: Wallet) -> None:
