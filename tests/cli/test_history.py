@@ -24,11 +24,12 @@ def transactions(blocks: int) -> str:
         }
         made = [{"index": 0, "value": 50, "type": "pubkeyhash", "addresses": ["m"]}]
         lines.append(
-            block | {"hash": f"{2 * h:064x}", "is_coinbase": True, "inputs": [], "outputs": made}
+            block
+            | {"hash": f"{2 * h + 2:064x}", "is_coinbase": True, "inputs": [], "outputs": made}
         )
         if h % 2:
             spent = [
-                {"index": k, "spent_transaction_hash": f"{2 * (h - k):064x}",
+                {"index": k, "spent_transaction_hash": f"{2 * (h - k) + 2:064x}",
                  "spent_output_index": 0, "value": 50, "type": "pubkeyhash", "addresses": ["m"]}
                 for k in range(2)
             ]  # fmt: skip
@@ -37,7 +38,7 @@ def transactions(blocks: int) -> str:
                 for k, v in enumerate((90, 10))
             ]
             lines.append(
-                block | {"hash": f"{2 * h + 1:064x}", "is_coinbase": False, "inputs": spent,
+                block | {"hash": f"{2 * h + 3:064x}", "is_coinbase": False, "inputs": spent,
                          "outputs": paid}
             )  # fmt: skip
     return "\n".join(json.dumps(line) for line in lines) + "\n"
@@ -66,7 +67,7 @@ def test_from_files_to_scores_table_figure_and_origins(run: Run, chain: Path) ->
     assert table["bits"].to_pylist() == pytest.approx([1.0] * 6)
     assert table["steps"].to_pylist() == pytest.approx([4.0] * 6)
     assert table["height"].to_pylist() == [1, 1, 3, 3, 5, 5]
-    assert table["node"][0].as_py() == f"{3:064x}:0"
+    assert table["node"][0].as_py() == f"{5:064x}:0"
     about = json.loads(table.schema.metadata[b"coinhaze"])
     assert about["blocks"] == [0, 5]
     assert about["scored"]["method"] == "exact"
@@ -84,16 +85,16 @@ def test_from_files_to_scores_table_figure_and_origins(run: Run, chain: Path) ->
     code, out, _ = run("history", "table", "x.history")
     assert "2009" in out
     assert "one origin" in out
-    code, out, _ = run("history", "show", "x.history", f"{3:064x}:0", "--json")
+    code, out, _ = run("history", "show", "x.history", f"{5:064x}:0", "--json")
     shown = json.loads(out)
     assert code == 0
     assert (shown["bits"], shown["rank"], shown["unspent_coins"]) == (1.0, 1, 6)
     assert (shown["balance"], shown["height"], shown["sources"]) == (90, 1, 2)
     assert shown["origins"] == [
-        {"source": f"tx:{0:064x}", "probability": 0.5},
         {"source": f"tx:{2:064x}", "probability": 0.5},
+        {"source": f"tx:{4:064x}", "probability": 0.5},
     ]
-    code, out, _ = run("history", "show", "x.history", f"{3:064x}:0")
+    code, out, _ = run("history", "show", "x.history", f"{5:064x}:0")
     assert "place 1 of 6 unspent coins" in out
     assert "worth 90; made in block 1" in out
 
@@ -125,7 +126,7 @@ def test_errors_are_one_line_with_their_code(run: Run, chain: Path, transfers: P
         ("history", "score", "x.history", "--memory", "1KB"): (6, "above the 1 kB allowed"),
         ("history", "score", "x.history", "-o", "x.txt"): (2, "write to a file ending in"),
         ("history", "show", "x.history", "nobody:0"): (3, "no coin 'nobody:0'"),
-        ("history", "show", "x.history", f"{3:064x}"): (3, "name it txid:vout"),
+        ("history", "show", "x.history", f"{5:064x}"): (3, "name it txid:vout"),
         ("history", "index", "x.history", transfers): (3, "a history is of coins"),
         ("history", "index", "x.history", "x.history"): (3, "is the history itself"),
         ("history", "index", "x.history"): (2, "Missing argument"),

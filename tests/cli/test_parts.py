@@ -70,7 +70,7 @@ def test_lists_are_merged_as_tiles_are(
 
     cheap = SweepCost(entries=1.0, alive=1.0)
     monkeypatch.setattr(ExactCost, "lists", property(lambda self: cheap), raising=False)
-    monkeypatch.setattr(SweepCost, "blocks", lambda self, **_: 4)
+    monkeypatch.setattr(SweepCost, "blocks", property(lambda self: 4))
     expected = one(run, week, "--time", "temporal")
     paths = solve(run, week, 3, "--time", "temporal")
     names = zipfile.ZipFile(paths[2]).namelist()

@@ -11,7 +11,7 @@ from coinhaze.readers import read
 from ledger.mutants import mutants as damaged
 
 MUTANTS = 2500
-MANY = 50_000
+MANY = 20_000
 
 TRANSFERS = (
     b"from,to,amount,time\n"

@@ -277,7 +277,7 @@ WRONG: dict[str, tuple[type[CoinhazeError], Any]] = {
     "says 'Failed'": (SourceUnreachable, only("/get_outs", status="Failed")),
     "no longer has": (ChainChanged, only("/get_transactions", missed_tx=[txid_of(9)])),
     "the node left out": (LedgerError, only("/get_transactions", txs=[])),
-    "told of 0 coins, not": (LedgerError, only("/get_outs", outs=[])),
+    "returned 0 coins, not": (LedgerError, only("/get_outs", outs=[])),
     "did not make the ring member": (ChainChanged, in_first("/get_outs", "outs", height=3)),
     "in no block any more": (ChainChanged, in_first("/get_transactions", "txs", in_pool=True)),
     "is in another block by now": (

@@ -167,7 +167,7 @@ def test_memory_bounds_the_whole_process(tmp_path: Path) -> None:
     assert peak <= limit
     assert (tmp_path / "out.csv").read_bytes() == free
     # Reading and building are refused before they begin, in one line that says what they take.
-    for limit, what in ((400 << 20, "the ledger"), (540 << 20, "building the graph")):
+    for limit, what in ((300 << 20, "the ledger"), (540 << 20, "building the graph")):
         code, peak, said = peak_of(*asked, *where, "--memory", str(limit))
         assert code == 6
         assert f"{what} would take" in said

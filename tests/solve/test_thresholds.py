@@ -20,6 +20,9 @@ CHECKS = {
     "NO_STATE": "no number",
     "UNPUSHED_SHARE": "what a round of a local walk leaves for the next one",
     "DRAWS": "a setting's default",
+    "STARTING": "seconds until a cluster must have a worker",
+    "RESTARTS": "after so many a worker that ends is an error",
+    "REPUBLISHED": "after so many losses of a work its cluster is an error",
 }
 
 

@@ -38,8 +38,6 @@ if TYPE_CHECKING:
     from coinhaze.solve.pool import WorkerCluster
     from coinhaze.solve.progress import Progress
 
-COUNTED = frozenset({"possible-sources", "degree"})  # measures that need the number of sources
-
 
 @click.command("score", cls=Command)
 @click.argument("sources", nargs=-1, required=True, metavar="SOURCE...")
@@ -73,7 +71,7 @@ def command(
         check_output(output, inputs)
     measures = measures_of(with_, owners)
     settings = settings_of(options) | {"nodes": nodes_of(nodes)}
-    if COUNTED.intersection(measures) and settings.get("accuracy") != "preview":
+    if needs_count(measures) and settings.get("accuracy") != "preview":
         settings["count_sources"] = True
     if part is not None:
         if output is None or dry_run or keep or as_json:
@@ -120,6 +118,13 @@ def measures_of(with_: str | None, owners: str | None) -> list[str]:
     measures = [name.strip() for name in with_.split(",")]
     check_measures(measures, owners=owners is not None)
     return measures
+
+
+def needs_count(measures: Sequence[str]) -> bool:
+    """Tell whether a measure uses the number of possible sources."""
+    from coinhaze.measures.comparators.registry import COMPARATORS
+
+    return any("count" in COMPARATORS[name].needs for name in measures)
 
 
 def show_scores(

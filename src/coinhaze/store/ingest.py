@@ -52,7 +52,8 @@ def ingest(
     choice = ColumnChoice.of(columns, decimals)
     paths = expand(sources)
     whole = sum(path.stat().st_size for path in paths)
-    in_store = {source.digest for source in store.sources() if source.done}
+    sources_before = [] if store.is_untouched else store.sources()
+    in_store = {source.digest for source in sources_before if source.done}
     rows = 0
     notes: list[str] = []
     uses: list[Use] = []

@@ -11,6 +11,7 @@ import contextlib
 import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -95,6 +96,16 @@ class Store:
             raise InputError(f"{path}: no such store")
         if not fresh and path is not None and not is_store(path):
             raise InputError(f"{path}: not a store; `coinhaze ingest` makes one")
+        if path is not None:
+            self.connection = self._connect(fresh=fresh, read_only=read_only)
+
+    @cached_property
+    def connection(self) -> duckdb.DuckDBPyConnection:
+        """The database; one in memory is made when it is first used."""
+        return self._connect(fresh=True, read_only=False)
+
+    def _connect(self, *, fresh: bool, read_only: bool) -> duckdb.DuckDBPyConnection:
+        path = self.path
         with faults(path):
             self.connection = duckdb.connect(
                 ":memory:" if path is None else str(path),
@@ -106,6 +117,12 @@ class Store:
         except BaseException:
             self.close()
             raise
+        return self.connection
+
+    @property
+    def is_untouched(self) -> bool:
+        """Whether it is in memory, and nothing was put into it or asked of it."""
+        return "connection" not in self.__dict__
 
     def _open(self, *, fresh: bool, read_only: bool) -> None:
         self.ask("SET enable_progress_bar = false")
@@ -130,6 +147,8 @@ class Store:
 
     def close(self) -> None:
         """Close the file, breaking off what another thread may still be doing."""
+        if self.is_untouched:
+            return
         self.connection.interrupt()
         with contextlib.suppress(duckdb.Error):
             self.connection.close()

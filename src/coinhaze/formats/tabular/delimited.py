@@ -119,7 +119,7 @@ def _first_line(file: BinaryIO, path: Path) -> str:
 def separator_of(line: str) -> str:
     """Tell what parts the names of a header: what gives the most of them, a comma if in doubt.
 
-    >>> separator_of("from;to;amount"), separator_of("from"), separator_of('a\tb,c\td')
+    >>> separator_of("from;to;amount"), separator_of("from"), separator_of('a\\tb,c\\td')
     (';', ',', '\\t')
     """
     return max(SEPARATORS, key=lambda separator: len(header_names(line, separator)))

@@ -19,8 +19,9 @@ if TYPE_CHECKING:
     from coinhaze.amounts import Floats
     from coinhaze.measures.comparators.side_by_side import ComparedScores
 
-# owners: a table of whose addresses are whose; rings: a ledger whose inputs are rings.
-Need = Literal["owners", "rings"]
+# owners: a table of whose addresses are whose; rings: a ledger whose inputs are rings; count: the
+# number of possible sources of each coin, counted.
+Need = Literal["owners", "rings", "count"]
 # What a value is about: the coin's own distribution over sources, the transaction that made the
 # coin, which can be taken by itself, or whatever else the whole ledger tells of the coin.
 About = Literal["sources", "transaction", "ledger"]
@@ -56,7 +57,8 @@ def register_comparator(
 
     The function takes a `ComparedScores` and returns a number for every row of its scores, NaN
     where it has no answer. `words` says in one line what the number is. Name what it `needs`:
-    "owners", or "rings" if it is about ring signatures. `about="transaction"` means that the
+    "owners", "rings" if it is about ring signatures, or "count" if it uses the number of possible
+    sources. `about="transaction"` means that the
     transaction that made a coin is all it depends on.
 
     >>> import numpy as np
@@ -117,6 +119,7 @@ DEGREE = COMPARATORS.add(
         lambda compared: compared.scores.degree,
         unit="of 1",
         about="sources",
+        needs=frozenset({"count"}),
     )
 )
 EFFECTIVE_SOURCES = COMPARATORS.add(
@@ -180,6 +183,7 @@ POSSIBLE_SOURCES = COMPARATORS.add(
         lambda compared: compared.scores.sources,
         unit="origins",
         about="sources",
+        needs=frozenset({"count"}),
     )
 )
 SYSTEM_ANONYMITY = COMPARATORS.add(
