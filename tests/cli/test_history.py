@@ -18,7 +18,7 @@ def transactions(blocks: int) -> str:
     lines = []
     for h in range(blocks):
         block = {
-            "block_number": h,
+            "block_number": h + 1,  # the coin of block 0 can never be spent
             "block_timestamp": FIRST_TIME + 600 * h,
             "block_hash": f"{h:064x}",
         }
@@ -54,7 +54,7 @@ def chain(tmp_path: Path) -> Path:
 def test_from_files_to_scores_table_figure_and_origins(run: Run, chain: Path) -> None:
     code, out, err = run("history", "index", "x.history", chain, "--complete")
     assert (code, err) == (0, "")
-    assert "9 transactions, 9 rows, 6 terms, 6 sources, 6 unspent coins; blocks 0 to 5" in out
+    assert "9 transactions, 9 rows, 6 terms, 6 sources, 6 unspent coins; blocks 1 to 6" in out
     assert "from the first block" in out
     code, out, err = run("history", "score", "x.history", "--accuracy", "exact", "-o", "s.parquet")
     assert (code, out) == (0, "")
@@ -66,10 +66,10 @@ def test_from_files_to_scores_table_figure_and_origins(run: Run, chain: Path) ->
     ]  # fmt: skip
     assert table["bits"].to_pylist() == pytest.approx([1.0] * 6)
     assert table["steps"].to_pylist() == pytest.approx([4.0] * 6)
-    assert table["height"].to_pylist() == [1, 1, 3, 3, 5, 5]
+    assert table["height"].to_pylist() == [2, 2, 4, 4, 6, 6]
     assert table["node"][0].as_py() == f"{5:064x}:0"
     about = json.loads(table.schema.metadata[b"coinhaze"])
-    assert about["blocks"] == [0, 5]
+    assert about["blocks"] == [1, 6]
     assert about["scored"]["method"] == "exact"
     for group in ("year", "height", "value", "age"):
         code, out, _ = run("history", "table", "x.history", "--group-by", group, "--json")
@@ -113,7 +113,7 @@ def test_blocks_that_follow_are_appended(run: Run, chain: Path) -> None:
     chain.write_text("\n".join(lines) + "\n")
     code, _, err = run("history", "index", "x.history", chain)
     assert code == 3
-    assert "block 8 is missing" in err
+    assert "block 9 is missing" in err
 
 
 def test_errors_are_one_line_with_their_code(run: Run, chain: Path, transfers: Path) -> None:

@@ -33,11 +33,11 @@ from coinhaze.solve.progress import Progress, silent
 from coinhaze.solve.score import score
 from coinhaze.solve.source import CHAIN_SETTINGS, GRAPH_SETTINGS, READ_SETTINGS, only
 from coinhaze.solve.sums import Sums
-from coinhaze.solve.truncated.lists import Swept
+from coinhaze.solve.truncated.lists import SweptBlock
 
 FORMAT = 1
 ABOUT = "about.json"
-_TYPES = {kind.__name__: kind for kind in (BlockSums, Sums, Swept)}
+_TYPES = {kind.__name__: kind for kind in (BlockSums, Sums, SweptBlock)}
 _MODEL = READ_SETTINGS | GRAPH_SETTINGS | CHAIN_SETTINGS
 # What parts of one question have in common, and how it is said where they do not.
 _SHARED = {
