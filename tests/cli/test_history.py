@@ -89,7 +89,7 @@ def test_from_files_to_scores_table_figure_and_origins(run: Run, chain: Path) ->
     shown = json.loads(out)
     assert code == 0
     assert (shown["bits"], shown["rank"], shown["unspent_coins"]) == (1.0, 1, 6)
-    assert (shown["balance"], shown["height"], shown["sources"]) == (90, 1, 2)
+    assert (shown["balance"], shown["height"], shown["sources"]) == (90, 2, 2)
     assert shown["origins"] == [
         {"source": f"tx:{2:064x}", "probability": 0.5},
         {"source": f"tx:{4:064x}", "probability": 0.5},
