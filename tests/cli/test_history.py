@@ -96,7 +96,7 @@ def test_from_files_to_scores_table_figure_and_origins(run: Run, chain: Path) ->
     ]
     code, out, _ = run("history", "show", "x.history", f"{5:064x}:0")
     assert "place 1 of 6 unspent coins" in out
-    assert "worth 90; made in block 1" in out
+    assert "worth 90; made in block 2" in out
 
 
 def test_blocks_that_follow_are_appended(run: Run, chain: Path) -> None:
