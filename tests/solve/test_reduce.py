@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import fields
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from coinhaze import AccountLedger, absorbing_chain, transaction_graph
 from coinhaze.solve.exact.engines import score_exactly
 from coinhaze.solve.query import Query
 from coinhaze.solve.structure.lump import lump
+from coinhaze.solve.structure.reduce import Reduced, reduce_chain
 from coinhaze.solve.structure.reduce_kernels import find_equal, is_in_order, turn
 from solve.economies import random_transfers
 
@@ -94,6 +96,23 @@ def test_equal_rows_are_found_as_a_dictionary_finds_them() -> None:
     first: dict[object, int] = {}
     expected = [first.setdefault(rows[i], i) if can[i] else i for i in range(n)]
     assert find_equal(start, to, value, np.ones(len(to)), can).tolist() == expected
+
+
+@pytest.mark.parametrize("merge", [True, False])
+@pytest.mark.parametrize("seed", range(3))
+def test_moves_in_order_are_reduced_as_any_others_are(seed: int, merge: bool) -> None:
+    graph = transaction_graph(random_transfers(30, 200, seed), time="temporal")
+    chain = absorbing_chain(graph)
+    rows = np.flatnonzero(graph.sinks)[::2]
+    quick, slow = (
+        reduce_chain(chain, rows, merge=merge, ordered=ordered) for ordered in (True, False)
+    )
+    assert merge == bool(quick.extra_steps.max() > 0)
+    assert len(quick) < len(chain)
+    for field in fields(Reduced):
+        one, other = getattr(quick, field.name), getattr(slow, field.name)
+        assert one.dtype == other.dtype
+        assert np.array_equal(one, other)
 
 
 def test_moves_are_turned_round() -> None:

@@ -23,6 +23,7 @@ from coinhaze.solve.structure.reduce_kernels import (
     find_equal,
     follow_aliases,
     is_in_order,
+    number_in_order,
     reachable,
     reachable_in_order,
     renumber,
@@ -98,14 +99,10 @@ def reduce_chain(
     requested &= certain_nodes(chain, ordered=ordered) if certain is None else certain
     reach = reachable_in_order if ordered else reachable
     retained = np.asarray(reach(q.indptr, q.indices, requested), dtype=np.bool_)
-    alias = retained & (np.diff(q.indptr) == 1) & (chain.column == NO_COLUMN) & merge
-    target, extra = follow_aliases(q.indptr, q.indices, alias)
-    states = np.flatnonzero(retained & ~alias)
-    number = np.full(n, NO_STATE, dtype=q.indices.dtype)
-    number[states] = np.arange(len(states))
-    # The state of a node is that of its alias; of a node that is not kept there is none.
-    number = number[target]
-    number[~retained] = NO_STATE
+    if ordered:
+        number, extra, states = number_in_order(q.indptr, q.indices, chain.column, retained, merge)
+    else:
+        number, extra, states = _number(chain, retained, merge=merge)
     errors = np.broadcast_to(ENTRY_ERROR, len(q.data))
     *moves, cost = add_moves(q.indptr, q.indices, q.data, errors, states, number, extra)
     steps = extra[rows]
@@ -146,6 +143,20 @@ def reduce_chain(
         cost=cost,
         block_start=starts,
     )
+
+
+def _number(chain: AbsorbingChain, retained: Bools, *, merge: bool) -> tuple[Ints, Floats, Ints]:
+    """Number the states of any chain, as `number_in_order` does where moves have an order."""
+    q = chain.Q
+    alias = retained & (np.diff(q.indptr) == 1) & (chain.column == NO_COLUMN) & merge
+    target, extra = follow_aliases(q.indptr, q.indices, alias)
+    states = np.flatnonzero(retained & ~alias)
+    number = np.full(len(chain), NO_STATE, dtype=q.indices.dtype)
+    number[states] = np.arange(len(states))
+    # The state of a node is that of its alias; of a node that is not kept there is none.
+    number = number[target]
+    number[~retained] = NO_STATE
+    return number, extra, states
 
 
 def retained_excess(chain: AbsorbingChain, retained: Bools) -> Floats:
