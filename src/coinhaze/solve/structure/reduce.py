@@ -23,6 +23,7 @@ from coinhaze.solve.structure.reduce_kernels import (
     find_equal,
     follow_aliases,
     is_in_order,
+    number_first,
     number_in_order,
     reachable,
     reachable_in_order,
@@ -62,9 +63,8 @@ class Reduced:
     @cached_property
     def acyclic(self) -> bool:
         """Tell whether no state can come back to itself."""
-        rows = np.repeat(np.arange(len(self)), np.diff(self.indptr))
-        loops = bool(np.any(rows == self.indices))
-        return len(self.block_start) - 1 == len(self) and not loops
+        single = len(self.block_start) - 1 == len(self)
+        return single and bool(is_in_order(self.indptr, self.indices))
 
 
 def certain_nodes(chain: AbsorbingChain, *, ordered: bool | None = None) -> Bools:
@@ -111,13 +111,11 @@ def reduce_chain(
         moved_to[moves[1]] = True
         first = find_equal(*moves, ~moved_to & (chain.column[states] == NO_COLUMN))
         # Rows with the same moves are one; their steps may differ, by what aliases add.
-        is_first = first == np.arange(len(first))
-        keep = np.flatnonzero(is_first)
-        place = np.cumsum(is_first) - 1
+        keep, place = number_first(first)
         moves = list(reorder(*moves, keep, place))
         has_state = requested[rows]
         steps[has_state] += (cost - cost[first])[number[rows[has_state]]]
-        renumber(number, place[first])
+        renumber(number, place)
         states, cost = states[keep], cost[keep]
     starts = np.arange(len(states) + 1)
     if not is_in_order(*moves[:2]):

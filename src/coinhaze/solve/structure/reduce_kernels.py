@@ -250,6 +250,25 @@ def find_equal(start, to, value, error, can):
 
 
 @kernel()
+def number_first(first):
+    """Number those that are the first of their equals; give them, and the number of every first."""
+    count = 0
+    for i in range(len(first)):
+        count += first[i] == i
+    keep = np.empty(count, np.int64)
+    number = np.empty(len(first), np.int64)
+    count = 0
+    for i in range(len(first)):
+        if first[i] == i:
+            keep[count] = i
+            number[i] = count
+            count += 1
+        else:
+            number[i] = number[first[i]]
+    return keep, number
+
+
+@kernel()
 def strong_components(indptr, indices):
     """Number strong components so that each comes after all it can reach (Tarjan, no recursion)."""
     n = len(indptr) - 1
