@@ -14,7 +14,12 @@ from coinhaze.solve.exact.engines import score_exactly
 from coinhaze.solve.query import Query
 from coinhaze.solve.structure.lump import lump
 from coinhaze.solve.structure.reduce import Reduced, reduce_chain
-from coinhaze.solve.structure.reduce_kernels import find_equal, is_in_order, turn
+from coinhaze.solve.structure.reduce_kernels import (
+    find_equal,
+    is_in_order,
+    number_in_order,
+    turn,
+)
 from solve.economies import random_transfers
 
 
@@ -113,6 +118,21 @@ def test_moves_in_order_are_reduced_as_any_others_are(seed: int, merge: bool) ->
         one, other = getattr(quick, field.name), getattr(slow, field.name)
         assert one.dtype == other.dtype
         assert np.array_equal(one, other)
+
+
+def test_a_source_with_one_move_is_no_alias() -> None:
+    # Node 0 ends, 1 is a source that moves to it, 2 and 3 stand for 1, 4 for 0; 5 is not kept.
+    indptr, indices = np.array([0, 0, 1, 2, 3, 4, 5]), np.array([0, 1, 2, 0, 4], dtype=np.int32)
+    column = np.array([0, 1, -1, -1, -1, -1])
+    retained = np.array([True, True, True, True, True, False])
+    number, extra, states = number_in_order(indptr, indices, column, retained, True)
+    assert number.tolist() == [0, 1, 1, 1, 0, -1]
+    assert extra.tolist() == [0, 0, 1, 2, 1, 0]
+    assert states.tolist() == [0, 1]
+    number, extra, states = number_in_order(indptr, indices, column, retained, False)
+    assert number.tolist() == [0, 1, 2, 3, 4, -1]
+    assert not extra.any()
+    assert states.tolist() == [0, 1, 2, 3, 4]
 
 
 def test_moves_are_turned_round() -> None:
