@@ -464,7 +464,7 @@ class ListRoom:
         degree = int(states.indptr[self.mark[NEXT] + 1] - states.indptr[self.mark[NEXT]])
         before = self.growing[what]
         length = 2 * len(before[0]) + (degree if what == TREE else 0)
-        # While an array grows, its old form may be there too; parts wait to be added.
+        # While an array grows, its old form may be there too; parts wait to be added, each a copy.
         parts = sum(a.nbytes for some in (SCORED, DROPPED) for a in self.growing[some])
         self._fit(self.bytes + self.work.waiting * parts + sum(2 * a.nbytes for a in before))
         reserved = self.reserved.get(what, before)
@@ -494,16 +494,14 @@ class ListRoom:
         return marks
 
     def found(self) -> SweptBlock:
-        """Give what a sweep found; the room reserves new arrays for what the next one finds."""
+        """Give what a sweep found, apart from this room, which is used again."""
         mark, births = self.mark, self.states[-2][BIRTHS]
         parent, share, weights = self.growing[TREE]
         if len(parent):
             unfold(parent, share, births, weights)
         rows, drops = int(mark[ROWS]), int(mark[DROPS])
-        scored, figures, likeliest, powers = (a[:rows] for a in self.growing[SCORED])
-        dropping, dropped, sketches = (a[:drops] for a in self.growing[DROPPED])
-        for what in (SCORED, DROPPED):
-            self.growing[what] = self._reserve(what, len(self.growing[what][0]))
+        scored, figures, likeliest, powers = (a[:rows].copy() for a in self.growing[SCORED])
+        dropping, dropped, sketches = (a[:drops].copy() for a in self.growing[DROPPED])
         return SweptBlock(
             rows=scored,
             figures=figures,
