@@ -263,7 +263,7 @@ def test_what_a_block_found_stays_while_its_room_is_used_again() -> None:
     for block, part in zip((0, 1, 2, 1), found, strict=True):
         alone = work.solve(block)
         for one, other in zip(part[:8], alone[:8], strict=True):
-            assert np.array_equal(one, other)
+            assert np.array_equal(np.asarray(one), np.asarray(other))
 
 
 def test_over_is_worst_or_mean() -> None:
