@@ -59,10 +59,10 @@ class Kernel:
     def __call__(self, *arguments: Any, **named: Any) -> Any:
         """Run it."""
         global _compiling
-        import numpy as np  # here, since a command says what to announce before it needs numpy
-
         if not _compiling and self._seconds < MOST_SECONDS:
             if _entries(arguments) + _entries(named.values()) <= SMALL:
+                import numpy as np  # a command says what to announce before it needs numpy
+
                 begun = time.thread_time()
                 try:
                     # Compiled code wraps around and divides by zero without a word.
