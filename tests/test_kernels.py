@@ -17,7 +17,7 @@ import coinhaze
 from both_ways import compared
 from coinhaze import kernels
 from coinhaze.kernels import Kernel
-from coinhaze.solve.exact.stream_kernels import fma, row_sums
+from coinhaze.solve.exact.stream_kernels import QUARTER, fma, row_sums
 from properties import strategies
 from properties.comparison import profile
 
@@ -54,7 +54,7 @@ def test_sums_of_a_row_skip_zeros_without_changing_a_bit(
     row: list[float], inner: list[float], has_priors: bool
 ) -> None:
     rows, weights = np.array([row]), np.array(inner)
-    asked = (rows, 0, weights, abs(weights), has_priors, np.zeros(16))
+    asked = (rows, 0, weights, abs(weights), has_priors, np.zeros(2 * QUARTER))
     plain = np.array(row_sums.plain(*asked))
     assert plain.tobytes() == np.array(row_sums.compiled(*asked)).tobytes()
 
