@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import fields
 
 import numpy as np
 import pytest
@@ -12,7 +13,13 @@ from coinhaze import AccountLedger, absorbing_chain, transaction_graph
 from coinhaze.solve.exact.engines import score_exactly
 from coinhaze.solve.query import Query
 from coinhaze.solve.structure.lump import lump
-from coinhaze.solve.structure.reduce_kernels import find_equal, is_in_order, turn
+from coinhaze.solve.structure.reduce import Reduced, reduce_chain
+from coinhaze.solve.structure.reduce_kernels import (
+    find_equal,
+    is_in_order,
+    number_in_order,
+    turn,
+)
 from solve.economies import random_transfers
 
 
@@ -94,6 +101,38 @@ def test_equal_rows_are_found_as_a_dictionary_finds_them() -> None:
     first: dict[object, int] = {}
     expected = [first.setdefault(rows[i], i) if can[i] else i for i in range(n)]
     assert find_equal(start, to, value, np.ones(len(to)), can).tolist() == expected
+
+
+@pytest.mark.parametrize("merge", [True, False])
+@pytest.mark.parametrize("seed", range(3))
+def test_moves_in_order_are_reduced_as_any_others_are(seed: int, merge: bool) -> None:
+    graph = transaction_graph(random_transfers(30, 200, seed), time="temporal")
+    chain = absorbing_chain(graph)
+    rows = np.flatnonzero(graph.sinks)[::2]
+    quick, slow = (
+        reduce_chain(chain, rows, merge=merge, ordered=ordered) for ordered in (True, False)
+    )
+    assert merge == bool(quick.extra_steps.max() > 0)
+    assert len(quick) < len(chain)
+    for field in fields(Reduced):
+        one, other = getattr(quick, field.name), getattr(slow, field.name)
+        assert one.dtype == other.dtype
+        assert np.array_equal(one, other)
+
+
+def test_a_source_with_one_move_is_no_alias() -> None:
+    # Node 0 ends, 1 is a source that moves to it, 2 and 3 stand for 1, 4 for 0; 5 is not kept.
+    indptr, indices = np.array([0, 0, 1, 2, 3, 4, 5]), np.array([0, 1, 2, 0, 4], dtype=np.int32)
+    column = np.array([0, 1, -1, -1, -1, -1])
+    retained = np.array([True, True, True, True, True, False])
+    number, extra, states = number_in_order(indptr, indices, column, retained, True)
+    assert number.tolist() == [0, 1, 1, 1, 0, -1]
+    assert extra.tolist() == [0, 0, 1, 2, 1, 0]
+    assert states.tolist() == [0, 1]
+    number, extra, states = number_in_order(indptr, indices, column, retained, False)
+    assert number.tolist() == [0, 1, 2, 3, 4, -1]
+    assert not extra.any()
+    assert states.tolist() == [0, 1, 2, 3, 4]
 
 
 def test_moves_are_turned_round() -> None:

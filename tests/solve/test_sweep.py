@@ -23,7 +23,14 @@ from coinhaze.solve.structure.columns import columns_of
 from coinhaze.solve.structure.lump import LumpedChain, lump
 from coinhaze.solve.sums import Sums
 from coinhaze.solve.truncated import truncate
-from coinhaze.solve.truncated.lists import Swept, Tails, sweep_blocks
+from coinhaze.solve.truncated.lists import (
+    ListWork,
+    Swept,
+    Tails,
+    births_of,
+    blocks_of,
+    sweep_blocks,
+)
 from coinhaze.solve.truncated.truncate import (
     DRAWS,
     Truncation,
@@ -232,6 +239,31 @@ def test_too_little_memory_is_refused_with_what_was_reached(
         truncated(lumped, width=1e-4, over="mean")
     wider = float(str(caught.value).split("accuracy=")[1].split()[0])
     assert truncated(lumped, width=wider, over="mean") is not None
+
+
+def test_what_a_block_found_stays_while_its_room_is_used_again() -> None:
+    ledger = simulate_hubs(people=1500, transfers=4)
+    chain = absorbing_chain(transaction_graph(ledger, time="temporal"))
+    query = asked_of(chain, np.arange(len(chain)))
+    columns = columns_of(query, NONE)
+    work = ListWork.of(
+        query,
+        columns,
+        births=births_of(columns),
+        block_of=blocks_of(len(columns), 3),
+        blocks=3,
+        least=np.full(len(query.moves), 0.001),
+        draws=4,
+    )
+    room = work.room()
+    found = [work.solve(block, room) for block in (0, 1, 2, 1)]
+    # More than a room begins with, so that it grew.
+    assert max(len(part.rows) for part in found) > 1024
+    assert max(len(part.dropping) for part in found) > 1024
+    for block, part in zip((0, 1, 2, 1), found, strict=True):
+        alone = work.solve(block)
+        for one, other in zip(part[:8], alone[:8], strict=True):
+            assert np.array_equal(np.asarray(one), np.asarray(other))
 
 
 def test_over_is_worst_or_mean() -> None:

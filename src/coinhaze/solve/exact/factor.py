@@ -23,6 +23,7 @@ from coinhaze.solve.exact.stream_kernels import solve_tile, solve_tile_back
 from coinhaze.solve.exact.triangles_kernels import (
     gather_rows,
     mark_needed,
+    place_rows,
     solve_vector,
     solve_vector_back,
     visits_back,
@@ -207,6 +208,10 @@ def factorise(reduced: Reduced, *, missing: float = thresholds.EXACT_MISSING) ->
     Components too dense to be eliminated keep a core, of whose rows sweeps may miss `missing`.
     """
     n = len(reduced)
+    if reduced.acyclic:
+        row_error = np.full(n, ENTRY_ERROR)
+        _raise_rows(row_error, reduced.indptr, reduced.entry_error)
+        return _ordered(reduced, np.arange(n), np.ones(n), row_error, None, [], {})
     rows = np.repeat(np.arange(n), np.diff(reduced.indptr))
     block = np.repeat(np.arange(len(reduced.block_start) - 1), np.diff(reduced.block_start))
     inner = block[rows] == block[reduced.indices]
@@ -312,11 +317,11 @@ def _ordered(
     place: Ints,
     pivot: Floats,
     row_error: Floats,
-    lowers: list[tuple[Ints, Ints, Floats]],
+    lowers: list[tuple[Ints, Ints, Floats]] | None,
     uppers: list[tuple[Ints, Ints, Floats]],
     cores: dict[int, Core],
 ) -> Factor:
-    """Gather the triangles, leaves last."""
+    """Gather the triangles, leaves last; without triples the lower one is the chain itself."""
     n = len(reduced)
     is_inner = np.zeros(n, dtype=np.bool_)
     is_inner[reduced.indices] = True
@@ -332,7 +337,12 @@ def _ordered(
     old = np.empty(n, dtype=np.int64)
     old[shift] = np.arange(n)
     number = np.cumsum(inner_block) - 1
-    lower, lower_at, lower_v = _rows(lowers, place)
+    if lowers is None:
+        lower, lower_at, lower_v = place_rows(
+            reduced.indptr, reduced.indices, reduced.data, place, back
+        )
+    else:
+        lower, lower_at, lower_v = _rows(lowers, place)
     upper, upper_at, upper_v = _rows(uppers, place)
     ends = np.cumsum(np.concatenate([sizes[inner_block], sizes[~inner_block]]))
     return Factor(

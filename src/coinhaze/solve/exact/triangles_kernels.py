@@ -38,6 +38,38 @@ def gather_rows(rows, columns, values, n):
 
 
 @kernel()
+def place_rows(indptr, indices, values, place, back):
+    """Put rows into the order of their places, columns rising inside each, as `gather_rows` does.
+
+    No row has a column twice.
+    """
+    start = np.zeros(len(back) + 1, np.int64)
+    at = np.empty(len(indices), np.int64)
+    placed = np.empty(len(indices))
+    end = 0
+    for p in range(len(back)):
+        begin = end
+        for e in range(indptr[back[p]], indptr[back[p] + 1]):
+            at[end] = place[indices[e]]
+            placed[end] = values[e]
+            end += 1
+        if end - begin > 32:
+            order = np.argsort(at[begin:end]) + begin
+            at[begin:end] = at[order]
+            placed[begin:end] = placed[order]
+        else:
+            for e in range(begin + 1, end):
+                to, value = at[e], placed[e]
+                k = e
+                while k > begin and at[k - 1] > to:
+                    at[k], placed[k] = at[k - 1], placed[k - 1]
+                    k -= 1
+                at[k], placed[k] = to, value
+        start[p + 1] = end
+    return start, at, placed
+
+
+@kernel()
 def _vector_back(upper, upper_at, upper_v, pivot, first, last, x):
     for i in range(last - 1, first - 1, -1):
         for e in range(upper[i], upper[i + 1]):

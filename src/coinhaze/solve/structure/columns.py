@@ -87,6 +87,8 @@ def columns_of(query: Query, orders: Floats, *, lump: bool = True) -> Columns:
 
 def cycling(reduced: Reduced) -> Bools:
     """Tell which states can come back to themselves."""
+    if reduced.acyclic:
+        return np.zeros(len(reduced), dtype=np.bool_)
     sizes = np.diff(reduced.block_start)
     found: Bools = np.repeat(sizes > 1, sizes)
     rows = np.repeat(np.arange(len(reduced)), np.diff(reduced.indptr))

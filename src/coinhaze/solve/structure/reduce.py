@@ -23,6 +23,8 @@ from coinhaze.solve.structure.reduce_kernels import (
     find_equal,
     follow_aliases,
     is_in_order,
+    number_first,
+    number_in_order,
     reachable,
     reachable_in_order,
     renumber,
@@ -61,9 +63,8 @@ class Reduced:
     @cached_property
     def acyclic(self) -> bool:
         """Tell whether no state can come back to itself."""
-        rows = np.repeat(np.arange(len(self)), np.diff(self.indptr))
-        loops = bool(np.any(rows == self.indices))
-        return len(self.block_start) - 1 == len(self) and not loops
+        single = len(self.block_start) - 1 == len(self)
+        return single and bool(is_in_order(self.indptr, self.indices))
 
 
 def certain_nodes(chain: AbsorbingChain, *, ordered: bool | None = None) -> Bools:
@@ -98,14 +99,10 @@ def reduce_chain(
     requested &= certain_nodes(chain, ordered=ordered) if certain is None else certain
     reach = reachable_in_order if ordered else reachable
     retained = np.asarray(reach(q.indptr, q.indices, requested), dtype=np.bool_)
-    alias = retained & (np.diff(q.indptr) == 1) & (chain.column == NO_COLUMN) & merge
-    target, extra = follow_aliases(q.indptr, q.indices, alias)
-    states = np.flatnonzero(retained & ~alias)
-    number = np.full(n, NO_STATE, dtype=q.indices.dtype)
-    number[states] = np.arange(len(states))
-    # The state of a node is that of its alias; of a node that is not kept there is none.
-    number = number[target]
-    number[~retained] = NO_STATE
+    if ordered:
+        number, extra, states = number_in_order(q.indptr, q.indices, chain.column, retained, merge)
+    else:
+        number, extra, states = _number(chain, retained, merge=merge)
     errors = np.broadcast_to(ENTRY_ERROR, len(q.data))
     *moves, cost = add_moves(q.indptr, q.indices, q.data, errors, states, number, extra)
     steps = extra[rows]
@@ -114,13 +111,11 @@ def reduce_chain(
         moved_to[moves[1]] = True
         first = find_equal(*moves, ~moved_to & (chain.column[states] == NO_COLUMN))
         # Rows with the same moves are one; their steps may differ, by what aliases add.
-        is_first = first == np.arange(len(first))
-        keep = np.flatnonzero(is_first)
-        place = np.cumsum(is_first) - 1
+        keep, place = number_first(first)
         moves = list(reorder(*moves, keep, place))
         has_state = requested[rows]
         steps[has_state] += (cost - cost[first])[number[rows[has_state]]]
-        renumber(number, place[first])
+        renumber(number, place)
         states, cost = states[keep], cost[keep]
     starts = np.arange(len(states) + 1)
     if not is_in_order(*moves[:2]):
@@ -146,6 +141,20 @@ def reduce_chain(
         cost=cost,
         block_start=starts,
     )
+
+
+def _number(chain: AbsorbingChain, retained: Bools, *, merge: bool) -> tuple[Ints, Floats, Ints]:
+    """Number the states of any chain, as `number_in_order` does where moves have an order."""
+    q = chain.Q
+    alias = retained & (np.diff(q.indptr) == 1) & (chain.column == NO_COLUMN) & merge
+    target, extra = follow_aliases(q.indptr, q.indices, alias)
+    states = np.flatnonzero(retained & ~alias)
+    number = np.full(len(chain), NO_STATE, dtype=q.indices.dtype)
+    number[states] = np.arange(len(states))
+    # The state of a node is that of its alias; of a node that is not kept there is none.
+    number = number[target]
+    number[~retained] = NO_STATE
+    return number, extra, states
 
 
 def retained_excess(chain: AbsorbingChain, retained: Bools) -> Floats:

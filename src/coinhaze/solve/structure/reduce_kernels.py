@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from coinhaze.kernels import kernel
+from coinhaze.observer.chain import NO_COLUMN
 
 
 @kernel()
@@ -95,6 +96,44 @@ def follow_aliases(indptr, indices, alias):
 
 
 @kernel()
+def number_in_order(indptr, indices, column, retained, merge):
+    """Number the states where every move leads to a lower number, aliases as what they stand for.
+
+    Gives each node's number, -1 where it is not kept, the steps from aliases to what they stand
+    for, and the nodes that are states.
+    """
+    n = len(retained)
+    number = np.full(n, -1, indices.dtype)
+    extra = np.zeros(n)
+    count = 0
+    for i in range(n):
+        if not retained[i]:
+            continue
+        if merge and column[i] == NO_COLUMN and indptr[i + 1] - indptr[i] == 1:
+            before = indices[indptr[i]]
+            number[i] = number[before]
+            extra[i] = extra[before] + 1.0
+        else:
+            number[i] = count
+            count += 1
+    states = np.empty(count, np.int64)
+    count = 0
+    for i in range(n):
+        if retained[i] and extra[i] == 0.0:
+            states[count] = i
+            count += 1
+    return number, extra, states
+
+
+@kernel()
+def _beginning(array, end):
+    """Give what an array begins with: a copy only where much memory would be kept idle."""
+    if 8 * end < 7 * len(array):
+        return array[:end].copy()
+    return array[:end]
+
+
+@kernel()
 def add_moves(indptr, indices, data, error, states, number, extra):
     """Give the moves between states: those to one state added up, with their relative error.
 
@@ -127,7 +166,7 @@ def add_moves(indptr, indices, data, error, states, number, extra):
                 worst[end] = error[e]
                 end += 1
         start[s + 1] = end
-    return start, to[:end].copy(), value[:end].copy(), worst[:end].copy(), cost
+    return start, _beginning(to, end), _beginning(value, end), _beginning(worst, end), cost
 
 
 @kernel()
@@ -145,7 +184,7 @@ def reorder(indptr, indices, data, error, order, place):
             number[end] = error[e]
             end += 1
         start[s + 1] = end
-    return start, to[:end].copy(), value[:end].copy(), number[:end].copy()
+    return start, _beginning(to, end), _beginning(value, end), _beginning(number, end)
 
 
 @kernel()
@@ -177,7 +216,7 @@ def find_equal(start, to, value, error, can):
     size = 16
     while size < 2 * n:
         size *= 2
-    table = np.full(size, -1, np.int64)
+    table = np.full(size, -1, np.int32)
     for i in range(n):
         if not can[i]:
             continue
@@ -208,6 +247,25 @@ def find_equal(start, to, value, error, can):
         if table[slot] < 0:
             table[slot] = i
     return first
+
+
+@kernel()
+def number_first(first):
+    """Number those that are the first of their equals; give them, and the number of every first."""
+    count = 0
+    for i in range(len(first)):
+        count += first[i] == i
+    keep = np.empty(count, np.int64)
+    number = np.empty(len(first), np.int64)
+    count = 0
+    for i in range(len(first)):
+        if first[i] == i:
+            keep[count] = i
+            number[i] = count
+            count += 1
+        else:
+            number[i] = number[first[i]]
+    return keep, number
 
 
 @kernel()

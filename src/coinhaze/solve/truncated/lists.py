@@ -379,6 +379,25 @@ class ListRoom:
             np.zeros(3, np.int64),
             np.zeros(MARKS, np.int64),
         )
+        # Of these, what a block may need is reserved at once, and grows in place. Memory that was
+        # never written is not taken, and the first write to each page of it is what costs: workers
+        # of one process wait for each other there.
+        self.reserved: dict[int, tuple[npt.NDArray[Any], ...]] = {}
+        self.lines: dict[int, tuple[npt.NDArray[Any], ...]] = {
+            SCORED: (
+                np.empty(1, np.int32),
+                np.empty((1, FIGURES)),
+                np.empty(1, np.int64),
+                np.empty((1, orders)),
+            ),
+            DROPPED: (
+                np.empty(1, np.int32),
+                np.empty((1, 3)),
+                np.empty((1, draws), np.float32),
+            ),
+            LISTS: (np.empty(1, np.int32), np.empty(1)),
+        }
+        self.most = {SCORED: work.rows, DROPPED: n, LISTS: n}
         # What grows together, by why a sweep stops; see `sweep_lists`.
         tree = 2 * columns + 16 if len(work.excess) else 0
         small = 1 << 10
@@ -393,18 +412,9 @@ class ListRoom:
                 np.empty((small, draws), np.float32),
                 np.empty(small, np.int64),
             ),
-            SCORED: (
-                np.empty(small, np.int32),
-                np.empty((small, FIGURES)),
-                np.empty(small, np.int64),
-                np.empty((small, orders)),
-            ),
-            DROPPED: (
-                np.empty(small, np.int32),
-                np.empty((small, 3)),
-                np.empty((small, draws), np.float32),
-            ),
-            LISTS: (np.empty(4 * small, np.int32), np.empty(4 * small)),
+            SCORED: self._reserve(SCORED, small),
+            DROPPED: self._reserve(DROPPED, small),
+            LISTS: self._reserve(LISTS, 4 * small),
         }
 
     @staticmethod
@@ -412,9 +422,17 @@ class ListRoom:
         """Give the bytes this takes at least."""
         return 4 * (OF_LIST + 1) * states + 4 * columns
 
+    def _reserve(self, what: int, length: int) -> tuple[npt.NDArray[Any], ...]:
+        """Reserve what a block may need, within the memory it may take; give so much of it."""
+        line = self.lines[what]
+        within = self.work.memory // (len(self.lines) * sum(a.nbytes for a in line))
+        most = max(length, min(self.most[what] + 1, within))
+        self.reserved[what] = tuple(np.empty((most, *a.shape[1:]), a.dtype) for a in line)
+        return tuple(a[:length] for a in self.reserved[what])
+
     @property
     def bytes(self) -> int:
-        """The bytes all of it takes now."""
+        """The bytes all of it takes now; what is only reserved takes none."""
         return sum(a.nbytes for some in (self.states, *self.growing.values()) for a in some)
 
     def arrays(self) -> tuple[Any, ...]:
@@ -446,10 +464,15 @@ class ListRoom:
         degree = int(states.indptr[self.mark[NEXT] + 1] - states.indptr[self.mark[NEXT]])
         before = self.growing[what]
         length = 2 * len(before[0]) + (degree if what == TREE else 0)
-        # While an array grows, its old form is there too; parts wait to be added, each a copy.
+        # While an array grows, its old form may be there too; parts wait to be added, each a copy.
         parts = sum(a.nbytes for some in (SCORED, DROPPED) for a in self.growing[some])
         self._fit(self.bytes + self.work.waiting * parts + sum(2 * a.nbytes for a in before))
-        self.growing[what] = tuple(_longer(a, length) for a in before)
+        reserved = self.reserved.get(what, before)
+        if len(before[0]) < len(reserved[0]):
+            self.growing[what] = tuple(a[:length] for a in reserved)
+        else:
+            self.growing[what] = tuple(_longer(a, length) for a in before)
+            self.reserved.pop(what, None)
         if what == TREE:
             self.growing[what][0][len(before[0]) :] = -1
             self.growing[what][2][len(before[0]) :] = 0.0
