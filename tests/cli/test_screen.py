@@ -177,8 +177,15 @@ def test_no_match_is_a_statement_with_all_that_it_rests_on(
     assert "No match: none of the 2 listed names is in this ledger" in words
     assert "Nothing is above the limit of 0.00%." in words
     digest = hashlib.sha256(Path("list.txt").read_bytes()).hexdigest()
-    for part in ("2026-17", "A. Analyst", "2026-01-01 00:00 UTC", digest, "heights not known",
-                 "not checkable in this format", "haircut, poison, fifo, lifo; account view"):  # fmt: skip
+    for part in (
+        "2026-17",
+        "A. Analyst",
+        "2026-01-01 00:00 UTC",
+        digest,
+        "heights not known",
+        "not checkable in this format",
+        "haircut, poison, fifo, lifo; account view",
+    ):
         assert part in words
     code, out, _ = run("screen", payments, "--listed", "list.txt", *asked, "--json")
     assert code == 0

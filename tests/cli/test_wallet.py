@@ -92,9 +92,11 @@ def test_json_holds_every_figure(run: Run, ledger: Path, coins: Path, exposed: P
     assert told["coins"][0]["bits_low"] <= 1 <= told["coins"][0]["bits_high"]
     assert told["coins"][1]["bits"] == 0
     assert told["suggestion"]["spend"]["coins"] == [f"{C}:0"]
-    # x, who paid the first coin, would learn of the newly mined one; the others would be exposed.
+    # Who paid to the address of the first two coins would learn of the newly mined one.
     assert [pair["safe"] for pair in told["pairs"]] == [False, False, False]
-    assert [one["party"] for one in told["pairs"][1]["learns"]] == ["x"]
+    assert [[one["party"] for one in pair["learns"]] for pair in told["pairs"]] == [
+        [], ["x", KNOWN], ["x", KNOWN],
+    ]  # fmt: skip
     assert [len(pair["exposes"]) for pair in told["pairs"]] == [1, 0, 1]
     assert told["pairs"][0]["exposure"] == pytest.approx(40 / 110)
     assert told["total_value"] == 170
@@ -159,19 +161,19 @@ def test_labels_of_a_wallet_say_who_knows_coins(run: Run, ledger: Path, coins: P
 
 
 def test_a_psbt_is_answered_first(run: Run, ledger: Path, coins: Path) -> None:
-    other, mine = (bytes.fromhex(f"{head}{'11' * 20}{tail}") for head, tail in (
-        ("a914", "87"), ("76a914", "88ac")))  # fmt: skip
-    body = transaction([(bytes.fromhex(C), 0), (bytes.fromhex(A), 1)], [(30, other), (95, mine)])
+    known = bytes.fromhex("0014751e76e8199196d454941c45d1b3a323f1433bd6")
+    new = bytes.fromhex(f"76a914{'11' * 20}88ac")
+    body = transaction([(bytes.fromhex(C), 0), (bytes.fromhex(A), 1)], [(62, known), (63, new)])
     Path("pay.psbt").write_bytes(b"psbt\xff" + record(0, body) + b"\0" * 5)
     code, out, _ = run("wallet", ledger, "--nodes", coins, "--psbt", "pay.psbt")
     assert code == 0
     words = " ".join(out.partition("Your coins")[0].split())
-    assert words.index("In short") < words.index("Who learns what: x learns")
+    assert words.index("In short") < words.index("Who learns what: x learns coin 3 and the change")
     for part in (
-        "x learns coin 3",
-        "One coin would do: coin 3 pays this alone",
+        "One coin would do: coin 1 pays this alone",
+        "because the rest go to addresses seen before",
         "one owner held these coins",
-        "Change is not evident",
+        "Without change",
     ):
         assert part in words, part
 

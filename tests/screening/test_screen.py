@@ -290,6 +290,8 @@ def test_a_deposit_is_found_by_its_transaction() -> None:
     found = screen(ledger, ["thief"], nodes=["0x" + "A1" * 32])
     assert found.shares["haircut"].tolist() == pytest.approx([0.25])
     assert found.shares["poison"].tolist() == [1.0]
+    lines = screening_sections(found, ListFile("l", ""), {}, Statement("now"))[2].lines
+    assert any("the balance its transfer was paid from, as it was then" in line for line in lines)
     with pytest.raises(UnknownName):
         screen(ledger, ["thief"], nodes=["0x" + "a2" * 32])
 

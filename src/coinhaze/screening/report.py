@@ -52,6 +52,7 @@ ASSUMED = (
     "a table of balances with --opening to know it."
 )
 
+COVERED = "This covers the ledger and window below, and says nothing of money from before."
 MANY_DIGITS = 10**15
 MAX_NAMED = 3  # nodes described in the summary
 MAX_LISTED = 50  # listed names shown with their entities
@@ -128,10 +129,10 @@ def verdict_words(found: Screening, about: Statement) -> Iterator[str]:
     if not found.found:
         yield (
             f"No match: none of the {listed:,} listed names is in this ledger, so no money of the "
-            f"{nodes} screened came from the list, by any rule."
+            f"{nodes} screened came from the list, by any rule. {COVERED}"
         )
     elif not found.is_match:
-        yield f"No match: none of the {nodes} screened holds or held money from the list."
+        yield f"No match: none of the {nodes} screened holds or held money from the list. {COVERED}"
     else:
         count = int(found.reached().sum())
         yield f"Match: {count:,} of {nodes} screened hold or held money from the list by some rule."
@@ -284,6 +285,7 @@ def _found(found: Screening, limit: int, unit: Unit, title: str = "What was foun
     count = int(found.reached().sum())
     some = f"{len(found):,} node{'' if len(found) == 1 else 's'}"
     lines = [f"Of {some} {what}, {count:,} hold or held money from the list by some rule."]
+    lines += [_deposit_words(found, name) for name in found.deposits]
     lines += _apart(found, unit)
     lines += [f"{policy}: {POLICIES[policy].meaning}" for policy in found.policies if len(every)]
     for reason in dict.fromkeys(found.undefined.values()):
@@ -302,6 +304,15 @@ def _found(found: Screening, limit: int, unit: Unit, title: str = "What was foun
     lines.append(f"Shares and amounts: {reading_words(found.graph.settings)}.")
     cells = _rows(found, rows[:limit], unit)
     return Section(title, tuple(lines), (), tuple(columns) if cells else (), tuple(cells))
+
+
+def _deposit_words(found: Screening, name: str) -> str:
+    if isinstance(found.graph.ledger, CoinLedger):
+        return f"{name}: what this transaction paid, spent since or not."
+    return (
+        f"{name}: the balance its transfer was paid from, as it was then. Shares are of all of "
+        "that balance."
+    )
 
 
 def _apart(found: Screening, unit: Unit) -> Iterator[str]:

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from coinhaze.amounts import Bools, Floats, Ints
 from coinhaze.errors import InputError, UsageError
 from coinhaze.graph import TransactionGraph
-from coinhaze.graph.find import find_holdings, name_in, other_network
+from coinhaze.graph.find import find_holdings, moved_by, name_in, other_network
 from coinhaze.graph.graph import Kind
 from coinhaze.graph.opening import assumed_openings
 from coinhaze.ledger import Amounts
@@ -106,6 +106,7 @@ class Screening:
     every: bool  # whether all sinks were screened, or only named nodes
     burned: Bools  # which nodes are money that nobody can move again
     dust: int = 0  # findings of less listed money are set apart
+    deposits: tuple[str, ...] = ()  # names that were given as the hash of a transaction
     routes: tuple[Route, ...] = ()
 
     def __len__(self) -> int:
@@ -300,7 +301,10 @@ def screen(
     if not defined:
         raise UsageError("; ".join(dict.fromkeys(undefined.values())))
     rows: Any = "sinks"
+    deposits: tuple[str, ...] = ()
     if nodes is not None:
+        nodes = list(nodes)
+        deposits = tuple(name for name in nodes if len(moved_by(graph, name)))
         rows = graph.names.of(find_holdings(graph, nodes)).to_pylist()
     if known:
         found = taint(graph, known, policies=defined, nodes=rows)
@@ -319,6 +323,7 @@ def screen(
         every=nodes is None,
         burned=_burned(found),
         dust=dust,
+        deposits=deposits,
     )
     return _with_routes(screening, known, paths)
 
