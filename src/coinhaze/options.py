@@ -434,7 +434,7 @@ class WalletOptions:
 
     limit: float = option(
         0.0,
-        "Exposure up to which a coin counts as not exposed.",
+        "Exposure up to which a coin counts as not exposed; above it, screen has exit code 10.",
         minimum=0,
         maximum=1,
         below_maximum=True,

@@ -34,12 +34,7 @@ _POLICY = known(
     several=True,
     default_words="all",
 )
-_LIMIT = known(
-    "limit",
-    help="Exposure above which the command ends with exit code 10.",
-    default=None,
-    default_words="none",
-)
+_LIMIT = known("limit", default=None, default_words="none")
 ABOVE_LIMIT = 10  # the exit code
 FIRST_PAGE = 5  # nodes on the page to read; the annex has more
 SUFFIXES = (".html", ".csv", ".json", ".parquet")

@@ -9,7 +9,7 @@ from typing import Any
 
 from coinhaze.observer.chain import reading_of
 from coinhaze.wallet.report import IS_NOT, WalletReport, how_sure, would_change
-from coinhaze.wallet.suggestion import Choice, Suggestion
+from coinhaze.wallet.suggestion import SpendChoice, Suggestion
 from coinhaze.wallet.wallet import Combination, HeldCoin, Wallet
 from coinhaze.wallet.what_if import Proposal
 from coinhaze.wallet.who_learns import Disclosure
@@ -144,7 +144,7 @@ def _suggestion(suggestion: Suggestion) -> dict[str, object]:
     }
 
 
-def _choice(choice: Choice) -> dict[str, Any]:
+def _choice(choice: SpendChoice) -> dict[str, Any]:
     after = choice.after
     assert after is not None  # choices that are shown are weighed
     return {
