@@ -170,7 +170,6 @@ origins coins {_COIN} --as dot
 """,
     "screen": """
 screen pay.csv --listed pay_listed.txt --json
-screen pay.csv --listed pay_listed.txt --time temporal --json
 screen pay.csv --listed pay_listed.txt --policy haircut,tiho --nodes carol --paths 1 --json
 screen coins --listed coins_listed.txt --json
 screen coins --listed coins_listed.txt --policy tiho,lifo --top 2 --json
@@ -178,13 +177,10 @@ screen coins --listed coins_listed.txt --view address --json
 screen shielded --listed coins_listed.txt --json
 """,
     "wallet": f"""
-wallet coins --coins coins_mine.csv --as json
-wallet coins --coins coins_mine.csv --exposed coins_known.txt --labels coins_labels.csv --as json
 wallet coins --coins coins_mine.csv --exposed coins_known.txt --amount 35000 --as json
 wallet coins --coins coins_mine.csv --exposed coins_known.txt --limit 0.4 --amount 9000 --as json
-wallet coins --coins coins_mine.csv --spend {_COIN},{5:064x}:1 --as json
-wallet coins --coins coins_mine.csv --psbt spend.psbt --as json
-wallet coins --coins coins_mine.csv --policy uniform --top 2 --as json
+wallet coins --coins coins_mine.csv --labels coins_labels.csv --spend {_COIN},{5:064x}:1 --as json
+wallet coins --coins coins_mine.csv --psbt spend.psbt --policy uniform --top 2 --as json
 """,
     "knowledge": """
 knowledge

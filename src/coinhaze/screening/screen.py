@@ -217,8 +217,6 @@ class Screening:
             "node": taint.graph.names.of(taint.nodes),
             "kind": taint.to_arrow()["kind"],
             "listed": pa.array(self.listed),
-            "burned": pa.array(self.burned),
-            "dust": pa.array(self.is_dust()),
             "balance": taint.balance.text(),
             "assumed": self.assumed.text(),
         }
@@ -235,6 +233,7 @@ class Screening:
                 columns[f"{policy}_amount"] = _nullable(taint.haircut)
             else:
                 columns[f"{policy}_amount"] = taint.amounts(policy).text()
+        columns |= {"burned": pa.array(self.burned), "dust": pa.array(self.is_dust())}
         return pa.table(columns)
 
     def totals(self) -> list[dict[str, Any]]:

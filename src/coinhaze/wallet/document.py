@@ -88,7 +88,10 @@ def _combination(wallet: Wallet, some: Combination) -> dict[str, Any]:
         "exposure_before": None if before is None else list(before),
         "exposure": some.exposure,
         "exposes": list(some.taints(wallet.limit)),
-        "learns": _learns(wallet.merging(some)),
+        "learns": [
+            {name: value for name, value in one.items() if name not in ("unknown", "is_payee")}
+            for one in _learns(wallet.merging(some))
+        ],
         "safe": wallet.is_safe(some),
     }
 
