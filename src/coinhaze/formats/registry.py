@@ -142,6 +142,10 @@ for _entry in (
         "ethereum.etl", "recognises_columns", "needs",
     ),
     _builtin(
+        "cryo", "cryo", "datasets erc20_transfers, native_transfers and traces of cryo (Parquet)",
+        "ethereum.cryo", "recognises_columns", "needs", takes_choice=True,
+    ),
+    _builtin(
         "mev-inspect", "mev-inspect", "blocks with receipts and traces (JSON)",
         "ethereum.mev_inspect",
     ),
