@@ -157,6 +157,10 @@ HOSTILE: dict[str, tuple[str, Callable[[], bytes]]] = {
             b'"ContractAddress"\n"',
         ),
     ),
+    "dune: a gzip bomb of one endless line": (
+        "dune",
+        lambda: bomb(b"0" * 4096, b"evt_tx_hash,evt_index,evt_block_number,from,to,value\n"),
+    ),
     "transfers: separators and nothing else": ("transfers", lambda: b";" * (64 << 20)),
     "dumplings: a gzip bomb of one endless line": (
         "dumplings",

@@ -122,6 +122,10 @@ def format_names() -> tuple[str, ...]:
 
 for _entry in (
     _builtin(
+        "dune", "Dune", "exports of Dune: tokens.transfers, events of contracts (CSV)",
+        "transfers.dune", "recognises_columns", "ledger", takes_choice=True,
+    ),
+    _builtin(
         "transfers", "Transfers", "who paid whom how much, in CSV, Parquet or Arrow",
         "transfers.files", "recognises_columns", "ledger", "needs", takes_choice=True,
     ),
