@@ -4,6 +4,7 @@
 |---|---|
 | text | one coin `txid:vout`, or one address, a line; `#` begins a comment |
 | CSV | a header with `txid` and `vout`, or `coin` (or `output`), or `address`; also `label` |
+| JSON lines | labels of a wallet (BIP-329): those of coins and addresses |
 | JSON | an array of such texts, or of objects with those names, as `listunspent` of a node gives |
 
 Values (`amount` of a node, in whole coins; `value` in the smallest unit) are compared with the
@@ -23,6 +24,7 @@ import msgspec
 from coinhaze.errors import InputError, LedgerError
 from coinhaze.formats.compression import read_plain
 from coinhaze.formats.json.records import FAULTS
+from coinhaze.formats.lists.bip329 import ADDRESS, OUTPUT, is_bip329, read_wallet_labels
 from coinhaze.formats.lists.labels import csv_rows, decoded, names_by_line, normal_address
 from coinhaze.ledger.checks import check_name, exact_amount
 
@@ -64,7 +66,9 @@ def parse_coin_list(content: bytes, *, where: str = "coins") -> list[ListedCoin]
     begins = text.lstrip()
     head = begins.partition("\n")[0]
     rows: Iterable[Row]
-    if begins.startswith(("[", "{")):
+    if is_bip329(text):
+        rows = _from_labels(text, where)
+    elif begins.startswith(("[", "{")):
         rows = _from_json(text, where)
     elif "," in head or head.strip().strip('"').lower() in _NAMES:
         rows = _from_csv(text, where)
@@ -84,6 +88,14 @@ def parse_entry(text: str, where: str = "coin") -> ListedCoin:
     '1A1zP1eP5QGefi2DMPTfTL5SLmv7DivfNa'
     """
     return _entry(where, {"coin": text})
+
+
+def _from_labels(text: str, file: str) -> Iterator[Row]:
+    names = {OUTPUT: "coin", ADDRESS: "address"}
+    for read in read_wallet_labels(text, file):
+        if read.type in names:
+            label = {} if read.label is None else {"label": read.label}
+            yield read.where, {names[read.type]: read.ref} | label
 
 
 def _from_csv(text: str, file: str) -> Iterator[Row]:
