@@ -28,6 +28,7 @@ import msgspec
 from coinhaze.errors import InputError, LedgerError, UsageError
 from coinhaze.formats.compression import SUFFIXES, read_plain
 from coinhaze.formats.lists.bip329 import ADDRESS, is_bip329, read_wallet_labels
+from coinhaze.formats.tabular.delimited import separator_of
 from coinhaze.ledger.checks import check_name
 
 LARGEST = 1 << 28  # bytes, unpacked
@@ -122,8 +123,12 @@ def names_by_line(text: str, where: str) -> Iterator[tuple[str, str]]:
 
 
 def csv_rows(text: str, where: str) -> Iterator[tuple[str, list[str]]]:
-    """Give the rows of CSV with their places, first the header, whose width all others have."""
-    lines = csv.reader(io.StringIO(text, newline=""), strict=True)
+    """Give the rows of CSV with their places, first the header, whose width all others have.
+
+    They are parted by commas, semicolons or tabs, whichever the header has most of.
+    """
+    separator = separator_of(text.partition("\n")[0])
+    lines = csv.reader(io.StringIO(text, newline=""), strict=True, delimiter=separator)
     try:
         header = next(lines, [])
         yield f"{where}:1", header
