@@ -18,7 +18,7 @@ unless it has a point, as Sparrow (in BTC) and Electrum write it; Sparrow may wr
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
@@ -101,6 +101,16 @@ def parse_coin_list(content: bytes, *, where: str = "coins") -> list[ListedCoin]
         raise InputError(f"{where}: lists no coin: write txid:vout or an address, one a line")
     _refuse_twice(listed)
     return listed
+
+
+def names_coins(header: Sequence[str]) -> bool:
+    """Tell by the names of its columns whether a table lists coins.
+
+    >>> names_coins(["Date (UTC)", "Output", "Address", "Label", "Value"])
+    True
+    """
+    told = {_COLUMNS.get(plain_name(name)) for name in header}
+    return {"txid", "vout"} <= told or {"coin", "value"} <= told
 
 
 def parse_entry(text: str, where: str = "coin") -> ListedCoin:
