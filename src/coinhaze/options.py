@@ -343,8 +343,14 @@ class OutputOptions:
     )
     labels: tuple[str, ...] = option(
         (),
-        "Names for addresses: a FILE address,label, JSON or a TagPack; can be repeated.",
+        "Names for addresses: a FILE address,label, JSON, a TagPack or labels of a wallet "
+        "(BIP-329); can be repeated.",
         metavar="FILE",
+    )
+    labels_out: Path | None = option(
+        None,
+        "Write bits and exposure back as labels that wallets read (BIP-329).",
+        metavar="FILE.jsonl",
     )
     form: Literal["text", "json", "dot", "html"] | None = option(
         None, "What to print or write.", spelling="--as", hidden=True

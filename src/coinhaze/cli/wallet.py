@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -36,7 +37,13 @@ WIDTH = 120  # letters a line, in a file of text
 
 @click.command("wallet", cls=Command)
 @click.argument("sources", nargs=-1, required=True, metavar="LEDGER...")
-@takes(known("nodes", choices=(), default=None, required=True), "listed", "labels", WalletOptions)
+@takes(
+    known("nodes", choices=(), default=None, required=True),
+    "listed",
+    "labels",
+    "labels_out",
+    WalletOptions,
+)
 @takes(_POLICY, "links", "history", "pools", "format", "first", "last", "unknown", "complete")
 @takes("strict", known("accuracy", choices=(), default_words="0.1"), known("top", default=3))
 @takes("unit", "form", "as_json", known("output", metavar="FILE.html|.json|.txt"))
@@ -47,6 +54,7 @@ def command(
     output: Path | None,
     spend: str | None,
     psbt: str | None,
+    labels_out: Path | None,
     **options: Any,
 ) -> None:
     """Tell of a wallet's coins: bits, origins, exposure, what goes together, which to spend.
@@ -65,7 +73,15 @@ def command(
     files += [*options["labels"], *(options[n] for n in ("links", "history") if options[n])]
     inputs = [*(s for s in sources if not _is_node(s)), *files, *([psbt] if psbt else [])]
     form = _form(form_of(form, as_json), output, inputs)
+    if labels_out is not None:
+        from coinhaze.report.files import check_place
+
+        check_place(labels_out, inputs)
     report = wait_for("weighing", lambda _: _report(sources, inputs, spend, psbt, options))
+    if labels_out is not None:
+        from coinhaze.wallet.document import wallet_labels
+
+        write_text(labels_out, wallet_labels(report))
     if output is None:
         _print(report, form)
         return
@@ -170,7 +186,10 @@ def _wallet(sources: Sequence[str], options: dict[str, Any]) -> Wallet:
     settings = settings_of({n: v for n, v in options.items() if n not in ours})
     thing, most_origins = _opened(sources, listed, settings, options)
     chain = chain_of(thing, **settings)
-    coins = find_coins(chain.graph, listed)
+    coins = [
+        coin if coin.label is not None else replace(coin, label=labels.get(coin.name))
+        for coin in find_coins(chain.graph, listed)
+    ]
     beliefs = {name: settings[name] for name in ("policy", "links") if name in settings}
     exposed = None if names is None else exposed_chain(chain.graph, names, **beliefs)
     return weigh_wallet(
