@@ -13,7 +13,7 @@ from coinhaze.formats.bitcoin_raw.networks import (
     networks_of,
     script_of,
 )
-from coinhaze.formats.descriptors import Descriptor
+from coinhaze.formats.descriptors import BRANCHES, Descriptor
 from coinhaze.formats.lists.coins import ListedCoin
 from coinhaze.options import WalletOptions
 
@@ -100,6 +100,8 @@ def listed_coins(
     """Find the unspent coins of listed addresses and keys; also say what was looked through."""
     found: dict[str, ListedCoin] = {}
     notes: list[str] = []
+    empty: list[str] = []
+    branches: set[str] = set()
     for entry in listed:
         if entry.coin is not None:
             found.setdefault(entry.coin, entry)
@@ -108,6 +110,7 @@ def listed_coins(
             check_network(entry.keys, source.network, entry.where)
             scripts = list(scripts_in_use(entry.keys, source.used, gap_limit=gap_limit))
             notes.append(_looked_through(entry, scripts, gap_limit))
+            branches |= {key.words.rpartition(" ")[2] for key in entry.keys}
         else:
             scripts = [UsedScript("", 0, _script(entry, source.network))]
         coins = source.coins([used.script for used in scripts])
@@ -117,7 +120,13 @@ def listed_coins(
                 made = ListedCoin(place, coin.name, None, entry.label, coin.value)
                 found.setdefault(coin.name, made)
         if not any(coins):
-            raise InputError(f"{entry.where}: {nothing(entry, len(scripts), gap_limit)}")
+            empty.append(f"{entry.where}: {nothing(entry, len(scripts), gap_limit)}")
+            if not entry.keys:
+                raise InputError(empty[-1])
+    if not found and empty:  # one key of several may be empty: a branch that is not used yet
+        raise InputError(empty[0])
+    if BRANCHES[0] in branches and BRANCHES[1] not in branches:
+        notes.append("change is not looked for: add the descriptor of the branch /1/*, or /<0;1>/*")
     return list(found.values()), notes
 
 
@@ -139,10 +148,7 @@ def _looked_through(entry: ListedCoin, scripts: Sequence[UsedScript], gap_limit:
         f"{key.words} {sum(used.words == key.words for used in scripts)}" for key in entry.keys
     ]
     note = f"{entry.where}: addresses in use: {', '.join(counts)}"
-    branches = {key.words.rpartition(" ")[2] for key in entry.keys}
-    if branches == {"receive"}:
-        note += "; its change is not among them: add the descriptor of the branch /1/*"
-    elif not any(key.ranged for key in entry.keys):
+    if not any(key.ranged for key in entry.keys):
         note += "; it has no /*, so it is one address"
     return note + (f" (gap limit {gap_limit})" if any(k.ranged for k in entry.keys) else "")
 
