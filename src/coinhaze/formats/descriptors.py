@@ -17,9 +17,8 @@ from __future__ import annotations
 import hashlib
 import hmac
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from coinhaze.errors import InputError, UsageError, keep_secret
@@ -212,7 +211,6 @@ class _Extended:
         return _Extended(point.format(), digest[32:])
 
 
-@lru_cache(maxsize=64)
 def _point(octets: bytes) -> PublicKey:
     try:
         from coincurve import PublicKey
@@ -432,9 +430,3 @@ def hash160(octets: bytes) -> bytes:
 
     digest = np.frombuffer(hashlib.sha256(octets).digest(), np.uint8)
     return bytes(ripemd160(digest.reshape(1, 32))[0])
-
-
-def every_script(descriptor: Descriptor, limit: int) -> Iterator[bytes]:
-    """Yield its scripts from index 0 on, `limit` at most."""
-    for index in range(limit if descriptor.ranged else 1):
-        yield descriptor.script(index)

@@ -20,7 +20,7 @@ import msgspec
 from coinhaze.errors import NotAnswering, SourceUnreachable, UnknownName, UsageError, shorten
 from coinhaze.formats.bitcoin_raw.wire import double_sha256, id_text
 from coinhaze.nodes.best_chain import NETWORKS
-from coinhaze.nodes.http import LARGEST_ANSWER, Pace, ResponseTooLarge, pause_after, start_of
+from coinhaze.nodes.http import LARGEST_ANSWER, RequestRate, ResponseTooLarge, pause_after, start_of
 from coinhaze.nodes.rpc import Call, RpcError, RpcResult, refused
 from coinhaze.nodes.servers import Claim
 from coinhaze.nodes.sockets import (
@@ -88,7 +88,7 @@ class ElectrumServer:
         self.encrypted = self.scheme == "ssl"
         self._proxy = None if proxy is None else read_proxy(proxy)
         self._fingerprint = None if certificate is None else read_fingerprint(certificate)
-        self._pace = Pace(rate)
+        self._pace = RequestRate(rate)
         self._timeout, self._retries, self._largest = timeout, retries, largest
         self._socket: socket.socket | None = None
         self._rest = bytearray()

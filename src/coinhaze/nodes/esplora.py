@@ -12,8 +12,8 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from coinhaze.errors import SourceUnreachable, UnknownName, UsageError, shorten
-from coinhaze.formats.bitcoin_raw.networks import network_named
+from coinhaze.errors import InputError, SourceUnreachable, UnknownName, UsageError, shorten
+from coinhaze.formats.bitcoin_raw.networks import network_named, script_of
 from coinhaze.formats.bitcoin_raw.scripts import owners_of
 from coinhaze.nodes.best_chain import NETWORKS
 from coinhaze.nodes.http import LARGEST_ANSWER, Connection, StatusError, start_of
@@ -112,9 +112,15 @@ class EsploraServer:
         return found.chain_stats.tx_count + found.mempool_stats.tx_count > 0
 
     def _addresses(self, scripts: Sequence[bytes]) -> list[str]:
-        names = owners_of(scripts, network_named(self.network))[0].to_pylist()
-        assert None not in names
-        return [str(name) for name in names]
+        network = network_named(self.network)
+        names = [str(name) for name in owners_of(scripts, network)[0].to_pylist()]
+        for name, script in zip(names, scripts, strict=True):
+            if script_of(name, network) != script:
+                raise InputError(
+                    f"{self.node}: finds coins by address, and a script of {len(script)} bytes has "
+                    "none: an Electrum server finds those too"
+                )
+        return names
 
     def _text(self, path: str) -> str:
         try:

@@ -130,7 +130,7 @@ class HttpResponse:
     moved_to: str = ""
 
 
-class Pace:
+class RequestRate:
     """A limit of requests a second; None is no limit."""
 
     def __init__(self, rate: float | None) -> None:
@@ -181,7 +181,7 @@ class Connection:
         self._largest = largest
         self._credentials = credentials
         self._renewing = Lock()
-        self._pace = Pace(rate)
+        self._pace = RequestRate(rate)
         self._client = _client(parts, credentials, timeout, proxy)
 
     def get(self, path: str) -> bytes:

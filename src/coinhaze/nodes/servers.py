@@ -13,7 +13,7 @@ from contextlib import suppress
 from itertools import islice
 from typing import NamedTuple, Protocol
 
-from coinhaze.errors import InputError, ResourceError, SourceUnreachable, UsageError
+from coinhaze.errors import ResourceError, SourceUnreachable, UsageError
 from coinhaze.formats.bitcoin_raw.networks import Network, network_named
 from coinhaze.formats.bitcoin_raw.scripts import owners_of
 from coinhaze.formats.bitcoin_raw.wire import Malformed
@@ -147,12 +147,7 @@ class ServerTransactions:
     def is_unspent(self, txid: str, vout: int) -> bool:
         """Return whether an output is unspent, in blocks and in the mempool."""
         if (txid, vout) not in self._unspent:
-            script = self._plain([txid])[txid].pays[vout].script
-            if not script or script[0] == 0x6A or owners_of([script], self.network)[0][0] is None:
-                raise InputError(
-                    f"coin {txid}:{vout} pays to no address, and a server finds coins by those"
-                )
-            self.coins([script])
+            self.coins([self._plain([txid])[txid].pays[vout].script])
         return (txid, vout) in self._unspent
 
     def blocks(self) -> int:

@@ -19,7 +19,7 @@ from coinhaze.errors import SourceUnreachable, UsageError
 TOR = "socks5://127.0.0.1:9050"  # as Tor listens unless told otherwise
 
 
-class Refused(OSError):
+class ProxyRefused(OSError):
     """A proxy that does not connect, in words."""
 
 
@@ -98,7 +98,7 @@ def _through(opened: socket.socket, address: Address, end: float) -> None:
         chosen = talk.receive_data(_exactly(opened, 2, end))
         free = socks5.SOCKS5AuthMethod.NO_AUTH_REQUIRED
         if not isinstance(chosen, socks5.SOCKS5AuthReply) or chosen.method != free:
-            raise Refused("the proxy wants a password")
+            raise ProxyRefused("the proxy wants a password")
         wanted = socks5.SOCKS5CommandRequest.from_address(
             socks5.SOCKS5Command.CONNECT, (address.host, address.port)
         )
@@ -108,11 +108,11 @@ def _through(opened: socket.socket, address: Address, end: float) -> None:
         rest = {1: 3, 3: head[4], 4: 15}.get(head[3], 0) + 2  # of the address, and the port
         answer = talk.receive_data(head + _exactly(opened, rest, end))
     except ProtocolError as error:
-        raise Refused(f"the proxy does not speak SOCKS5: {error}") from None
+        raise ProxyRefused(f"the proxy does not speak SOCKS5: {error}") from None
     assert isinstance(answer, socks5.SOCKS5Reply)
     if answer.reply_code != socks5.SOCKS5ReplyCode.SUCCEEDED:
         words = answer.reply_code.name.lower().replace("_", " ")
-        raise Refused(f"the proxy does not get there: {words}")
+        raise ProxyRefused(f"the proxy does not get there: {words}")
 
 
 def _exactly(opened: socket.socket, size: int, end: float) -> bytes:
@@ -122,7 +122,7 @@ def _exactly(opened: socket.socket, size: int, end: float) -> bytes:
             raise TimeoutError("the proxy takes too long")
         some = opened.recv(size - len(octets))
         if not some:
-            raise Refused("the proxy hung up")
+            raise ProxyRefused("the proxy hung up")
         octets += some
     return octets
 

@@ -44,7 +44,7 @@ class Holding(Protocol):
         """Its value."""
 
 
-class CoinSource(Protocol):
+class AddressIndex(Protocol):
     """Where coins are found by script."""
 
     network: Network
@@ -95,7 +95,7 @@ def check_network(keys: Sequence[Descriptor], network: Network, where: str) -> N
 
 
 def listed_coins(
-    source: CoinSource, listed: Sequence[ListedCoin], *, gap_limit: int = GAP
+    source: AddressIndex, listed: Sequence[ListedCoin], *, gap_limit: int = GAP
 ) -> tuple[list[ListedCoin], list[str]]:
     """Find the unspent coins of listed addresses and keys; also say what was looked through."""
     found: dict[str, ListedCoin] = {}
