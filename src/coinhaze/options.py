@@ -446,9 +446,32 @@ class WalletOptions:
         metavar="AMOUNT",
     )
     max_transactions: int = option(
-        2_000, "From a node: how many transactions to fetch at most.", minimum=1, passed_on=True
+        2_000,
+        "From a node or server: how many transactions to fetch at most.",
+        minimum=1,
+        passed_on=True,
     )
-    cache: str | None = option(None, "From a node: a FILE to keep transactions in.", metavar="FILE")
+    cache: str | None = option(
+        None, "From a node or server: a FILE to keep transactions in.", metavar="FILE"
+    )
+    gap_limit: int = option(
+        20, "Of a key: stop after so many unused addresses in a row.", minimum=1, maximum=1_000
+    )
+    proxy: str | None = option(
+        None, "To a server: a SOCKS5 proxy, socks5://127.0.0.1:9050 for Tor.", metavar="URL"
+    )
+    certificate: str | None = option(
+        None,
+        "Of an Electrum server that signs its own: the SHA-256 fingerprint of its certificate.",
+        metavar="FINGERPRINT",
+    )
+    rate: float | None = option(
+        None,
+        "To a server: how many requests a second at most.",
+        minimum=0,
+        above_minimum=True,
+        default_words="10, unlimited on this machine",
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
