@@ -445,6 +445,15 @@ class WalletOptions:
         "Suggest coins worth this much, such as 0.05, 0.05 BTC or 5_000_000 sat.",
         metavar="AMOUNT",
     )
+    payee: str | None = option(
+        None, "Whom the amount is paid to: an address, or a party of --known.", metavar="NAME"
+    )
+    known: tuple[str, ...] = option(
+        (),
+        "Who knows which coins: a FILE party,coin or the labels of a wallet (BIP 329).",
+        metavar="FILE",
+        several=True,
+    )
     max_transactions: int = option(
         2_000,
         "From a node or server: how many transactions to fetch at most.",

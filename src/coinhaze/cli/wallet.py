@@ -75,7 +75,11 @@ def command(
         raise UsageError("--spend and --psbt are two proposals: ask one at a time")
     files = [name for name in options["nodes"] if _is_path(name)]
     files += [options["listed"]] if options["listed"] else []
-    files += [*options["labels"], *(options[n] for n in ("links", "history") if options[n])]
+    files += [
+        *options["labels"],
+        *options["known"],
+        *(options[n] for n in ("links", "history") if options[n]),
+    ]
     inputs = [*(s for s in sources if not _is_node(s)), *files, *([psbt] if psbt else [])]
     form = _form(form_of(form, as_json), output, inputs)
     if labels_out is not None:
@@ -137,7 +141,9 @@ def _report(
     return WalletReport(
         wallet,
         proposal=_proposal(wallet, spend, psbt),
-        suggestion=None if amount is None else suggest_coins(wallet, amount, unit=unit),
+        suggestion=None
+        if amount is None
+        else suggest_coins(wallet, amount, payee=options["payee"], unit=unit),
         made_by={
             "software": f"coinhaze {__version__}",
             "command": _command(),
@@ -189,6 +195,17 @@ def _coins(given: Sequence[str]) -> list[ListedCoin]:
     return found
 
 
+def _known(files: Sequence[str]) -> dict[str, list[str]]:
+    """Read --known: every party's coins and addresses, over all files."""
+    from coinhaze.formats.lists.parties import read_parties
+
+    found: dict[str, list[str]] = {}
+    for file in files:
+        for party, refs in read_parties(file).items():
+            found.setdefault(party, []).extend(refs)
+    return found
+
+
 def _wallet(sources: Sequence[str], options: dict[str, Any]) -> Wallet:
     from coinhaze.formats.descriptors import hide_keys
     from coinhaze.formats.lists.knowledge import read_listed
@@ -200,8 +217,10 @@ def _wallet(sources: Sequence[str], options: dict[str, Any]) -> Wallet:
     listed = _coins(options["nodes"])
     names = None if options["listed"] is None else read_listed(options["listed"])
     labels = labels_of(options["labels"])
-    ours = {"nodes", "listed", "labels", "limit", "amount", "unit", "top", "strict", "gap_limit"}
-    ours |= {*NODE_OPTIONS, *SERVER_OPTIONS}
+    ours = {
+        "nodes", "listed", "labels", "limit", "amount", "payee", "known", "unit", "top", "strict",
+        "gap_limit", *NODE_OPTIONS, *SERVER_OPTIONS,
+    }  # fmt: skip
     settings = settings_of({n: v for n, v in options.items() if n not in ours})
     thing, listed, most_origins = _opened(sources, listed, settings, options)
     chain = chain_of(thing, **settings)
@@ -216,7 +235,7 @@ def _wallet(sources: Sequence[str], options: dict[str, Any]) -> Wallet:
     )
     return weigh_wallet(
         chain, coins, exposed=exposed, limit=options["limit"], labels=labels, top=options["top"],
-        most_origins=most_origins,
+        most_origins=most_origins, known=_known(options["known"]),
     )  # fmt: skip
 
 
@@ -324,13 +343,10 @@ def _proposal(wallet: Wallet, spend: str | None, psbt: str | None) -> Proposal |
 
 def _psbt(wallet: Wallet, path: str) -> Transaction:
     """Read a PSBT with addresses as the ledger's network writes them."""
-    from coinhaze.formats.bitcoin_raw.networks import BITCOIN, NETWORKS, networks_of_owners
     from coinhaze.formats.psbt import read_psbt
-    from coinhaze.wallet.holdings import coin_ledger
+    from coinhaze.wallet.holdings import network_of
 
-    ours = networks_of_owners(coin_ledger(wallet.chain.graph).owners)
-    network = next((n for n in NETWORKS if n.name in ours), BITCOIN)
-    return read_psbt(path, network=network)
+    return read_psbt(path, network=network_of(wallet.chain.graph))
 
 
 def _print(report: WalletReport, form: str) -> None:
