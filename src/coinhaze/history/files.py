@@ -27,10 +27,10 @@ from coinhaze.report.files import write_whole
 
 MANIFEST = "history.json"
 LOCK = "lock"
-VERSION = 1
+VERSION = 2
 # Tables of a piece. The tape itself is rows and terms: all that a pass reads.
 TABLES = ("rows", "terms", "facts", "sources", "transactions", "blocks")
-LIVE = ("coins", "slots", "free")
+LIVE = ("coins", "free")
 
 
 @dataclass(frozen=True)

@@ -59,17 +59,17 @@ class LiveCoins:
     def of(cls, tape: Tape) -> LiveCoins:
         """Read them."""
         coins = tape.live_table("coins")
-        value = files.column(coins, "value").astype(np.int64)
+        value = files.column(coins, "value")
         held = value > 0
-        where = files.column(coins, "where")[held]
-        slot = files.column(coins, "slot")[held].astype(np.int64)
-        row_of_slot = files.column(tape.live_table("slots"), "row")
+        transaction = files.column(coins, "transaction")[held].astype(np.int64)
+        makers, which = np.unique(transaction, return_inverse=True)
+        _, row, steps = tape.makers(makers)
         return cls(
-            transaction=(where >> np.uint64(32)).astype(np.int64),
-            vout=(where & np.uint64(0xFFFFFFFF)).astype(np.int64),
+            transaction=transaction,
+            vout=files.column(coins, "vout")[held].astype(np.int64),
             value=value[held],
-            steps=files.column(coins, "steps").view(np.float64)[held] + 1.0,
-            row=row_of_slot[slot].astype(np.int64),
+            steps=steps[which] + 1.0,
+            row=row[which].astype(np.int64),
         )
 
     def __len__(self) -> int:
