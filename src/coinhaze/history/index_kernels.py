@@ -453,6 +453,16 @@ def _coin(words, halves, coins, maker, vout):
 
 
 @kernel()
+def find_coin(table, shift, salt, words, halves, coins, first, second, vout):
+    """Give the places of a live coin's maker and of the coin, or -1."""
+    at = _find(table, shift, words, _hash(first, second, salt), first, second)
+    if table[at, 0] == 0:
+        return np.int64(-1), np.int64(-1)
+    k = (table[at, 0] & PLACE_MASK) - 1
+    return k, _coin(words, halves, coins, k, vout)
+
+
+@kernel()
 def take_back(
     table, shift, salt, words, halves, coins, slots, free, counts, before, log_spent, log_slots,
     log_free,

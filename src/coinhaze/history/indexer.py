@@ -77,6 +77,15 @@ def id_of(octets: bytes) -> str:
     return octets[::-1].hex()
 
 
+def octets_of_id(txid: str) -> bytes | None:
+    """Give the bytes of an id that is a hash, marked or not by a height."""
+    base = txid.split("@")[0]
+    try:
+        return bytes.fromhex(base)[::-1] if len(base) == 64 else None
+    except ValueError:
+        return None
+
+
 def transaction_name(octets: bytes, height: int) -> str:
     """Name a transaction by its hash; the lost one of a duplicate id also by its height."""
     txid = id_of(octets)
@@ -94,6 +103,7 @@ class Taken:
     free: npt.NDArray[np.uint32]
     manifest: Manifest
     sizes: tuple[int, int]  # of the lists of sources and blocks
+    made: int  # coins since the last commit
 
 
 @dataclass
@@ -323,7 +333,9 @@ class Indexer:
         log_slots = np.empty((room[1], SLOT_WORDS + 1), np.uint32)
         log_free = np.empty(room[2], np.uint32)
         sizes = len(self.pending["sources"]), len(self.pending["blocks"])
-        taken = Taken(counts.copy(), log_spent, log_slots, log_free, self.manifest, sizes)
+        taken = Taken(
+            counts.copy(), log_spent, log_slots, log_free, self.manifest, sizes, self.made
+        )
         earlier = np.full(n + m, -1, np.int64)
         column = self.columns.arrays
         tx = slice(self.transactions, self.transactions + n)
@@ -397,7 +409,7 @@ class Indexer:
         live = self.live
         words, halves, _ = live.makers
         self.transactions -= int(live.counts[TRANSACTIONS] - taken.counts[TRANSACTIONS])
-        self.made -= int(live.counts[PLACES] - taken.counts[PLACES])
+        self.made = taken.made
         take_back(
             live.table, live.shift, live.salt, words, halves, live.coins, live.slots, live.free,
             live.counts, taken.counts, taken.spent, taken.slots, taken.free,

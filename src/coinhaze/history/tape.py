@@ -15,7 +15,7 @@ from coinhaze.amounts import Floats, Ints
 from coinhaze.history import files
 from coinhaze.history.files import Manifest, PieceFiles
 from coinhaze.history.index_kernels import NO_ROW
-from coinhaze.history.indexer import transaction_name
+from coinhaze.history.indexer import octets_of_id, transaction_name
 
 Numbers = npt.NDArray[np.uint32]
 
@@ -154,7 +154,7 @@ class Tape:
 
     def find(self, txid: str) -> tuple[int, int, float] | None:
         """Find a transaction by its id: its number, its row (-1 if none) and its steps."""
-        wanted = _octets(txid)
+        wanted = octets_of_id(txid)
         first = 0
         for piece in self.manifest.pieces:
             table = self.table(piece, "transactions")
@@ -204,15 +204,6 @@ class Tape:
 
 _HASHES = {"hash": "id", "text": "hash"}  # the column of hashes
 _HEX = np.frombuffer(b"".join(b"%02x" % i for i in range(256)), dtype=np.uint16)
-
-
-def _octets(txid: str) -> bytes | None:
-    """Give the bytes of an id that is a hash, marked or not by a height."""
-    base = txid.split("@")[0]
-    try:
-        return bytes.fromhex(base)[::-1] if len(base) == 64 else None
-    except ValueError:
-        return None
 
 
 def _with_lost(names: pa.Array, octets: np.ndarray, heights: Ints) -> pa.Array:
