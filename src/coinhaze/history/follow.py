@@ -1,9 +1,9 @@
 """A history that follows a node: each block indexed, scored and committed as it comes.
 
-The past of older coins is fixed, so a block changes no score but those of its own transactions. Rows
-stay in memory, as a pass over the tape leaves them, and a block is brought through them by the same
-loops. It counts once it is in the journal. The last blocks can be taken back by what they changed;
-older ones of the journal by starting from the last commit again.
+The past of older coins is fixed, so a block changes no score but those of its own transactions.
+Rows stay in memory, as a pass over the tape leaves them, and a block is brought through them by the
+same loops. It counts once it is in the journal. The last blocks can be taken back by what they
+changed, older ones of the journal by starting from the last commit again.
 """
 
 from __future__ import annotations

@@ -164,9 +164,7 @@ class _Live:
         live.slots[slot_of_row, SOURCES] = tape.fact("sources", rows)
         live.slots[slot_of_row, DEPTH] = tape.fact("depth", rows)
         live.slots.view(np.float64)[slot_of_row, ROUNDED] = tape.fact("rounded", rows)
-        take_coins(
-            transaction, vout, value, maker_of, ids, slot, steps, *live.makers, live.coins
-        )
+        take_coins(transaction, vout, value, maker_of, ids, slot, steps, *live.makers, live.coins)
         live._fill_table()
         return live
 
@@ -219,6 +217,7 @@ class _Live:
         }
 
 
+_LISTS = ("sources", "blocks", "names")
 COIN_COLUMNS = ("transaction", "vout", "value")
 
 
@@ -256,7 +255,7 @@ class _Columns:
     }
 
     def __init__(self) -> None:
-        self.arrays = {
+        self.arrays: dict[tuple[str, str], npt.NDArray[Any]] = {
             (table, name): np.empty(0, kind)
             for table, kinds in self.kinds.items()
             for name, kind in kinds.items()
@@ -386,9 +385,7 @@ class Indexer:
         if self.manifest.names == "text":
             self.pending["names"].append(pa.table({"id": _names(blocks)}))
         self.pending["blocks"].append(
-            pa.table(
-                {"height": blocks.heights, "time": blocks.times, "transactions": blocks.sizes}
-            )
+            pa.table({"height": blocks.heights, "time": blocks.times, "transactions": blocks.sizes})
         )
         self.transactions += n
         self.made += out
@@ -518,9 +515,6 @@ class Indexer:
         self.manifest = replace(self.manifest, completeness=record, notes=notes)
         self._commit()
         return self.manifest
-
-
-_LISTS = ("sources", "blocks", "names")
 
 
 def _words(ids: npt.NDArray[np.uint8]) -> Words:

@@ -252,8 +252,10 @@ def stored_error(kind: type[np.floating], depth: npt.NDArray[Any], rounded: Floa
     return found
 
 
-def precision_of(tape: Tape, rows: Ints, draws: int, each: float) -> tuple[type[np.floating], Floats]:
-    """Choose how rows are stored; also bound the relative error of the probabilities behind them."""
+def precision_of(
+    tape: Tape, rows: Ints, draws: int, each: float
+) -> tuple[type[np.floating], Floats]:
+    """Choose how rows are stored; also bound the relative error of probabilities behind them."""
     behind = tape.fact("depth", rows), tape.fact("rounded", rows)
     most = math.log(max(tape.manifest.sources, 1))
     single = stored_error(np.float32, *behind)
