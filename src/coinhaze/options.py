@@ -565,6 +565,17 @@ class HistoryOptions:
 
     group: Grouping = option("year", "What to group unspent coins by.", spelling="--group-by")
     blocks: int = option(1000, "How many blocks a simulated history has.", minimum=1)
+    node: str = option(
+        "", "The node that a history follows: bitcoin+http://127.0.0.1:8332.", metavar="URL"
+    )
+    watch: Path | None = option(
+        None,
+        "Coins, one txid:vout a line, whose figures are told when they change.",
+        metavar="FILE",
+    )
+    post: str | None = option(
+        None, "Where to post the figures of watched coins, as JSON.", metavar="URL"
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
