@@ -1,6 +1,7 @@
 """How it is solved: chains and parcels become scores of all coins, or origins of one."""
 
 from coinhaze.solve.exact.engines import eliminate
+from coinhaze.solve.informed import informed
 from coinhaze.solve.local.origins import origins
 from coinhaze.solve.lots.lots import Parcels, parcels
 from coinhaze.solve.lots.taint import taint
@@ -13,6 +14,7 @@ __all__ = [
     "Parcels",
     "Plan",
     "eliminate",
+    "informed",
     "origins",
     "parcels",
     "plan",
