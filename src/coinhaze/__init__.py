@@ -33,7 +33,8 @@ if TYPE_CHECKING:
     from coinhaze.measures import Origins, Scores, Summary, Taint
     from coinhaze.measures.comparators.registry import register_comparator
     from coinhaze.measures.comparators.side_by_side import ComparedScores, compare_measures
-    from coinhaze.measures.scores import NodeScore
+    from coinhaze.measures.pairs import SharedOrigins
+    from coinhaze.measures.scores import InformedBits, NodeScore
     from coinhaze.observer import AbsorbingChain, absorbing_chain
     from coinhaze.observer.coinjoin_links import coinjoin_links
     from coinhaze.observer.policies import register_policy
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
         plan,
         score,
         series,
+        shared,
         sweep,
         taint,
     )
@@ -63,6 +65,7 @@ __all__ = [
     "CoinhazeError",
     "ComparedScores",
     "History",
+    "InformedBits",
     "InputError",
     "LedgerError",
     "NodeScore",
@@ -75,6 +78,7 @@ __all__ = [
     "ResourceError",
     "Scores",
     "Session",
+    "SharedOrigins",
     "SourceUnreachable",
     "Summary",
     "Taint",
@@ -101,6 +105,7 @@ __all__ = [
     "score",
     "screening",
     "series",
+    "shared",
     "sweep",
     "taint",
     "transaction_graph",
@@ -116,6 +121,7 @@ _HOME = {
     "CoinhazeError": "errors",
     "ComparedScores": "measures.comparators.side_by_side",
     "History": "history",
+    "InformedBits": "measures.scores",
     "InputError": "errors",
     "LedgerError": "errors",
     "NodeScore": "measures.scores",
@@ -128,6 +134,7 @@ _HOME = {
     "ResourceError": "errors",
     "Scores": "measures",
     "Session": "session",
+    "SharedOrigins": "measures.pairs",
     "SourceUnreachable": "errors",
     "Summary": "measures",
     "Taint": "measures",
@@ -148,6 +155,7 @@ _HOME = {
     "register_policy": "observer.policies",
     "score": "solve",
     "series": "solve",
+    "shared": "solve",
     "sweep": "solve",
     "taint": "solve",
     "transaction_graph": "graph",

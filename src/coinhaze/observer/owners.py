@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -23,10 +23,15 @@ from coinhaze.graph.clusters.heuristics import heuristic
 from coinhaze.graph.clusters.merge import common_inputs, connected
 from coinhaze.graph.graph import Kind
 from coinhaze.ledger import CoinLedger, Ledger
-from coinhaze.observer.chain import NO_COLUMN, AbsorbingChain, OwnerNames, SourceNames
+from coinhaze.observer.chain import NO_COLUMN, AbsorbingChain, Belief, OwnerNames, SourceNames
 
 UNKNOWN = -1
 COMMON_INPUTS, CHANGE, GIVEN = "common-input-no-coinjoins", "change", "given"
+ASSUMES = {
+    COMMON_INPUTS: "inputs spent together had one owner, CoinJoins excepted",
+    CHANGE: "and the change of a payment, where it can be told, went back to the payer",
+    GIVEN: "and addresses of one owner or one label in the tables given are one person's",
+}
 Table = Mapping[str, str]
 
 
@@ -92,7 +97,7 @@ def ladder(
             found.append(
                 Observer(
                     name,
-                    rule.assumes,
+                    ASSUMES[name],
                     rule.confidence,
                     rule.origin,
                     rule.source,
@@ -104,7 +109,7 @@ def ladder(
         found.append(
             Observer(
                 GIVEN,
-                "addresses of one owner or one label in the tables given are one person's",
+                ASSUMES[GIVEN],
                 None,
                 "given",
                 "the tables given",
@@ -114,9 +119,7 @@ def ladder(
     return tuple(found)
 
 
-def persons(
-    ledger: Ledger, *tables: Table, joined: Sequence[tuple[Ints, Ints]] = ()
-) -> Persons:
+def persons(ledger: Ledger, *tables: Table, joined: Sequence[tuple[Ints, Ints]] = ()) -> Persons:
     """Join owners by tables address -> person, and by (owner, what joins them) of inferences.
 
     Without either, every owner is a person: origins are then grouped by address. Where tables
@@ -124,9 +127,7 @@ def persons(
     """
     names = _owners(ledger)
     n, inferred = len(names), 1 + max((int(j.max(initial=-1)) for _, j in joined), default=-1)
-    owner, joint = (
-        [np.zeros(0, dtype=np.int64), *(pair[k] for pair in joined)] for k in range(2)
-    )
+    owner, joint = ([np.zeros(0, dtype=np.int64), *(pair[k] for pair in joined)] for k in range(2))
     words = pa.array([], pa.string())
     for table in tables:
         entries = pa.array(list(table), pa.string()), pa.array(list(table.values()), pa.string())
@@ -153,33 +154,47 @@ def by_owner(chain: AbsorbingChain, known: Persons, *, name: str = "owners") -> 
     A coinbase belongs to the owner of what it pays, if that is one person; a source of unknown
     owner, such as a pool or a mint, stays by itself. `name` is the observer's, for the record.
     """
-    sources = chain.outcomes
-    if chain.listed or chain.shares_outcomes or not isinstance(sources, SourceNames):
+    groups = owner_groups(chain, known)
+    has = chain.column != NO_COLUMN
+    column = np.full(len(chain), NO_COLUMN)
+    column[has] = groups.of_outcome[chain.column[has]]
+    return replace(
+        chain,
+        column=column,
+        outcomes=groups.names,
+        history={int(groups.of_outcome[k]): values for k, values in chain.history.items()},
+        settings=chain.settings | {"observer": name},
+    )
+
+
+class OwnerGroups(NamedTuple):
+    """The outcomes of a belief by owner: the group of each, and what groups are called."""
+
+    of_outcome: Ints
+    names: OwnerNames
+
+
+def owner_groups(belief: Belief, known: Persons) -> OwnerGroups:
+    """Group the sources of a chain, or of lots, by the person they belong to."""
+    sources = belief.outcomes
+    if type(sources) is not SourceNames:
         raise UsageError("origins are grouped by owner where they are all sources: leave lists out")
-    person = _person_of(chain, known, sources.nodes.astype(np.int64))
+    person = _person_of(belief, known, sources.nodes.astype(np.int64))
     alone = person == UNKNOWN
     person[alone] = len(known.called) + np.arange(np.count_nonzero(alone))
     # Numbered in the order first met, so that without any merging nothing changes.
     _, first, inverse = np.unique(person, return_index=True, return_inverse=True)
     place = np.empty(len(first), dtype=np.int64)
     place[np.argsort(first)] = np.arange(len(first))
-    number, first = place[inverse], np.sort(first)
-    name_of = np.append(known.called, UNKNOWN)[np.minimum(person[first], len(known.called))]
-    has = chain.column != NO_COLUMN
-    column = np.full(len(chain), NO_COLUMN)
-    column[has] = number[chain.column[has]]
-    return replace(
-        chain,
-        column=column,
-        outcomes=OwnerNames(sources.names, sources.nodes[first], known.names, name_of),
-        history={int(number[k]): values for k, values in chain.history.items()},
-        settings=chain.settings | {"observer": name},
-    )
+    first = np.sort(first)
+    name = np.append(known.called, UNKNOWN)[np.minimum(person[first], len(known.called))]
+    names = OwnerNames(sources.names, sources.nodes[first], known.names, name)
+    return OwnerGroups(place[inverse], names)
 
 
-def _person_of(chain: AbsorbingChain, known: Persons, nodes: Ints) -> Ints:
+def _person_of(belief: Belief, known: Persons, nodes: Ints) -> Ints:
     """Find the person behind each of some sources, UNKNOWN where it has none."""
-    graph, ledger = chain.graph, chain.graph.ledger
+    graph, ledger = belief.graph, belief.graph.ledger
     kinds, party = graph.kinds[nodes], graph.names.party[nodes].astype(np.int64)
     person = np.full(len(nodes), UNKNOWN)
     if isinstance(ledger, CoinLedger) and graph.settings.get("view") == "coin":

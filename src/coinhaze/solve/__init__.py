@@ -8,6 +8,7 @@ from coinhaze.solve.lots.taint import taint
 from coinhaze.solve.planner.plan import Plan
 from coinhaze.solve.score import plan, score, score_or_reached
 from coinhaze.solve.series import series
+from coinhaze.solve.shared import shared
 from coinhaze.solve.truncated.truncate import sweep
 
 __all__ = [
@@ -21,6 +22,7 @@ __all__ = [
     "score",
     "score_or_reached",
     "series",
+    "shared",
     "sweep",
     "taint",
 ]

@@ -24,8 +24,8 @@ from coinhaze.observer.owners import by_owner, ladder
 from coinhaze.solve.exact.engines import EXACT_WIDTH, rounding_of
 from coinhaze.solve.exact.rounding import summing, terms_of
 from coinhaze.solve.exact.stream import stream_sums
-from coinhaze.solve.planner.plan import choose
 from coinhaze.solve.planner import thresholds
+from coinhaze.solve.planner.plan import choose
 from coinhaze.solve.pool.limits import Budget
 from coinhaze.solve.progress import Progress, silent
 from coinhaze.solve.query import Query
@@ -189,7 +189,9 @@ def _changed(old: Columns, new: Columns) -> tuple[Bools, Bools]:
     """Tell which columns are not the same in both: the same states, and the same inside."""
     has = old.of_state != NO_COLUMN
     a, b = old.of_state[has].astype(np.int64), new.of_state[has].astype(np.int64)
-    pair, count = np.unique(a * len(new) + b, return_counts=True)
+    pair = np.sort(a * len(new) + b)
+    first = np.flatnonzero(np.diff(pair, prepend=-1))
+    pair, count = pair[first], np.diff(np.append(first, len(pair)))
     one, other = pair // max(len(new), 1), pair % max(len(new), 1)
     same = count == np.bincount(a, minlength=len(old))[one]
     same &= count == np.bincount(b, minlength=len(new))[other]

@@ -101,8 +101,9 @@ def change_clusters(ledger: CoinLedger) -> Clusters:
 def _pays_itself(ledger: CoinLedger) -> Bools:
     """Return which transactions pay an owner of one of their inputs."""
     n = np.int64(len(ledger.owners))  # products of row numbers may pass what 32 bits hold
-    payers = np.unique(ledger.input_tx * n + ledger.output_owner[ledger.input_output])
-    back = np.isin(ledger.output_tx * n + ledger.output_owner, payers)
+    payers = np.sort(ledger.input_tx * n + ledger.output_owner[ledger.input_output])
+    payees = ledger.output_tx * n + ledger.output_owner
+    back = np.append(payers, -1)[np.searchsorted(payers, payees)] == payees
     found = np.zeros(len(ledger.txids), dtype=np.bool_)
     found[ledger.output_tx[back]] = True
     return found

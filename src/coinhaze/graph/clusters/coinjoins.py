@@ -116,7 +116,8 @@ def _shapes(ledger: CoinLedger) -> _Shapes:
     np.minimum.at(lowest, spender, spent)
     np.maximum.at(highest, spender, spent)
     owners = np.int64(max(len(ledger.owners), 1))
-    payers = np.unique(spender * owners + ledger.output_owner[ledger.input_output])
+    payers = np.sort(spender * owners + ledger.output_owner[ledger.input_output])
+    payers = payers[np.diff(payers, prepend=-1) > 0]
     return _Shapes(
         inputs=np.bincount(spender, minlength=n),
         outputs=np.bincount(tx, minlength=n),
