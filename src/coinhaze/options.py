@@ -374,7 +374,12 @@ class MeasureOptions:
         registry="coinhaze.measures.comparators.registry:COMPARATORS.names",
     )
     owners: str | None = option(
-        None, "Whose coins are whose, for wasabi: a FILE address,cluster.", metavar="FILE"
+        None,
+        "Whose addresses are whose, for informed observers and for wasabi: a FILE address,cluster.",
+        metavar="FILE",
+    )
+    observers: bool = option(
+        False, "Also give the bits of observers who take origins of one owner for one origin."
     )
 
 

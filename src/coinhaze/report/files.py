@@ -54,6 +54,18 @@ def scores_json(scores: Scores, provenance: dict[str, object]) -> str:
         "summary": scores.summary().as_dict(),
         "scores": scores.to_arrow().to_pylist(),
     }
+    if scores.informed:
+        document["observers"] = [
+            {
+                "name": observer.name,
+                "assumes": observer.assumes,
+                "confidence": observer.confidence,
+                "confidence_origin": observer.origin,
+                "confidence_source": observer.source,
+            }
+            for observer in (found.observer for found in scores.informed.values())
+            if observer is not None
+        ]
     if scores.comparators:
         document["correlations"] = correlations(scores).to_pylist()
     return json.dumps(document, indent=1, allow_nan=False) + "\n"
