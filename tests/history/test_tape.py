@@ -14,10 +14,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import coinhaze
-from coinhaze import CoinLedger, History, LedgerError
-from coinhaze.history.score import LiveCoins, score_rows
+from coinhaze import CoinLedger, History, LedgerError, ResourceError
+from coinhaze.history.score import LiveCoins, TapeDraws, score_rows
 from coinhaze.ledger.coin_blocks import blocks_of
 from coinhaze.simulate import simulate_week
+from coinhaze.solve.pool import Budget
 from history.tape_twin import Twin, twin_of
 from properties.comparison import profile
 from properties.strategies import transactions
@@ -139,6 +140,32 @@ def test_pieces_change_no_bit(tmp_path: Path) -> None:
             scores = history.score(seed=1, threads=threads)
             found.append(scores.to_arrow())
     assert all(table.equals(found[0]) for table in found)
+
+
+def test_less_memory_changes_no_bit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ledger = simulate_week("bitcoin-week", size=0.001)
+    assert isinstance(ledger, CoinLedger)
+    history = History.index(tmp_path / "x.history", ledger)
+    rows = np.unique(LiveCoins.of(history.tape).row)
+    needed = TapeDraws(history.tape, (), 4, np.float32).room_bytes
+    widths = []
+    solve = TapeDraws.solve
+
+    def noted(self: TapeDraws, first: int, room: np.ndarray) -> np.ndarray:
+        widths.append(room.shape[1])
+        return solve(self, first, room)
+
+    monkeypatch.setattr(TapeDraws, "solve", noted)
+    limited = Budget(threads=1, memory=1 << 40)
+    whole = score_rows(history.tape, rows, draws=128, seed=4, budget=limited)
+    monkeypatch.setattr(Budget, "room", lambda self, usual=0: needed - 1)
+    half = score_rows(history.tape, rows, draws=128, seed=4, budget=limited)
+    assert widths == [64, 64, 32, 32]
+    for name in ("bits", "bits_low", "bits_high", "miss"):
+        np.testing.assert_array_equal(getattr(half, name), getattr(whole, name))
+    monkeypatch.setattr(Budget, "room", lambda self, usual=0: needed // 2 - 1)
+    with pytest.raises(ResourceError):
+        score_rows(history.tape, rows, draws=128, seed=4, budget=limited)
 
 
 def test_draws_are_those_of_a_preview(tmp_path: Path) -> None:

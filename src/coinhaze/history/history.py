@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -242,14 +243,15 @@ def _index(
             manifest = replace(manifest, complete=source.complete)
         indexer = Indexer.open(path, manifest, piece_rows)
         done = 0
-        for blocks in source.blocks:
-            for part in blocks.parts(min(AT_ONCE, piece_rows)):
-                indexer.append(part, source.where)
-                done += len(part)
-                progress(done, max(source.transactions, done))
-        where = str(path / files.MANIFEST)
-        before = dict(manifest.completeness)
-        record = joined(before, source.completeness, where, first=not manifest.transactions)
-        if done or not begun:
-            manifest = indexer.finish(record, source.notes)
+        with closing(indexer):
+            for blocks in source.blocks:
+                for part in blocks.parts(min(AT_ONCE, piece_rows)):
+                    indexer.append(part, source.where)
+                    done += len(part)
+                    progress(done, max(source.transactions, done))
+            where = str(path / files.MANIFEST)
+            before = dict(manifest.completeness)
+            record = joined(before, source.completeness, where, first=not manifest.transactions)
+            if done or not begun:
+                manifest = indexer.finish(record, source.notes)
         return History(path, manifest)
