@@ -32,20 +32,25 @@ def main(blocks: int = BLOCKS, followed: int = FOLLOWED) -> bool:
         path = Path(home) / "x.history"
         last: list[CoinBlocks] = []
         history = History.index_blocks(path, _before(blocks - followed, blocks, last))
-        print(f"{len(history):,} transactions, {history.manifest.coins:,} unspent coins", flush=True)
+        print(
+            f"{len(history):,} transactions, {history.manifest.coins:,} unspent coins", flush=True
+        )
         with Follower(path, draws=64, seed=1, commit_after=10**9) as follower:
-            seconds = []
+            seconds, cpu = [], []
             for k, block in enumerate(last):
                 named = NamedBlock(f"{k + 1:064x}", f"{k:064x}", block)
-                begun = time.perf_counter()
+                begun, worked = time.perf_counter(), time.process_time()
                 follower.add(named)
                 seconds.append(time.perf_counter() - begun)
+                cpu.append(time.process_time() - worked)
             sizes = [len(block) for block in last]
             median, most = np.quantile(seconds, 0.5), np.quantile(seconds, 0.99)
             print(
                 f"{len(last)} blocks of {np.mean(sizes):,.0f} transactions: median "
                 f"{1e3 * median:.1f} ms, 99 % {1e3 * most:.1f} ms, worst {1e3 * max(seconds):.1f}"
             )
+            half, nearly = np.quantile(cpu, 0.5), np.quantile(cpu, 0.99)
+            print(f"of these on the CPU: median {1e3 * half:.1f} ms, 99 % {1e3 * nearly:.1f} ms")
             begun = time.perf_counter()
             back = follower.back_to(follower.height - 100)
             print(f"{back} blocks taken back: {1e3 * (time.perf_counter() - begun):.0f} ms")

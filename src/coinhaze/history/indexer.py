@@ -457,6 +457,8 @@ class Indexer:
         lists = {t: pa.concat_tables(self.pending[t]) for t in ("sources", "blocks")}
         octets = pa.py_buffer(self.columns.ids[:n])
         ids = pa.Array.from_buffers(pa.binary(HASH), n, [None, octets])
+        # A coin's maker is found by the first two bytes of its id: these are soon looked through.
+        marks = np.ascontiguousarray(self.columns.ids[:n, :2]).view(np.uint16).reshape(-1)
         names = {"id": ids}
         if self.manifest.names == "text":
             text = pa.concat_tables(self.pending["names"])["id"].combine_chunks()
@@ -467,7 +469,7 @@ class Indexer:
             "terms": pa.table(column("terms", terms)),
             "facts": pa.table(column("facts", rows)),
             "sources": lists["sources"],
-            "transactions": pa.table(names | column("transactions", n)),
+            "transactions": pa.table(names | {"mark": marks} | column("transactions", n)),
             "blocks": lists["blocks"],
         }
         heights = tables["blocks"]["height"]

@@ -194,16 +194,18 @@ def pass_columns(
 
 
 @kernel()
-def pass_back(row_slot, row_terms, slot, weight, rows, terms, mass, source, found):
-    """Bring the mass in slots back through the first `rows` rows of a piece, the newest first.
+def pass_back(row_slot, row_terms, slot, weight, rows, terms, held, mass, source, found):
+    """Bring the mass in `held` slots back through the first `rows` rows of a piece, newest first.
 
     `terms` is how many terms these have. When a row is met, its slot holds the mass that came to
     it; before it was made the slot was another row's. Gives how many sources were reached, with
-    their rows and masses, and how many rows and terms.
+    their rows and masses, how many rows and terms, and how many slots still hold mass.
     """
     end = terms
     sources = met = brought = 0
     for r in range(rows - 1, -1, -1):
+        if held == 0:
+            break
         first = end - np.int64(row_terms[r])
         own = np.int64(row_slot[r])
         m = mass[own]
@@ -211,10 +213,15 @@ def pass_back(row_slot, row_terms, slot, weight, rows, terms, mass, source, foun
             met += 1
             brought += end - first
             mass[own] = 0.0
+            held -= 1
             if first == end:
                 source[sources], found[sources] = r, m
                 sources += 1
             for e in range(first, end):
-                mass[np.int64(slot[e])] += m * weight[e]
+                j = np.int64(slot[e])
+                before = mass[j]
+                mass[j] = before + m * weight[e]
+                if before == 0.0 and mass[j] != 0.0:
+                    held += 1
         end = first
-    return sources, met, brought
+    return sources, met, brought, held
