@@ -8,16 +8,18 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import duckdb
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import coinhaze
-from coinhaze import CoinLedger, History, LedgerError, ResourceError
+from coinhaze import CoinLedger, History, LedgerError, ResourceError, UsageError
 from coinhaze.history.score import LiveCoins, TapeDraws, score_rows
 from coinhaze.ledger.coin_blocks import blocks_of
 from coinhaze.simulate import simulate_week
+from coinhaze.simulate.history import bitcoin_history
 from coinhaze.solve.pool import Budget
 from history.tape_twin import Twin, twin_of
 from properties.comparison import profile
@@ -250,6 +252,37 @@ def test_intervals_miss_at_most_as_often_as_stated(tmp_path: Path) -> None:
         total += int(mixed.sum())
         assert not np.any(wrong & ~mixed)
     assert 0 < missed <= 0.05 * total
+
+
+def test_every_transaction_has_the_scores_of_its_row(tmp_path: Path) -> None:
+    blocks = bitcoin_history(8)
+    history = History.index_blocks(tmp_path / "x.history", blocks, piece_rows=100)
+    written = history.write_transactions(tmp_path / "all", draws=128, seed=3)
+    assert len(written) == len(history.manifest.pieces) > 3
+    query = f"select txid, bits, bits_low, bits_high, steps from '{tmp_path}/all/*.parquet'"
+    found = {row[0]: row[1:] for row in duckdb.connect().execute(query).fetchall()}
+    assert len(found) == len(history)
+    coins = history.score(draws=128, seed=3).to_arrow().to_pylist()
+    for coin in coins:
+        txid = coin["node"].rpartition(":")[0]
+        kept = (coin["bits"], coin["bits_low"], coin["bits_high"], coin["steps"])
+        assert found[txid] == kept
+    with pytest.raises(UsageError, match="is not empty; write elsewhere"):
+        history.write_transactions(tmp_path / "all")
+
+
+def test_transactions_that_move_no_money_have_no_bits(tmp_path: Path) -> None:
+    ledger = CoinLedger.from_transactions(
+        [
+            {"txid": "c", "inputs": [], "outputs": [{"value": 0}, {"value": 5}]},
+            {"txid": "t", "inputs": [{"txid": "c", "vout": 0}], "outputs": [{"value": 0}]},
+        ],
+        complete=True,
+    )
+    history = History.index(tmp_path / "x.history", ledger)
+    (path,) = history.write_transactions(tmp_path / "all", accuracy="exact")
+    rows = duckdb.connect().execute(f"select txid, bits, steps from '{path}'").fetchall()
+    assert rows == [("c", 0.0, 2.0), ("t", None, None)]
 
 
 def test_a_width_takes_the_draws_it_needs(tmp_path: Path) -> None:
