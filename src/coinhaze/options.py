@@ -577,6 +577,11 @@ class HistoryOptions:
 
     group: Grouping = option("year", "What to group unspent coins by.", spelling="--group-by")
     blocks: int = option(1000, "How many blocks a simulated history has.", minimum=1)
+    transactions: Path | None = option(
+        None,
+        "Also score every transaction, and write a Parquet file for each piece to a new FOLDER.",
+        metavar="FOLDER",
+    )
     node: str = option(
         "", "The node that a history follows: bitcoin+http://127.0.0.1:8332.", metavar="URL"
     )
