@@ -2,7 +2,9 @@
 
 Which pool it is only the file's name tells: `deposits_CHAIN_TOKEN_AMOUNT.json`, packed by zlib or
 gzip; older files leave out the chain's number. The same money on several chains is several tokens:
-ether of chain 10 is `eth@10`. Who deposited is not told: each deposit is money of its own, `deposit:TOKEN_AMOUNT:LEAF`, that
+ether of chain 10 is `eth@10`.
+
+Who deposited is not told: each deposit is money of its own, `deposit:TOKEN_AMOUNT:LEAF`, that
 goes into the account `pool:TOKEN_AMOUNT`. A withdrawal pays its recipient the amount less the fee,
 and the fee goes to `relayers:TOKEN_AMOUNT`, since no event names the relayer. Inside a block
 deposits come first: no withdrawal can come before its deposit. Where a list of deposits is cut
