@@ -115,8 +115,9 @@ def _run() -> None:
         code = cli.main(prog_name="coinhaze", standalone_mode=False, obj=_prepare)
         sys.exit(code if isinstance(code, int) else 0)
     except click.ClickException as error:
-        error.message = without_secrets(error.message)
-        error.show()
+        said = io.StringIO()
+        error.show(said)
+        click.echo(without_secrets(said.getvalue()), err=True, nl=False)
         sys.exit(error.exit_code)
     except BrokenPipeError:
         # The reader of a pipe has seen enough; say nothing, also not when Python closes stdout.
