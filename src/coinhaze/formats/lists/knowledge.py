@@ -112,7 +112,7 @@ def read_clusters(path: str | Path) -> dict[str, str]:
 
 def is_label_list(path: str | Path) -> bool:
     """Tell whether a list may name entities, by its suffix; see labels.py."""
-    return Path(path).suffix.lower() in (".csv", ".json", ".yaml", ".yml")
+    return Path(path).suffix.lower() in (".csv", ".json", ".jsonl", ".yaml", ".yml")
 
 
 def _rows(path: str | Path, *columns: str, optional: tuple[str, ...] = ()) -> list[tuple[str, ...]]:

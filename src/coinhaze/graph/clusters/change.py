@@ -21,8 +21,13 @@ import pyarrow.compute as pc
 
 from coinhaze.amounts import Bools, Ints
 from coinhaze.errors import UsageError
-from coinhaze.graph.clusters.coinjoins import CoinJoin, coinjoin_kinds, satoshi
-from coinhaze.graph.clusters.merge import Clusters, cluster_labels, named_clusters
+from coinhaze.graph.clusters.coinjoins import CoinJoin, CoinJoinKinds, coinjoin_kinds, satoshi
+from coinhaze.graph.clusters.merge import (
+    Clusters,
+    cluster_labels,
+    common_inputs,
+    named_clusters,
+)
 from coinhaze.ledger import CoinLedger
 from coinhaze.ledger.coins import Input, Output
 
@@ -39,8 +44,10 @@ _TYPES = (
 _UNKNOWN = -1
 
 
-def change_outputs(ledger: CoinLedger) -> Ints:
+def change_outputs(ledger: CoinLedger, kinds: CoinJoinKinds | None = None) -> Ints:
     """Return the outputs identified as change, as rows of the ledger's outputs.
+
+    `kinds` are those of `coinjoin_kinds`, where they are known already.
 
     >>> from coinhaze.ledger import CoinLedger
     >>> ledger = CoinLedger.from_transactions([
@@ -56,12 +63,14 @@ def change_outputs(ledger: CoinLedger) -> Ints:
     tx = ledger.output_tx[made]
     count = np.bincount(tx, minlength=len(ledger.txids))
     fits = (count >= 2) & (count <= MAX_OUTPUTS) & ~ledger.coinbase
-    fits &= (coinjoin_kinds(ledger) == CoinJoin.none) & ~_pays_itself(ledger)
+    kinds = coinjoin_kinds(ledger) if kinds is None else kinds
+    fits &= (kinds == CoinJoin.none) & ~_pays_itself(ledger)
     fits[np.setdiff1d(np.arange(len(fits)), ledger.input_tx)] = False  # money out of a pool alone
     made = made[fits[tx]]
     tx = ledger.output_tx[made]
     left = _is_fresh(ledger)[made] & ~ledger.owner_is_coin[ledger.output_owner[made]]
-    kind, paid_with = _types(ledger.owners), _input_type(ledger)
+    kind = _types(ledger.owners)
+    paid_with = _input_type(ledger, kind)
     same_type = kind[ledger.output_owner[made]] == paid_with[tx]
     is_round = satoshi(ledger)[made] % ROUND == 0
     rounds = np.bincount(tx[is_round], minlength=len(count))
@@ -89,12 +98,11 @@ def change_clusters(ledger: CoinLedger) -> Clusters:
     ...      "outputs": [{"value": 20, "address": "shop"}, {"value": 29, "address": "new"}]}]))
     {'new': 'me'}
     """
-    change = change_outputs(ledger)
-    retained = coinjoin_kinds(ledger)[ledger.input_tx] == CoinJoin.none
-    owner = np.concatenate(
-        [ledger.output_owner[ledger.input_output[retained]], ledger.output_owner[change]]
-    )
-    joint = np.concatenate([ledger.input_tx[retained], ledger.output_tx[change]])
+    kinds = coinjoin_kinds(ledger)
+    payers, spent_in = common_inputs(ledger, coinjoins=False, kinds=kinds)
+    change = change_outputs(ledger, kinds)
+    owner = np.concatenate([payers, ledger.output_owner[change]])
+    joint = np.concatenate([spent_in, ledger.output_tx[change]])
     return named_clusters(ledger, cluster_labels(ledger, owner, joint))
 
 
@@ -178,9 +186,10 @@ def address_type(address: str) -> int | None:
 
 def _pays_itself(ledger: CoinLedger) -> Bools:
     """Return which transactions pay an owner of one of their inputs."""
-    n = len(ledger.owners)
-    payers = np.unique(ledger.input_tx * n + ledger.output_owner[ledger.input_output])
-    back = np.isin(ledger.output_tx * n + ledger.output_owner, payers)
+    n = np.int64(len(ledger.owners))  # products of row numbers may pass what 32 bits hold
+    payers = np.sort(ledger.input_tx * n + ledger.output_owner[ledger.input_output])
+    payees = ledger.output_tx * n + ledger.output_owner
+    back = np.append(payers, -1)[np.searchsorted(payers, payees)] == payees
     found = np.zeros(len(ledger.txids), dtype=np.bool_)
     found[ledger.output_tx[back]] = True
     return found
@@ -205,9 +214,9 @@ def _types(owners: pa.StringArray) -> Ints:
     return kind
 
 
-def _input_type(ledger: CoinLedger) -> Ints:
+def _input_type(ledger: CoinLedger, of_owner: Ints) -> Ints:
     """Return the common type of all inputs of a transaction, -1 where they differ."""
-    kind = _types(ledger.owners)[ledger.output_owner[ledger.input_output]]
+    kind = of_owner[ledger.output_owner[ledger.input_output]]
     low = np.full(len(ledger.txids), len(_TYPES))
     high = np.full(len(ledger.txids), _UNKNOWN)
     np.minimum.at(low, ledger.input_tx, kind)
