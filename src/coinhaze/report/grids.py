@@ -11,7 +11,7 @@ from rich.console import Group, OverflowMethod, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from coinhaze.report.page import division, page, paragraph, section, table
+from coinhaze.report.page import Html, division, page, paragraph, section, table
 
 _LATEX = {
     "\\": r"\textbackslash{}",
@@ -174,7 +174,7 @@ def sections_page(title: str, sections: Sequence[Section]) -> str:
     return page(title, [*first, *([division("annex", *annex)] if annex else [])])
 
 
-def _section(part: Section) -> str:
+def _section(part: Section) -> Html:
     parts = []
     if part.columns:
         right = [k for k, (_, side) in enumerate(part.columns) if side == RIGHT]
