@@ -114,7 +114,9 @@ def _within(value: float, more: float) -> FigureInterval:
     return FigureInterval(value, value, min(1.0, value + more))
 
 
-def _divergence(p: SourceRow, q: SourceRow, x: Floats, y: Floats, overlap: FigureInterval) -> FigureInterval:
+def _divergence(
+    p: SourceRow, q: SourceRow, x: Floats, y: Floats, overlap: FigureInterval
+) -> FigureInterval:
     a, b = p.missing, q.missing
     middle = x + y
     # Where only one coin can come from a source, it adds half its probability.
