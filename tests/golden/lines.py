@@ -7,6 +7,7 @@ command: its answer is what a command before it wrote to that file.
 from __future__ import annotations
 
 _COIN = f"{8:064x}:0"
+_SAVED = f"{5:064x}:1"
 _BLOCKCHAIR = " ".join(
     f"blockchair/{table}.tsv" for table in ("blocks", "transactions", "outputs", "inputs")
 )
@@ -167,6 +168,9 @@ origins shielded {_COIN} --pools merged --json
 origins rings f:0 --json
 origins coins {_COIN}
 origins coins {_COIN} --as dot
+""",
+    "shared": f"""
+shared coins {_COIN} {_SAVED} --top 1 --json
 """,
     "screen": """
 screen pay.csv --listed pay_listed.txt --json
