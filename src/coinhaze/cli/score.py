@@ -12,6 +12,7 @@ from coinhaze.cli.options import (
     WORKERS,
     Command,
     command_line,
+    labels_of,
     named_files,
     nodes_of,
     open_cluster,
@@ -21,6 +22,7 @@ from coinhaze.cli.options import (
     tell_notes,
     tell_written,
     warn,
+    write_text,
 )
 from coinhaze.cli.waiting import wait_for
 from coinhaze.options import (
@@ -44,6 +46,7 @@ if TYPE_CHECKING:
 @click.argument("sources", nargs=-1, required=True, metavar="SOURCE...")
 @takes(ReadOptions, GraphOptions, ObserverOptions, SolveOptions, MeasureOptions)
 @takes("dry_run", "part", "keep", known("output", metavar="FILE.csv|.json|.parquet"), "as_json")
+@takes("labels", "labels_out")
 def command(
     sources: tuple[str, ...],
     nodes: tuple[str, ...],
@@ -56,6 +59,8 @@ def command(
     owners: str | None,
     observers: bool,
     strict: bool,
+    labels: tuple[str, ...],
+    labels_out: Path | None,
     **options: Any,
 ) -> None:
     """Score a ledger: how many bits an observer lacks to tell where money came from.
@@ -64,11 +69,15 @@ def command(
     """
     from coinhaze.errors import ResourceError, UsageError
     from coinhaze.measures.scores import reached
-    from coinhaze.report.files import check_output
+    from coinhaze.report.files import check_output, check_place, score_labels
     from coinhaze.solve import informed, plan, score
 
     requested = options | {"nodes": nodes, "with_": with_, "owners": owners, "strict": strict}
-    inputs = inputs_of(sources, requested)
+    inputs = [*inputs_of(sources, requested), *labels]
+    if labels_out is not None:
+        if part is not None or dry_run:
+            raise UsageError("--labels-out takes no --part and no --dry-run")
+        check_place(labels_out, inputs)
     if output is not None and part is None:
         check_output(output, inputs)
     measures = measures_of(with_, owners)
@@ -107,6 +116,8 @@ def command(
             lambda note: informed(scores, owners=table, threads=threads, progress=note),
         )
     show_scores(scores, inputs, measures, owners, output=output, as_json=as_json)
+    if labels_out is not None:
+        write_text(labels_out, score_labels(scores, labels_of(labels)))
     if not_cached is not None:
         raise ResourceError(f"scored, but not kept: {not_cached}")
     exit_short(scores)
