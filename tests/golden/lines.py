@@ -117,7 +117,6 @@ score ethereum --time temporal --json
 """,
     "score_coins": """
 score coins --json
-score coins --all --json
 score coins --view address --json
 score coins --view address --time temporal --json
 score coins --view account --json
@@ -136,7 +135,6 @@ score coins --preset paper --json
 score shielded --json
 score shielded --pools merged --json
 score shielded --history shielded_before.csv --json
-score shielded --all --policy uniform --json
 score rings --all --json
 score rings --policy uniform --json
 score rings --with matching,possible-sources --json
@@ -166,7 +164,6 @@ origins shielded {_COIN} --json
 origins shielded {_COIN} --history shielded_before.csv --json
 origins shielded {_COIN} --pools merged --json
 origins rings f:0 --json
-origins coins {_COIN}
 origins coins {_COIN} --as dot
 """,
     "shared": f"""
