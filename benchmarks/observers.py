@@ -107,7 +107,7 @@ def cost(name: str, ledger: CoinLedger) -> str:
     scores = coinhaze.score(ledger, threads=1)
     coinhaze.informed(scores, threads=1)  # compiled now
     whole = seconds(lambda: coinhaze.score(ledger, threads=1))
-    solve = seconds(lambda: coinhaze.score(scores.chain, threads=1))  # type: ignore[arg-type]
+    solve = seconds(lambda: coinhaze.score(scores.chain, threads=1))
     more = seconds(lambda: coinhaze.informed(scores, threads=1))
     infer = seconds(lambda: ladder(ledger))
     return (

@@ -77,7 +77,7 @@ def evaluate(pairs: LabelledPairs) -> dict[str, tuple[float, float, float]]:
     newest = chain.graph.names.newest
     opening = chain.graph.opening
     assert opening is not None
-    nodes = chain.outcomes.nodes.astype(np.int64)  # type: ignore[union-attr]
+    nodes = chain.outcomes.nodes.astype(np.int64)
     prior = opening.take(nodes).floats() / opening.floats().sum()
     rows: dict[int, SourceRow] = {}
     for coin in np.unique(np.concatenate([pairs.first, pairs.second])).tolist():

@@ -7,6 +7,7 @@ command: its answer is what a command before it wrote to that file.
 from __future__ import annotations
 
 _COIN = f"{8:064x}:0"
+_SAVED = f"{5:064x}:1"
 _BLOCKCHAIR = " ".join(
     f"blockchair/{table}.tsv" for table in ("blocks", "transactions", "outputs", "inputs")
 )
@@ -116,7 +117,6 @@ score ethereum --time temporal --json
 """,
     "score_coins": """
 score coins --json
-score coins --all --json
 score coins --view address --json
 score coins --view address --time temporal --json
 score coins --view account --json
@@ -135,7 +135,6 @@ score coins --preset paper --json
 score shielded --json
 score shielded --pools merged --json
 score shielded --history shielded_before.csv --json
-score shielded --all --policy uniform --json
 score rings --all --json
 score rings --policy uniform --json
 score rings --with matching,possible-sources --json
@@ -165,8 +164,10 @@ origins shielded {_COIN} --json
 origins shielded {_COIN} --history shielded_before.csv --json
 origins shielded {_COIN} --pools merged --json
 origins rings f:0 --json
-origins coins {_COIN}
 origins coins {_COIN} --as dot
+""",
+    "shared": f"""
+shared coins {_COIN} {_SAVED} --top 1 --json
 """,
     "screen": """
 screen pay.csv --listed pay_listed.txt --json

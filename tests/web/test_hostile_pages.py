@@ -21,6 +21,8 @@ from pydantic import BaseModel
 
 from coinhaze.errors import InputError
 from coinhaze.explore.models import (
+    BoundedFigure,
+    CommonOrigin,
     Comparators,
     Exposure,
     FlowBand,
@@ -30,8 +32,11 @@ from coinhaze.explore.models import (
     LedgerPage,
     ListedEntry,
     Measure,
+    ObservedBits,
     PartyKnows,
     Rule,
+    SharedAnswer,
+    SharedFigures,
     Spent,
     Suggested,
     TableRow,
@@ -55,7 +60,8 @@ COIN = "a:0"
 PATHS = (
     "/", "/l/town", f"/l/town/coin/{COIN}", f"/l/town/coin/{COIN}?policy=fifo&by=time&list=none",
     f"/l/town/coin/{COIN}?policy=poison", f"/l/town/coin/{COIN}?with=b:1",
-    f"/l/town/coin/{COIN}/comparators", "/l/town/address/a:0", "/l/town/tx/a:0",
+    f"/l/town/coin/{COIN}/comparators", f"/l/town/coin/{COIN}/shared?other=b:1",
+    "/l/town/address/a:0", "/l/town/tx/a:0",
     "/l/town/block/a:0", "/l/town/table", "/compare?l=town,raw", "/l/town/wallet", "/jobs",
     "/search?q=%3Cb%20onclick=q%3E", "/search?q=%22%20onclick=%22q", "/l/raw", "/l/lost", "/l/held",
     "/search?l=lost&q=%3Cb%20onclick=q%3E", "/l/%3Cb%20onclick=n%3E",
@@ -153,9 +159,33 @@ class HostileExplorer(DrawnExplorer):
         )  # fmt: skip
         some = Measure(name="degree", value=1.0, unit="of 1", words="words")
         none = Measure(name="boltzmann", value=None, unit="bits", words="words", refused="why")
+        seen = ObservedBits(
+            bits=1, bits_low=1, bits_high=1, observer="change", assumes="words", confidence=0.5,
+            confidence_origin="measured", owners=2,
+        )  # fmt: skip
         found: Comparators = self._evil(
-            Comparators(ledger="town", name=name, rules=(rule,), measures=(some, none))
+            Comparators(
+                ledger="town", name=name, rules=(rule,), measures=(some, none), observed="words",
+                observers=(seen,),
+            )
+        )  # fmt: skip
+        return found
+
+    def shared(self, name: str, query: Any) -> SharedAnswer:
+        half = BoundedFigure(value=0.5, low=0.4, high=0.6)
+        origin = CommonOrigin(
+            origin="tx:a", share_of_first=0.5, share_of_second=0.5, share_of_openings=None, weight=1
         )
+        figures = SharedFigures(
+            observer="naive", assumes="words", collision=half, overlap=half, divergence=half,
+            evidence=half, common=(origin,),
+        )  # fmt: skip
+        found: SharedAnswer = self._evil(
+            SharedAnswer(
+                ledger="town", first=name, second=query.other, settings=query.settings,
+                sentence="words", observers=(figures,),
+            )
+        )  # fmt: skip
         return found
 
     def what_if(self, query: Any) -> Any:

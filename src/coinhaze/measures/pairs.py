@@ -42,7 +42,7 @@ FIGURES = ("collision", "overlap", "divergence", "evidence")
 
 
 @dataclass(frozen=True)
-class Bounded:
+class FigureInterval:
     """A figure and the interval it is proven to lie in; None where it has no value."""
 
     value: float | None
@@ -73,10 +73,10 @@ def sums_by(group: Ints, values: Floats, groups: int) -> Floats:
 class PairFigures:
     """What two coins have in common."""
 
-    collision: Bounded
-    overlap: Bounded
-    divergence: Bounded
-    evidence: Bounded
+    collision: FigureInterval
+    overlap: FigureInterval
+    divergence: FigureInterval
+    evidence: FigureInterval
 
 
 def compare_rows(p: SourceRow, q: SourceRow, prior: Floats | None) -> PairFigures:
@@ -109,12 +109,14 @@ def _most(p: Floats, q: Floats, a: float, b: float, rarest: float) -> float:
     return b * float(p.max(initial=0.0)) + a * float(q.max(initial=0.0)) + a * b / rarest
 
 
-def _within(value: float, more: float) -> Bounded:
+def _within(value: float, more: float) -> FigureInterval:
     value = min(value, 1.0)
-    return Bounded(value, value, min(1.0, value + more))
+    return FigureInterval(value, value, min(1.0, value + more))
 
 
-def _divergence(p: SourceRow, q: SourceRow, x: Floats, y: Floats, overlap: Bounded) -> Bounded:
+def _divergence(
+    p: SourceRow, q: SourceRow, x: Floats, y: Floats, overlap: FigureInterval
+) -> FigureInterval:
     a, b = p.missing, q.missing
     middle = x + y
     # Where only one coin can come from a source, it adds half its probability.
@@ -128,14 +130,14 @@ def _divergence(p: SourceRow, q: SourceRow, x: Floats, y: Floats, overlap: Bound
     fano = 1.0 + sum(e * math.log2(e) for e in (wrong, 1 - wrong) if e > 0)
     low = found if a == b == 0 else max(root, 0.0) ** 2
     low = min(high, max(low, fano if a + b > 0 else 0.0))
-    return Bounded(min(max(found, low), high), low, high)
+    return FigureInterval(min(max(found, low), high), low, high)
 
 
 def _evidence(
     p: SourceRow, q: SourceRow, product: Floats, here: Ints, prior: Floats | None
-) -> Bounded:
+) -> FigureInterval:
     if prior is None:
-        return Bounded(None, None, None)
+        return FigureInterval(None, None, None)
     total = float((product / prior[p.outcomes[here]]).sum())
     more = 0.0
     if p.missing + q.missing > 0:
@@ -148,7 +150,7 @@ def _evidence(
         )
         more = rare
     low = math.log2(total) if total > 0 else None
-    return Bounded(low, low, math.log2(total + more) if total + more > 0 else None)
+    return FigureInterval(low, low, math.log2(total + more) if total + more > 0 else None)
 
 
 @dataclass(frozen=True, eq=False)
@@ -229,7 +231,7 @@ class SharedOrigins(ArrowTable):
                 figures = compare_rows(seen.rows[i], seen.rows[j], seen.prior)
                 row: dict[str, object] = {"observer": seen.name, "first": one, "second": other}
                 for name in FIGURES:
-                    bounded: Bounded = getattr(figures, name)
+                    bounded: FigureInterval = getattr(figures, name)
                     row[name] = bounded.value
                     row[f"{name}_low"], row[f"{name}_high"] = bounded.low, bounded.high
                 found.append(row)

@@ -29,8 +29,8 @@ UNKNOWN = -1
 COMMON_INPUTS, CHANGE, GIVEN = "common-input-no-coinjoins", "change", "given"
 ASSUMES = {
     COMMON_INPUTS: "inputs spent together had one owner, CoinJoins excepted",
-    CHANGE: "and the change of a payment, where it can be told, went back to the payer",
-    GIVEN: "and addresses of one owner or one label in the tables given are one person's",
+    CHANGE: "change, where it can be told, went back to the payer",
+    GIVEN: "addresses of one owner or one label in the tables given are one person's",
 }
 Table = Mapping[str, str]
 

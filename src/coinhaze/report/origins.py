@@ -74,10 +74,13 @@ class OriginsReport:
 
 def origins_text(found: OriginsReport) -> Group:
     """Return origins formatted for a terminal."""
-    report = origins_report(found.origins, limit=found.limit, labels=found.labels())
+    report = origins_report(
+        found.origins,
+        limit=found.limit,
+        labels=found.labels(),
+        in_short=_observed(found) if found.observers else None,
+    )
     parts: list[RenderableType] = [report]
-    if found.observers:
-        parts.insert(0, Text(f"In short: {_observed(found)}"))
     for title, columns, rows in (_observer_rows(found), _label_rows(found), _hop_rows(found)):
         if rows:
             shown = Table(title=title, title_justify="left")

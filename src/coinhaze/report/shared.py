@@ -9,7 +9,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from coinhaze.measures.pairs import FIGURES, NAIVE, Bounded, SharedOrigins
+from coinhaze.measures.pairs import FIGURES, NAIVE, FigureInterval, SharedOrigins
 from coinhaze.report.flow import short_name
 
 WORDS = {
@@ -63,7 +63,7 @@ def sentence(found: SharedOrigins) -> str:
     return f"{words}."
 
 
-def _words(figure: Bounded) -> str:
+def _words(figure: FigureInterval) -> str:
     if figure.value is None or figure.low is None or figure.high is None:
         return "-" if figure.high is None else f"at most {figure.high:.4f}"
     if figure.high - figure.low < 5e-5:

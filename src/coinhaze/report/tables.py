@@ -161,9 +161,16 @@ def origins_sentence(origins: Origins) -> str:
 
 
 def origins_report(
-    origins: Origins, *, limit: int = 10, labels: Sequence[str | None] = ()
+    origins: Origins,
+    *,
+    limit: int = 10,
+    labels: Sequence[str | None] = (),
+    in_short: str | None = None,
 ) -> Group:
-    """Show one coin's sources, largest first, the likeliest way from each, and their labels."""
+    """Show one coin's sources, largest first, the likeliest way from each, and their labels.
+
+    `in_short` is an answer to give before.
+    """
     table = Table(title="Origins", title_justify="left", caption_justify="left")
     table.caption = reading_words(origins.chain.settings)
     table.add_column("source", overflow="fold")
@@ -185,7 +192,8 @@ def origins_report(
     if origins.missing > 5e-5:
         table.add_row("not followed to its end", f"{origins.missing:.2%}")
     sentence = Text(origins_sentence(origins))
-    return Group(Text(origins.name, style="bold"), sentence, table)
+    answer = [] if in_short is None else [Text(in_short)]
+    return Group(Text(origins.name, style="bold"), *answer, sentence, table)
 
 
 def way_words(way: Sequence[str]) -> str:
