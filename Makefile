@@ -40,6 +40,7 @@ bench: $(DEV_READY)
 	$(BIN)/python -m benchmarks.growth --size $(SIZE)
 	$(BIN)/python -m benchmarks.previews --size $(SIZE)
 	$(BIN)/python -m benchmarks.history
+	$(BIN)/python -m benchmarks.following
 	$(BIN)/python -m benchmarks.one_coin --size $(SIZE)
 	$(BIN)/python -m benchmarks.building --size $(SIZE)
 	$(BIN)/python -m benchmarks.ingesting --size $(SIZE)
