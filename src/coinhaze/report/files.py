@@ -8,6 +8,7 @@ import json
 import os
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
@@ -54,6 +55,18 @@ def scores_json(scores: Scores, provenance: dict[str, object]) -> str:
         "summary": scores.summary().as_dict(),
         "scores": scores.to_arrow().to_pylist(),
     }
+    if scores.informed:
+        document["observers"] = [
+            {
+                "name": observer.name,
+                "assumes": observer.assumes,
+                "confidence": observer.confidence,
+                "confidence_origin": observer.origin,
+                "confidence_source": observer.source,
+            }
+            for observer in (found.observer for found in scores.informed.values())
+            if observer is not None
+        ]
     if scores.comparators:
         document["correlations"] = correlations(scores).to_pylist()
     return json.dumps(document, indent=1, allow_nan=False) + "\n"
@@ -200,6 +213,18 @@ def made_by(*, inputs: Sequence[str | Path] = (), command: str = "") -> dict[str
         "command": command,
         "inputs": input_digests(inputs),
     }
+
+
+def today() -> str:
+    """Return the date and time in UTC; that of SOURCE_DATE_EPOCH where it is set."""
+    epoch = os.environ.get("SOURCE_DATE_EPOCH")
+    if epoch is None:
+        now = datetime.now(UTC)
+    elif epoch.isascii() and epoch.isdigit():
+        now = datetime.fromtimestamp(int(epoch), UTC)
+    else:
+        raise UsageError(f"SOURCE_DATE_EPOCH is a number of seconds since 1970, not {epoch!r}")
+    return now.strftime("%Y-%m-%d %H:%M UTC")
 
 
 def input_digests(inputs: Sequence[str | Path]) -> list[dict[str, str]]:

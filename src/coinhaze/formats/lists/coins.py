@@ -2,7 +2,7 @@
 
 | file | content |
 |---|---|
-| text | one coin `txid:vout`, or one address, a line; `#` begins a comment |
+| text | one coin `txid:vout`, one address or one public key, a line; `#` begins a comment |
 | CSV | a header with `txid` and `vout`, or `coin` (or `output`), or `address`; also `label` |
 | JSON lines | labels of a wallet (BIP-329): those of coins and addresses |
 | JSON | an array of such texts, or of objects with those names |
@@ -13,6 +13,9 @@ all: it is refused, with the command to take instead.
 
 Values are compared with the ledger's: `amount` in whole coins, and `value` in the smallest unit
 unless it has a point, as Sparrow (in BTC) and Electrum write it; Sparrow may write a comma instead.
+
+A public key is an extended one or a descriptor (`coinhaze.formats.descriptors`); private ones are
+refused.
 """
 
 from __future__ import annotations
@@ -25,8 +28,14 @@ from pathlib import Path
 
 import msgspec
 
-from coinhaze.errors import InputError, LedgerError
+from coinhaze.errors import InputError, LedgerError, hide_wallet_keys
 from coinhaze.formats.compression import read_plain
+from coinhaze.formats.descriptors import (
+    Descriptor,
+    is_key,
+    parse_keys,
+    refuse_private,
+)
 from coinhaze.formats.json.records import FAULTS
 from coinhaze.formats.lists.bip329 import ADDRESS, OUTPUT, is_bip329, read_wallet_labels
 from coinhaze.formats.lists.labels import csv_rows, decoded, names_by_line, normal_address
@@ -56,6 +65,7 @@ _HASH = re.compile("[0-9a-fA-F]{64}")
 # As Sparrow writes it where a comma stands for the point; fewer places may be thousands.
 _COMMA = re.compile(r"[0-9]{1,8},[0-9]{8}", re.ASCII)
 _POINT = re.compile(r"[0-9]{1,12}\.[0-9]{0,8}", re.ASCII)
+_CHECKED = re.compile(r"[a-z_]+\([^#]*\)#[0-9a-z]*(?=\s|$)")
 _WHOLE = re.compile(r"[0-9]{1,12}(\.[0-9]{1,8})?", re.ASCII)
 _SMALLEST = Decimal(1) / COIN_UNIT
 Row = tuple[str, Mapping[str, object]]
@@ -63,13 +73,14 @@ Row = tuple[str, Mapping[str, object]]
 
 @dataclass(frozen=True)
 class ListedCoin:
-    """One entry: a coin by name, or an address that stands for its coins."""
+    """One entry: a coin by name, or an address or key that stands for its coins."""
 
     where: str
     coin: str | None = None
     address: str | None = None
     label: str | None = None
     value: int | None = None
+    keys: tuple[Descriptor, ...] = ()
 
 
 def read_coin_list(path: str | Path) -> list[ListedCoin]:
@@ -85,6 +96,8 @@ def parse_coin_list(content: bytes, *, where: str = "coins") -> list[ListedCoin]
     't:1'
     """
     text = decoded(content, where)
+    hide_wallet_keys(text)
+    refuse_private(text, where)
     begins = text.lstrip()
     head = begins.partition("\n")[0]
     rows: Iterable[Row]
@@ -92,6 +105,8 @@ def parse_coin_list(content: bytes, *, where: str = "coins") -> list[ListedCoin]
         rows = _from_labels(text, where)
     elif begins.startswith(("[", "{")):
         rows = _from_json(text, where)
+    elif is_key(head):
+        rows = ((place, {"coin": name}) for place, name in _keys_by_line(text, where))
     elif any(mark in head for mark in ",;\t") or plain_name(head) in ("coin", "output", "address"):
         rows = _from_csv(text, where)
     else:
@@ -119,6 +134,8 @@ def parse_entry(text: str, where: str = "coin") -> ListedCoin:
     >>> parse_entry("1A1zP1eP5QGefi2DMPTfTL5SLmv7DivfNa").address
     '1A1zP1eP5QGefi2DMPTfTL5SLmv7DivfNa'
     """
+    hide_wallet_keys(text)
+    refuse_private(text, where)
     return _entry(where, {"coin": text})
 
 
@@ -128,6 +145,16 @@ def _from_labels(text: str, file: str) -> Iterator[Row]:
         if read.type in names:
             label = {} if read.label is None else {"label": read.label}
             yield read.where, {names[read.type]: read.ref} | label
+
+
+def _keys_by_line(text: str, where: str) -> Iterator[tuple[str, str]]:
+    """Give one name a line, with its place; `#` begins a comment, or a descriptor's checksum."""
+    for number, line in enumerate(text.split("\n"), 1):
+        name = line.strip()
+        if not (checked := _CHECKED.match(name)):
+            name = name.partition("#")[0].strip()
+        if name:
+            yield f"{where}:{number}", checked[0] if checked else name
 
 
 def _from_csv(text: str, file: str) -> Iterator[Row]:
@@ -238,6 +265,8 @@ def _entry(where: str, row: Mapping[str, object]) -> ListedCoin:
     if name is None:
         address = row.get("address")
         return ListedCoin(where, address=_address(address, where), label=label)
+    if is_key(str(name)):
+        return ListedCoin(where, label=label, keys=parse_keys(str(name), where))
     coin = _COIN.fullmatch(str(name))
     if coin is None:
         if "txid" in row or ":" in str(name):
@@ -284,6 +313,6 @@ def _refuse_twice(listed: list[ListedCoin]) -> None:
     seen: dict[str, str] = {}
     for entry in listed:
         name = entry.coin or entry.address or ""
-        if name in seen:
+        if name and name in seen:
             raise LedgerError(entry.where, "listed twice", value=name, fix=f"see {seen[name]}")
         seen[name] = entry.where
