@@ -96,15 +96,31 @@ def test_a_value_that_is_not_the_coins_is_refused() -> None:
             find_coins(chain.graph, parse_coin_list(text.encode()))
 
 
+def test_public_descriptors_of_core_are_keys_of_the_wallet() -> None:
+    key = (
+        "xpub661MyMwAqRbcFtXgS5sYJABqqG9YLmC4Q1Rdap9gSE8NqtwybGhePY2gZ29ESFjqJoCu1Rupje8YtGqsefD265"
+        "TMg7usUDFdp6W1EGMcet8"
+    )
+    described = [
+        {"desc": f"wpkh({key}/{branch}/*)", "timestamp": 1, "active": True, "range": [0, 999]}
+        for branch in (0, 1)
+    ]
+    answer = {"wallet_name": "w", "descriptors": described}
+    for text in (answer, {"result": answer, "error": None, "id": 1}):
+        found = parse_coin_list(json.dumps(text).encode())
+        assert [len(entry.keys) for entry in found] == [1, 1]
+        assert all(entry.coin is None for entry in found)
+
+
 TPRV = "tprv8ZgxMBicQKsPd7Uf69XL1XwhmjHopUGep8GuEiJDZmbQz6o58LninorQAfcKZWARbtRtfnLcJ5MQ2AtH"
 PAID = {"address": MINE, "category": "receive", "amount": 0.5, "vout": 1, "txid": C}
 DESCRIPTORS = {"wallet_name": "w", "descriptors": [{"desc": f"wpkh({TPRV}/84h)#x"}]}
 HISTORY = {"summary": {}, "transactions": [{"txid": C, "bc_value": "0.5"}]}
 MISTAKES = {
     "payments of Core": (json.dumps([PAID]), r"listtransactions.*bitcoin-cli listunspent"),
-    "descriptors of Core": (json.dumps(DESCRIPTORS), r"descriptors.*bitcoin-cli listunspent"),
-    "descriptors as answered": (
-        json.dumps({"result": DESCRIPTORS}), r"descriptors.*bitcoin-cli listunspent"),
+    "private descriptors of Core": (json.dumps(DESCRIPTORS), r"private key.*public descriptor"),
+    "private descriptors as answered": (
+        json.dumps({"result": DESCRIPTORS}), r"private key.*public descriptor"),
     "balances of Core": (json.dumps({"mine": {"trusted": 1}}), r"an object.*cli listunspent"),
     "a history of Electrum": (json.dumps(HISTORY), r"history of Electrum.*electrum listunspent"),
     "its history in CSV": (

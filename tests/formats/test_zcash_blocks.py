@@ -15,7 +15,7 @@ from coinhaze.formats.zcash_raw import blocks as zcash_blocks
 from coinhaze.formats.zcash_raw.transactions import read_transaction
 from formats import block_samples
 from formats import zcash_samples as samples
-from formats.block_samples import file_of, pay, pay_to_key_hash, spend
+from formats.block_samples import file_of, pay, pay_to_key_hash, spend, twice
 from formats.zcash_samples import MAIN, TEST, VARIED, Made, chain
 
 Rows = list[dict[str, Any]]
@@ -251,6 +251,67 @@ class TestNamesOfVersion5:
         assert all(cursor.at == len(cursor.data) for cursor in read)
 
 
+class TestVersion6:
+    """ZIP 229: the pool Ironwood beside Orchard, and names that do not depend on anchors."""
+
+    SPENT = (b"\1" * 32, 3)
+    MADE = Made(
+        6,
+        [spend(SPENT, b"signature")],
+        [pay(5, pay_to_key_hash(2))],
+        sapling=9,
+        spends=2,
+        sapling_outputs=2,
+        orchard=-4,
+        actions=2,
+        ironwood=-7,
+        ironwood_actions=1,
+    )
+    PARTS = (
+        Made(6),
+        Made(6, [spend(SPENT)]),
+        Made(6, outputs=[pay(1, b"")]),
+        Made(6, spends=1),
+        Made(6, sapling_outputs=1),
+        Made(6, actions=1),
+        Made(6, ironwood_actions=1),
+        Made(6, ironwood_actions=3, ironwood=8),
+        MADE,
+    )
+
+    def test_names_are_those_of_the_twin(self) -> None:
+        for made in self.PARTS:
+            cursor = Cursor(made.octets())
+            assert read_transaction(cursor).txid == made.v6_id()
+            assert cursor.at == len(cursor.data)
+        assert len({made.v6_id() for made in self.PARTS}) == len(self.PARTS)
+
+    def test_anchors_and_proofs_do_not_count(self) -> None:
+        octets = self.MADE.octets()
+        for free in (samples.filler(32, seed) for seed in (2, 5, 15)):
+            broken = bytearray(octets)
+            broken[octets.index(free)] ^= 1
+            assert read_transaction(Cursor(bytes(broken))).txid == self.MADE.v6_id()
+
+    def test_blocks_are_read_with_the_flows_of_the_new_pool(self, tmp_path: Path) -> None:
+        first = samples.made_by_miner(1000)
+        into = Made(6, [spend((b"\5" * 32, 0))], ironwood=-8, ironwood_actions=2)
+        out = Made(6, outputs=[pay(3, pay_to_key_hash(4))], ironwood=3, ironwood_actions=1)
+        turned = Made(6, orchard=6, actions=1, ironwood=-6, ironwood_actions=1)
+        txs = [first.octets(), *(made.octets() for made in (into, out, turned))]
+        ids = [twice(txs[0]), *(made.v6_id() for made in (into, out, turned))]
+        octets = samples.block(b"\7" * 32, txs, ids=ids)
+        read = rows(write(tmp_path, hex_lines([octets])))
+        check_against_twin(read, [octets])
+        found = [(row["pool"], row["into_pool"]) for row in read["pool_flows"]]
+        assert sorted(found) == [
+            ("ironwood", -3),
+            ("ironwood", 6),
+            ("ironwood", 8),
+            ("orchard", -6),
+        ]
+
+
 class TestFaults:
     def test_transactions_that_do_not_give_the_root_are_refused(self, tmp_path: Path) -> None:
         blocks = chain(VARIED)
@@ -282,7 +343,7 @@ class TestFaults:
     @pytest.mark.parametrize(
         ("start", "said"),
         [
-            ("06000080 0a270a26", "version 6, group 0x260a270a: versions 1 to 5 are known"),
+            ("06000080 0a270a26", "version 6, group 0x260a270a: versions 1 to 6 are known"),
             ("05000080 85202f89", "version 5, group 0x892f2085"),
             ("00000000", "version 0"),
         ],

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from hashlib import blake2b
 
 from formats.block_samples import (
     compact,
@@ -20,7 +21,7 @@ from formats.block_twin import Bytes
 
 MAIN, TEST = bytes.fromhex("24e92764"), bytes.fromhex("fa1af9bf")
 EASIEST_MAIN, EASIEST_TEST = 0x1F07FFFF, 0x2007FFFF
-GROUPS = {3: 0x03C48270, 4: 0x892F2085, 5: 0x26A7270A}
+GROUPS = {3: 0x03C48270, 4: 0x892F2085, 5: 0x26A7270A, 6: 0xD884B698}
 TIME = 1_650_000_000
 NU5 = bytes.fromhex("b4d0d6c2")
 
@@ -61,12 +62,17 @@ class Made:
     sapling_outputs: int = 0
     orchard: int = 0
     actions: int = 0
+    ironwood: int = 0
+    ironwood_actions: int = 0
 
     def octets(self) -> bytes:
         both = transparent(self.inputs, self.outputs)
-        if self.version == 5:
-            start = head(5) + NU5 + bytes(4) + bytes(4)
-            return start + both + self.v5_sapling() + self.v5_orchard()
+        if self.version >= 5:
+            start = head(self.version) + NU5 + bytes(4) + bytes(4)
+            end = self.v5_sapling() + self.v5_orchard()
+            if self.version == 6:
+                end += actions_octets(self.ironwood_actions, self.ironwood, 14)
+            return start + both + end
         out = head(self.version) + both + bytes(4 if self.version < 3 else 8)
         if self.version == 4:
             out += amount(self.sapling) + compact(self.spends) + filler(384 * self.spends)
@@ -84,12 +90,74 @@ class Made:
         return out + filler(192 * s + 64 * s + 192 * o + 64, 3)
 
     def v5_orchard(self) -> bytes:
-        n = self.actions
-        out = compact(n) + filler(820 * n, 4)
-        if not n:
-            return out
-        out += b"\3" + amount(self.orchard) + filler(32, 5) + text(filler(200, 6))
-        return out + filler(64 * n + 64, 7)
+        return actions_octets(self.actions, self.orchard, 4)
+
+    def v6_id(self) -> bytes:
+        """Name a transaction of version 6 (ZIP 229), of the parts it is made of."""
+        inputs, outputs = b"".join(self.inputs), b"".join(self.outputs)
+        points = b"".join(i[:36] for i in self.inputs)
+        sequences = b"".join(i[-4:] for i in self.inputs)
+        paid = [digest("ZTxIdPrevoutHash", points), digest("ZTxIdSequencHash", sequences)]
+        paid += [digest("ZTxIdOutputsHash", outputs)]
+        parts = [
+            digest("ZTxIdHeadersHash", head(6) + NU5 + bytes(8)),
+            digest("ZTxIdTranspaHash", b"".join(paid) if inputs + outputs else b""),
+            self._sapling_id(),
+            actions_id(self.actions, self.orchard, 4, "ZTxIdOrchardH_v6", "ZTxIdOrcAct{}Hash"),
+            actions_id(
+                self.ironwood_actions, self.ironwood, 14, "ZTxIdIronwd_H_v6", "ZTxIdIrnAct{}H_v6"
+            ),
+        ]
+        person = b"ZcashTxHash_" + NU5
+        return blake2b(b"".join(parts), digest_size=32, person=person).digest()
+
+    def _sapling_id(self) -> bytes:
+        if not self.spends + self.sapling_outputs:
+            return digest("ZTxIdSaplingHash", b"")
+        spends = cut(filler(96 * self.spends), 96)
+        made = cut(filler(756 * self.sapling_outputs, 1), 756)
+        some = digest("ZTxIdSSpendCHash", b"".join(s[32:64] for s in spends))
+        some += digest("ZTxIdSSpendNH_v6", b"".join(s[:32] + s[64:96] for s in spends))
+        # Commitments of value and note, key, 52 bytes of the note, 512 of its memo, the rest.
+        other = digest("ZTxIdSOutC__Hash", b"".join(o[32:64] + o[64:96] + o[96:148] for o in made))
+        other += digest("ZTxIdSOutM__Hash", b"".join(o[148:660] for o in made))
+        other += digest("ZTxIdSOutN__Hash", b"".join(o[:32] + o[660:676] + o[676:] for o in made))
+        return digest(
+            "ZTxIdSaplingHash",
+            digest("ZTxIdSSpendsHash", some if spends else b"")
+            + digest("ZTxIdSOutputHash", other if made else b"")
+            + amount(self.sapling),
+        )
+
+
+def digest(person: str, octets: bytes) -> bytes:
+    return blake2b(octets, digest_size=32, person=person.encode()).digest()
+
+
+def cut(octets: bytes, size: int) -> list[bytes]:
+    return [octets[at : at + size] for at in range(0, len(octets), size)]
+
+
+def actions_octets(n: int, balance: int, seed: int) -> bytes:
+    out = compact(n) + filler(820 * n, seed)
+    if not n:
+        return out
+    out += b"\3" + amount(balance) + filler(32, seed + 1) + text(filler(200, seed + 2))
+    return out + filler(64 * n + 64, seed + 3)
+
+
+def actions_id(n: int, balance: int, seed: int, whole: str, part: str) -> bytes:
+    if not n:
+        return digest(whole, b"")
+    each = cut(filler(820 * n, seed), 820)
+    # Commitment of value, nullifier, key, commitment of note, key, note, note to the sender.
+    compacted = b"".join(a[32:64] + a[96:128] + a[128:160] + a[160:212] for a in each)
+    memos = b"".join(a[212:724] for a in each)
+    rest = b"".join(a[:32] + a[64:96] + a[724:740] + a[740:820] for a in each)
+    digests = [
+        digest(part.format(x), y) for x, y in zip("CMN", (compacted, memos, rest), strict=True)
+    ]
+    return digest(whole, b"".join(digests) + b"\3" + amount(balance))
 
 
 def made_by_miner(
@@ -154,6 +222,7 @@ class SlowTx:
     joinsplits: list[tuple[int, int]] = field(default_factory=list)
     sapling: int = 0
     orchard: int = 0
+    ironwood: int = 0
 
     @property
     def into(self) -> dict[str, int]:
@@ -161,6 +230,7 @@ class SlowTx:
             "sprout": sum(old - new for old, new in self.joinsplits),
             "sapling": -self.sapling,
             "orchard": -self.orchard,
+            "ironwood": -self.ironwood,
         }
         return {pool: flow for pool, flow in flows.items() if flow}
 
@@ -176,7 +246,7 @@ def read_tx(b: Bytes) -> SlowTx:
     version = word % 2**31
     if word >= 2**31:
         b.number(4)
-    if version == 5:
+    if version >= 5:
         b.many(12)
     for _ in range(b.compact()):
         t.coinbase |= b.many(36) == bytes(32) + b"\xff" * 4
@@ -186,8 +256,10 @@ def read_tx(b: Bytes) -> SlowTx:
     for _ in range(b.compact()):
         t.outputs.append(signed(b))
         b.many(b.compact())
-    if version == 5:
+    if version >= 5:
         read_v5_end(b, t)
+        t.orchard = read_actions(b)
+        t.ironwood = read_actions(b) if version == 6 else 0
         return t
     b.many(8 if version >= 3 else 4)
     shielded = 0
@@ -216,14 +288,19 @@ def read_v5_end(b: Bytes, t: SlowTx) -> None:
         t.sapling = signed(b)
         b.many(32 if spends else 0)
         b.many(192 * spends + 64 * spends + 192 * outputs + 64)
+
+
+def read_actions(b: Bytes) -> int:
     actions = b.compact()
     b.many(820 * actions)
-    if actions:
-        b.one()
-        t.orchard = signed(b)
-        b.many(32)
-        b.many(b.compact())
-        b.many(64 * actions + 64)
+    if not actions:
+        return 0
+    b.one()
+    balance = signed(b)
+    b.many(32)
+    b.many(b.compact())
+    b.many(64 * actions + 64)
+    return balance
 
 
 def read_block(octets: bytes) -> list[SlowTx]:

@@ -98,6 +98,7 @@ def _beside(sources: Sequence[str]) -> dict[str, object] | None:
             listed = read_coin_list(path)
             facts["coins"] = sum(entry.coin is not None for entry in listed)
             facts["addresses"] = sum(entry.address is not None for entry in listed)
+            facts["keys"] = sum(bool(entry.keys) for entry in listed)
         return facts | {"next": found.command.format(file=path)}
     return None
 

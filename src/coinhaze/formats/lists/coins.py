@@ -8,7 +8,7 @@
 | JSON | an array of such texts, or of objects with those names |
 
 Sparrow's export of UTXOs is such CSV; `listunspent` of Bitcoin Core and of Electrum, and what
-Electrum's servers list, are such JSON. What other commands of theirs give names no coins, or not
+Electrum's servers list, are such JSON; so is `listdescriptors`, by its keys. What other commands of theirs give names no coins, or not
 all: it is refused, with the command to take instead.
 
 Values are compared with the ledger's: `amount` in whole coins, and `value` in the smallest unit
@@ -203,6 +203,7 @@ class _Unspent(msgspec.Struct):
     value_sats: int | None = None
     category: str | None = None  # listtransactions of Bitcoin Core
     txids: list[str] | None = None  # listreceivedbyaddress
+    desc: str | None = None  # listdescriptors, also beside the coins of listunspent
 
 
 _THEIRS = {
@@ -228,6 +229,9 @@ def _from_json(text: str, file: str) -> Iterator[Row]:
             what = "payments as listtransactions gives them, which lack the change"
             raise LedgerError(where, what, fix=_NO_CHANGE)
         told = {name: v for name, v in msgspec.structs.asdict(entry).items() if v is not None}
+        descriptor = told.pop("desc", None)
+        if not told and descriptor is not None:
+            told = {"coin": descriptor}
         if told.pop("txids", None) is not None:
             told.pop("amount", None)  # all that an address ever received
         for theirs, ours in _THEIRS.items():
@@ -247,8 +251,7 @@ def _array(text: str, file: str) -> str | msgspec.Raw:
             return answer
         found = _OBJECT.decode(answer)
     if "descriptors" in found:
-        what = "descriptors, which name keys and no coins"
-        raise LedgerError(file, what, fix=_NO_CHANGE)
+        return found["descriptors"]
     if "transactions" in found:
         what = "a history of Electrum, which names no coins"
         raise LedgerError(file, what, fix="electrum listunspent")

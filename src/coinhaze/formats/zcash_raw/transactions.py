@@ -1,16 +1,17 @@
-"""Transactions of Zcash, versions 1 to 5, from bytes: ids, coins and flows of shielded pools."""
+"""Transactions of Zcash, versions 1 to 6, from bytes: ids, coins and flows of shielded pools."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from hashlib import blake2b
+from typing import NamedTuple
 
 from coinhaze.formats.bitcoin_raw.wire import Cursor, Malformed, double_sha256
 
 MOST_MONEY = 21_000_000 * 10**8
 _OVERWINTERED = 1 << 31
-_GROUPS = {3: 0x03C48270, 4: 0x892F2085, 5: 0x26A7270A}
+_GROUPS = {3: 0x03C48270, 4: 0x892F2085, 5: 0x26A7270A, 6: 0xD884B698}
 NOTHING = bytes(32) + b"\xff" * 4  # the coin that a coinbase spends
 _OUTPOINT, _INPUT, _OUTPUT = 36, 41, 9
 # Sizes of the parts of shielded transfers, from the protocol's section 7.1; with PHGR proofs until
@@ -53,10 +54,10 @@ def read_transaction(cursor: Cursor) -> ZcashTransaction:
         group = cursor.unsigned(4)
         if group != _GROUPS.get(version):
             raise Malformed(
-                f"a transaction of version {version}, group {group:#x}: versions 1 to 5 are known"
+                f"a transaction of version {version}, group {group:#x}: versions 1 to 6 are known"
             )
-    if version == 5:
-        return _read_v5(cursor, head)
+    if version >= 5:
+        return _read_v5(cursor, head, version)
     found = ZcashTransaction()
     _read_inputs(cursor, found)
     _read_outputs(cursor, found)
@@ -144,17 +145,23 @@ def _hash_each(name: bytes, things: Iterable[bytes], *slices: slice) -> bytes:
     return _hash(name, *(thing[part] for thing in things for part in slices))
 
 
-def _read_v5(cursor: Cursor, head: int) -> ZcashTransaction:
-    """Read a transaction of version 5: its id is a tree of hashes without signatures (ZIP 244)."""
+def _read_v5(cursor: Cursor, head: int, version: int) -> ZcashTransaction:
+    """Read a transaction of version 5 or 6: its id is a tree of hashes without signatures.
+
+    ZIP 244 defines it. Version 6 (ZIP 229) adds the pool Ironwood, in the form of Orchard, and
+    leaves anchors out of the id.
+    """
     found = ZcashTransaction()
     branch, rest = cursor.take(4), cursor.take(8)
-    words = head.to_bytes(4, "little") + _GROUPS[5].to_bytes(4, "little") + branch + rest
+    words = head.to_bytes(4, "little") + _GROUPS[version].to_bytes(4, "little") + branch + rest
     digests = [
         _hash(b"ZTxIdHeadersHash", words),
         _read_transparent(cursor, found),
-        _read_v5_sapling(cursor, found),
-        _read_orchard(cursor, found),
+        _read_v5_sapling(cursor, found, version),
+        _read_actions(cursor, found, _ORCHARD if version == 5 else _ORCHARD_V6),
     ]
+    if version == 6:
+        digests.append(_read_actions(cursor, found, _IRONWOOD))
     found.txid = _hash(b"ZcashTxHash_" + branch, *digests)
     return found
 
@@ -177,7 +184,7 @@ def _read_transparent(cursor: Cursor, found: ZcashTransaction) -> bytes:
     )
 
 
-def _read_v5_sapling(cursor: Cursor, found: ZcashTransaction) -> bytes:
+def _read_v5_sapling(cursor: Cursor, found: ZcashTransaction, version: int) -> bytes:
     spends = [cursor.take(_SPEND) for _ in range(cursor.count(_SPEND))]
     outputs = [cursor.take(_SAPLING_OUTPUT) for _ in range(cursor.count(_SAPLING_OUTPUT))]
     if not spends and not outputs:
@@ -190,10 +197,11 @@ def _read_v5_sapling(cursor: Cursor, found: ZcashTransaction) -> bytes:
     hashed_spends: tuple[bytes, ...] = ()
     hashed_outputs: tuple[bytes, ...] = ()
     if spends:
-        pairs = (part for s in spends for part in (s[:32], anchor, s[64:]))
+        rooted, name = (anchor, b"ZTxIdSSpendNHash") if version == 5 else (b"", b"ZTxIdSSpendNH_v6")
+        pairs = (part for s in spends for part in (s[:32], rooted, s[64:]))
         hashed_spends = (
             _hash_each(b"ZTxIdSSpendCHash", spends, slice(32, 64)),
-            _hash(b"ZTxIdSSpendNHash", *pairs),
+            _hash(name, *pairs),
         )
     if outputs:
         hashed_outputs = (
@@ -209,22 +217,42 @@ def _read_v5_sapling(cursor: Cursor, found: ZcashTransaction) -> bytes:
     )
 
 
-def _read_orchard(cursor: Cursor, found: ZcashTransaction) -> bytes:
+class _Pool(NamedTuple):
+    """A pool of actions, and what its hashes are called."""
+
+    name: str
+    whole: bytes
+    compact: bytes
+    memos: bytes
+    other: bytes
+    rooted: bool  # whether the id depends on the anchor
+
+
+_PARTS = (b"ZTxIdOrcActCHash", b"ZTxIdOrcActMHash", b"ZTxIdOrcActNHash")
+_ORCHARD = _Pool("orchard", b"ZTxIdOrchardHash", *_PARTS, True)
+_ORCHARD_V6 = _Pool("orchard", b"ZTxIdOrchardH_v6", *_PARTS, False)
+_IRONWOOD = _Pool(
+    "ironwood", b"ZTxIdIronwd_H_v6", b"ZTxIdIrnActCH_v6", b"ZTxIdIrnActMH_v6", b"ZTxIdIrnActNH_v6",
+    False,
+)  # fmt: skip
+
+
+def _read_actions(cursor: Cursor, found: ZcashTransaction, pool: _Pool) -> bytes:
     actions = [cursor.take(_ACTION) for _ in range(cursor.count(_ACTION))]
     if not actions:
-        return _hash(b"ZTxIdOrchardHash")
+        return _hash(pool.whole)
     flags = cursor.take(1)
-    balance = _read_balance(cursor, found, "orchard")
+    balance = _read_balance(cursor, found, pool.name)
     anchor = cursor.take(32)
     cursor.text()
     cursor.skip(_SIGNATURE * (len(actions) + 1))
     # Value commitment, nullifier, key, note commitment, ephemeral key, note, note for the sender.
     return _hash(
-        b"ZTxIdOrchardHash",
-        _hash_each(b"ZTxIdOrcActCHash", actions, slice(32, 64), slice(96, 212)),
-        _hash_each(b"ZTxIdOrcActMHash", actions, slice(212, 724)),
-        _hash_each(b"ZTxIdOrcActNHash", actions, slice(0, 32), slice(64, 96), slice(724, None)),
+        pool.whole,
+        _hash_each(pool.compact, actions, slice(32, 64), slice(96, 212)),
+        _hash_each(pool.memos, actions, slice(212, 724)),
+        _hash_each(pool.other, actions, slice(0, 32), slice(64, 96), slice(724, None)),
         flags,
         balance,
-        anchor,
+        anchor if pool.rooted else b"",
     )
