@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -39,7 +40,13 @@ WIDTH = 120  # letters a line, in a file of text
 
 @click.command("wallet", cls=Command)
 @click.argument("sources", nargs=-1, required=True, metavar="LEDGER...")
-@takes(known("nodes", choices=(), default=None, required=True), "listed", "labels", WalletOptions)
+@takes(
+    known("nodes", choices=(), default=None, required=True),
+    "listed",
+    "labels",
+    "labels_out",
+    WalletOptions,
+)
 @takes(_POLICY, "links", "history", "pools", "format", "first", "last", "unknown", "complete")
 @takes("strict", known("accuracy", choices=(), default_words="0.1"), known("top", default=3))
 @takes("unit", "form", "as_json", known("output", metavar="FILE.html|.json|.txt"))
@@ -50,6 +57,7 @@ def command(
     output: Path | None,
     spend: str | None,
     psbt: str | None,
+    labels_out: Path | None,
     **options: Any,
 ) -> None:
     """Tell of a wallet's coins: bits, origins, exposure, what goes together, which to spend.
@@ -67,10 +75,22 @@ def command(
         raise UsageError("--spend and --psbt are two proposals: ask one at a time")
     files = [name for name in options["nodes"] if _is_path(name)]
     files += [options["listed"]] if options["listed"] else []
-    files += [*options["labels"], *(options[n] for n in ("links", "history") if options[n])]
+    files += [
+        *options["labels"],
+        *options["known"],
+        *(options[n] for n in ("links", "history") if options[n]),
+    ]
     inputs = [*(s for s in sources if not _is_node(s)), *files, *([psbt] if psbt else [])]
     form = _form(form_of(form, as_json), output, inputs)
+    if labels_out is not None:
+        from coinhaze.report.files import check_place
+
+        check_place(labels_out, inputs)
     report = wait_for("weighing", lambda _: _report(sources, inputs, spend, psbt, options))
+    if labels_out is not None:
+        from coinhaze.wallet.document import wallet_labels
+
+        write_text(labels_out, wallet_labels(report))
     if output is None:
         _print(report, form)
         return
@@ -121,7 +141,9 @@ def _report(
     return WalletReport(
         wallet,
         proposal=_proposal(wallet, spend, psbt),
-        suggestion=None if amount is None else suggest_coins(wallet, amount, unit=unit),
+        suggestion=None
+        if amount is None
+        else suggest_coins(wallet, amount, payee=options["payee"], unit=unit),
         made_by={
             "software": f"coinhaze {__version__}",
             "command": _command(),
@@ -173,6 +195,17 @@ def _coins(given: Sequence[str]) -> list[ListedCoin]:
     return found
 
 
+def _known(files: Sequence[str]) -> dict[str, list[str]]:
+    """Read --known: every party's coins and addresses, over all files."""
+    from coinhaze.formats.lists.parties import read_parties
+
+    found: dict[str, list[str]] = {}
+    for file in files:
+        for party, refs in read_parties(file).items():
+            found.setdefault(party, []).extend(refs)
+    return found
+
+
 def _wallet(sources: Sequence[str], options: dict[str, Any]) -> Wallet:
     from coinhaze.formats.lists.knowledge import read_listed
     from coinhaze.solve.source import chain_of
@@ -182,12 +215,17 @@ def _wallet(sources: Sequence[str], options: dict[str, Any]) -> Wallet:
     listed = _coins(options["nodes"])
     names = None if options["listed"] is None else read_listed(options["listed"])
     labels = labels_of(options["labels"])
-    ours = {"nodes", "listed", "labels", "limit", "amount", "unit", "top", "strict", "gap_limit"}
-    ours |= {*NODE_OPTIONS, *SERVER_OPTIONS}
+    ours = {
+        "nodes", "listed", "labels", "limit", "amount", "payee", "known", "unit", "top", "strict",
+        "gap_limit", *NODE_OPTIONS, *SERVER_OPTIONS,
+    }  # fmt: skip
     settings = settings_of({n: v for n, v in options.items() if n not in ours})
     thing, listed, most_origins = _opened(sources, listed, settings, options)
     chain = chain_of(thing, **settings)
-    coins = find_coins(chain.graph, listed, gap_limit=options["gap_limit"])
+    coins = [
+        coin if coin.label is not None else replace(coin, label=labels.get(coin.name))
+        for coin in find_coins(chain.graph, listed, gap_limit=options["gap_limit"])
+    ]
     beliefs = {name: settings[name] for name in ("policy", "links") if name in settings}
     is_part = most_origins is not None
     exposed = (
@@ -195,7 +233,7 @@ def _wallet(sources: Sequence[str], options: dict[str, Any]) -> Wallet:
     )
     return weigh_wallet(
         chain, coins, exposed=exposed, limit=options["limit"], labels=labels, top=options["top"],
-        most_origins=most_origins,
+        most_origins=most_origins, known=_known(options["known"]),
     )  # fmt: skip
 
 
@@ -303,13 +341,10 @@ def _proposal(wallet: Wallet, spend: str | None, psbt: str | None) -> Proposal |
 
 def _psbt(wallet: Wallet, path: str) -> Transaction:
     """Read a PSBT with addresses as the ledger's network writes them."""
-    from coinhaze.formats.bitcoin_raw.networks import BITCOIN, NETWORKS, networks_of_owners
     from coinhaze.formats.psbt import read_psbt
-    from coinhaze.wallet.holdings import coin_ledger
+    from coinhaze.wallet.holdings import network_of
 
-    ours = networks_of_owners(coin_ledger(wallet.chain.graph).owners)
-    network = next((n for n in NETWORKS if n.name in ours), BITCOIN)
-    return read_psbt(path, network=network)
+    return read_psbt(path, network=network_of(wallet.chain.graph))
 
 
 def _print(report: WalletReport, form: str) -> None:

@@ -12,6 +12,7 @@ from coinhaze.errors import InputError, UnknownName, UsageError
 from coinhaze.formats.bitcoin_raw.networks import (
     BITCOIN,
     NETWORKS,
+    Network,
     foreign_words,
     networks_of,
     networks_of_owners,
@@ -173,6 +174,12 @@ def address_of(ledger: CoinLedger, output: int) -> str | None:
     """Return the address an output pays, None if it has none."""
     owner = int(ledger.output_owner[output])
     return None if ledger.owner_is_coin[owner] else str(ledger.owners[owner].as_py())
+
+
+def network_of(graph: TransactionGraph) -> Network:
+    """Return the network whose addresses the ledger has, Bitcoin's unless it tells another."""
+    ours = networks_of_owners(coin_ledger(graph).owners)
+    return next((network for network in NETWORKS if network.name in ours), BITCOIN)
 
 
 def unknown_address(ledger: CoinLedger, address: str) -> UnknownName:
