@@ -122,3 +122,20 @@ def test_options_of_servers_are_for_servers(
     code, _, err = run(capsys, "ingest", "electrum+ssl://127.0.0.1:1", "-o", "x")
     assert code == 2
     assert "use it with coinhaze wallet" in err
+
+
+@pytest.mark.parametrize("command", ["info", "score"])
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [(ZPUB, "a wallet's keys, no ledger"), (WIF, "neither stored"), (SEED, "neither stored"),
+     (f"mine,{XPRV}", "neither stored"), (f"mine,{ZPUB}", "no known format")],
+)  # fmt: skip
+def test_a_file_of_keys_is_no_ledger_and_is_not_shown(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], command: str, text: str, words: str
+) -> None:
+    (tmp_path / "keys.txt").write_text(f"{text}\n{text}\n")
+    code, out, err = run(capsys, command, str(tmp_path / "keys.txt"))
+    assert (code, out) == (3, "")
+    assert words in err
+    for piece in (ZPUB[:30], WIF[:30], XPRV[:30], "sausage"):
+        assert piece not in err

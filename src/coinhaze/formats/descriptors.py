@@ -19,13 +19,10 @@ import hmac
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import Any
 
 from coinhaze.errors import InputError, UsageError, hide_wallet_keys, keep_secret
 from coinhaze.formats.bitcoin_raw.networks import base58_octets
-
-if TYPE_CHECKING:
-    from coincurve import PublicKey
 
 LONGEST = 8_192  # letters of a descriptor
 MOST_KEYS = 20  # of a multisig in wsh; fewer elsewhere
@@ -200,21 +197,30 @@ class _Extended:
         """Derive the public child with an unhardened number."""
         digest = hmac.digest(self.chain, self.key + number.to_bytes(4), "sha512")
         try:
-            point = _point(self.key).add(digest[:32])
+            return _Extended(_moved(self.key, digest[:32]), digest[32:])
         except ValueError:  # one in 2^127: BIP-32 says to go on with the next
             raise _Wrong(f"it has no child of number {number}") from None
-        return _Extended(point.format(), digest[32:])
 
 
-def _point(octets: bytes) -> PublicKey:
+def _curve() -> Any:
     try:
-        from coincurve import PublicKey
+        import wallycore
     except ImportError:
-        raise UsageError("wallets by key need coincurve: pip install 'coinhaze[keys]'") from None
+        raise UsageError("wallets by key need wallycore: pip install 'coinhaze[keys]'") from None
+    return wallycore
+
+
+def _check_point(octets: bytes) -> None:
     try:
-        return PublicKey(octets)
+        _curve().ec_public_key_verify(octets)
     except ValueError:
         raise _Wrong("a public key that is no point of the curve") from None
+
+
+def _moved(octets: bytes, tweak: bytes) -> bytes:
+    """Add a multiple of the generator to a point; raises ValueError where that is no point."""
+    moved: bytes = bytes(_curve().ec_public_key_tweak(octets, tweak))
+    return moved
 
 
 def _decoded(text: str) -> tuple[_Extended, str, bool]:
@@ -231,7 +237,7 @@ def _decoded(text: str) -> tuple[_Extended, str, bool]:
         raise _Wrong("an extended key without a public key in it")
     if octets[4] == 0 and any(octets[5:13]):
         raise _Wrong("an extended key of depth 0 with a parent")
-    _point(octets[45:])
+    _check_point(octets[45:])
     kind, mainnet = _PUBLIC[version]
     return _Extended(octets[45:], octets[13:45]), kind, mainnet
 
@@ -370,8 +376,9 @@ def _plain_key(text: str, within: str) -> bytes:
     if not _HEX.fullmatch(text) or len(text) not in sizes:
         raise _Wrong("a key that is neither an extended public key nor a public key in hex")
     octets = bytes.fromhex(text)
-    _point(b"\2" + octets if len(octets) == 32 else octets)
-    return b"\2" + octets if len(octets) == 32 else octets
+    octets = b"\2" + octets if len(octets) == 32 else octets
+    _check_point(octets)
+    return octets
 
 
 def _single(kind: str, key: Key) -> Derive:
@@ -414,7 +421,7 @@ def _script_hash(script: bytes) -> bytes:
 def _tweaked(x: bytes) -> bytes:
     """The output key of tr with one key alone (BIP-86)."""
     tag = hashlib.sha256(b"TapTweak").digest()
-    return _point(b"\2" + x).add(hashlib.sha256(tag + tag + x).digest()).format()[1:]
+    return _moved(b"\2" + x, hashlib.sha256(tag + tag + x).digest())[1:]
 
 
 def hash160(octets: bytes) -> bytes:

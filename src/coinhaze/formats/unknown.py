@@ -7,8 +7,9 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from coinhaze.errors import InputError, first_few, shorten
+from coinhaze.errors import InputError, first_few, hide_wallet_keys, shorten
 from coinhaze.formats.compression import BOM
+from coinhaze.formats.descriptors import is_key, refuse_private
 from coinhaze.formats.lists.recognise import side_file
 
 if TYPE_CHECKING:
@@ -47,6 +48,12 @@ def unknown_file(
     if b"\0" in text or _is_binary(text):
         what = "binary data that begins like nothing known"
         return InputError(f"{path}: no known format: {what}; {force}")
+    words = text.decode("utf-8", "replace")
+    hide_wallet_keys(words)
+    refuse_private(words, str(path))
+    if is_key(words):
+        what = "a wallet's keys, no ledger"
+        return InputError(f"{path}: {what}: coinhaze wallet LEDGER --nodes {path} takes them")
     if text.lstrip().startswith((b"{", b"[")):
         keys = list(
             dict.fromkeys(re.findall(r'"([^"\\]{1,40})"\s*:', text.decode("utf-8", "replace")))
