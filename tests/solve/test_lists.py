@@ -18,7 +18,7 @@ from coinhaze.solve.query import Query
 from coinhaze.solve.structure.columns import Columns, columns_of
 from coinhaze.solve.structure.counting import Counting, possible_sources
 from coinhaze.solve.structure.lump import lump
-from coinhaze.solve.truncated.lists import list_sums
+from coinhaze.solve.truncated.lists import ListWork, births_of, list_sums
 from coinhaze.solve.truncated.truncate import truncated
 from solve.economies import random_transfers
 from vectors import coins
@@ -120,6 +120,34 @@ def test_an_asked_width_is_kept_by_every_row() -> None:
     assert np.all(rough.bits_low <= exact.bits_high)
     assert np.all(rough.bits_high >= exact.bits_low)
     assert np.abs(rough.bits - exact.bits).mean() < 0.01
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_each_list_is_last_read_where_counting_down_says_so(seed: int) -> None:
+    query = asked_of(temporal(seed))
+    columns = plain(query)
+    work = ListWork.of(query, columns, births=births_of(columns))
+    left = np.bincount(query.moves.indices, minlength=len(query.moves))
+    assert np.array_equal(work.read, left > 0)
+    for move, node in enumerate(query.moves.indices):
+        assert work.ends[move] == (left[node] == 1)
+        left[node] -= 1
+    assert not left.any()
+
+
+def test_a_worker_sweeps_a_block_again_as_it_did_in_a_room_of_its_own() -> None:
+    query = asked_of(temporal(1))
+    columns = plain(query)
+    blocks = np.arange(len(columns), dtype=np.int16) % 3
+    settings: dict[str, Any] = {"least": np.full(len(query.moves), 0.02), "draws": 16}
+    work = ListWork.of(
+        query, columns, births=births_of(columns), block_of=blocks, blocks=3, **settings
+    )
+    room = work.room()
+    for block in (0, 1, 2, 1, 0):
+        again, alone = work.solve(block, room), work.solve(block)
+        for one, other in zip(again[:8], alone[:8], strict=True):
+            np.testing.assert_array_equal(np.asarray(one), np.asarray(other))
 
 
 def test_lists_that_outgrow_their_memory_are_refused() -> None:

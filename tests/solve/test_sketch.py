@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -57,6 +58,14 @@ def test_draws_are_those_of_the_formula() -> None:
     for name in ("a", "tx:0", "x" * 50):
         expected = [draw(slow_hash(name), 5, k) for k in range(128, 192)]
         np.testing.assert_allclose(draws(slow_hash(name), 5, 128), expected, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("kind", [np.float64, np.float32])
+def test_a_short_row_has_the_first_draws_of_a_whole_one(kind: type[np.floating[Any]]) -> None:
+    whole, few = np.zeros(64, kind), np.zeros(16, kind)
+    for row in (whole, few):
+        fill_draws(np.uint64(slow_hash("a")), 5, 0, 1.0, 0.25, row, True)
+    assert few.tobytes() == whole[:16].tobytes()
 
 
 def test_names_are_hashed_byte_by_byte_wherever_they_stand() -> None:

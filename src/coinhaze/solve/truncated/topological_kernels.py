@@ -172,8 +172,8 @@ def sweep_lists(
                 weights[int(tokens[touched[k], BORN])] += excess[i] * totals[touched[k]]
         begin = mark[END]
         n_alone, n_out, stay = part_tokens(
-            totals, holders, count, touched, met, read[i], collapsing, least[i], alone, alone_p, out,
-            out_p, held, shares, begin,
+            totals, holders, count, touched, met, read[i], collapsing, least[i], alone, alone_p,
+            out, out_p, held, shares, begin,
         )  # fmt: skip
         if not read[i]:
             continue
