@@ -23,7 +23,14 @@ from coinhaze.observer.chain import Belief, reading_of
 
 @dataclass(frozen=True)
 class NodeScore:
-    """The score of one node; not a number where there is no answer."""
+    """The score of one node; not a number where there is no answer.
+
+    >>> import coinhaze
+    >>> ledger = coinhaze.AccountLedger.from_transfers([("a", "c", 1), ("b", "c", 3)])
+    >>> carol = coinhaze.score(ledger)["c"]
+    >>> round(carol.bits, 4), carol.top_source, carol.top_probability
+    (0.8113, 'b', 0.75)
+    """
 
     node: str
     bits: float
