@@ -23,6 +23,8 @@ from functools import update_wrapper
 from types import FunctionType
 from typing import Any
 
+from coinhaze.kernel_files import Sources, use_files
+
 Function = Callable[..., Any]
 
 # Entries of all arrays of one call up to which it is plain Python: those of a tile of a ledger of
@@ -122,6 +124,7 @@ class _Names:
 
 _plain = _Names(lambda kernel: kernel.plain)
 _compiled = _Names(lambda kernel: kernel.compiled)
+_sources = Sources(Kernel)
 
 
 def kernel(
@@ -138,14 +141,18 @@ def kernel(
     """
     options = {"inline": inline, "error_model": error_model, "_nrt": _nrt}
 
-    def compiler(function: Function) -> Function:
-        from numba import njit
+    def decorate(function: Function) -> Kernel:
+        def compiler(copied: Function) -> Function:
+            from numba import njit
 
-        _listen()
-        made: Function = njit(cache=True, nogil=True, fastmath=set(fastmath), **options)(function)
-        return made
+            _listen()
+            made: Function = njit(nogil=True, fastmath=set(fastmath), **options)(copied)
+            use_files(made, _sources.of(function.__globals__))
+            return made
 
-    return lambda function: Kernel(function, compiler, plain)
+        return Kernel(function, compiler, plain)
+
+    return decorate
 
 
 def intrinsic(make: Callable[[], Function]) -> Callable[[Function], Any]:

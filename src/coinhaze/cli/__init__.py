@@ -11,7 +11,14 @@ from importlib import import_module
 import click
 
 from coinhaze import __version__
-from coinhaze.errors import CoinhazeError, InputError, ResourceError, shorten
+from coinhaze.errors import (
+    CoinhazeError,
+    InputError,
+    ResourceError,
+    hide_wallet_keys,
+    shorten,
+    without_secrets,
+)
 from coinhaze.memory_limit import is_out_of_memory, leave, work_in_a_child
 from coinhaze.working_folder import refuse_settings
 
@@ -33,6 +40,7 @@ COMMANDS = {
     "screen": "Say what share of each balance came from a list.",
     "sensitivity": "Say how results change with other choices.",
     "serve": "Show ledgers as pages in the browser.",
+    "shared": "Say what two coins, or several, have in common.",
     "simulate": "Simulate a week of a ledger.",
     "verify": "Check every rule of a store, and its sums, again.",
     "wallet": "Say how private a wallet's coins are, and which to spend.",
@@ -101,13 +109,16 @@ def _say_compiling() -> None:
 def _run() -> None:
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # names of files may be any bytes
+    hide_wallet_keys(" ".join(sys.argv))
     try:
         refuse_settings()
         work_in_a_child()
         code = cli.main(prog_name="coinhaze", standalone_mode=False, obj=_prepare)
         sys.exit(code if isinstance(code, int) else 0)
     except click.ClickException as error:
-        error.show()
+        said = io.StringIO()
+        error.show(said)
+        click.echo(without_secrets(said.getvalue()), err=True, nl=False)
         sys.exit(error.exit_code)
     except BrokenPipeError:
         # The reader of a pipe has seen enough; say nothing, also not when Python closes stdout.

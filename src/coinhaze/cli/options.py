@@ -197,8 +197,10 @@ def ledger_settings() -> dict[str, Option]:
 
 
 def command_line() -> str:
-    """Give the command as it was called, for provenance."""
-    return " ".join(["coinhaze", *sys.argv[1:]])
+    """Give the command as it was called, for provenance, without what is secret."""
+    from coinhaze.errors import without_secrets
+
+    return without_secrets(" ".join(["coinhaze", *sys.argv[1:]]))
 
 
 def tell_written(*paths: Path) -> None:
@@ -276,6 +278,13 @@ def labels_of(files: tuple[str, ...]) -> dict[str, str]:
     from coinhaze.formats.lists.labels import read_labels
 
     return {address: label for file in files for address, label in read_labels(file).names.items()}
+
+
+def owners_of(file: str | None) -> dict[str, str] | None:
+    """Read --owners: who addresses belong to."""
+    from coinhaze.formats.lists.knowledge import read_clusters
+
+    return None if file is None else read_clusters(file)
 
 
 def named_files(given: Mapping[str, Any]) -> list[Path]:

@@ -453,8 +453,18 @@ class Measure(Model):
     refused: str | None = None
 
 
+class ObservedBits(Bits):
+    """The same coin to an observer who takes origins of one owner for one origin."""
+
+    observer: str
+    assumes: str
+    confidence: Number  # null where it is as sure as what was given
+    confidence_origin: str
+    owners: Count
+
+
 class Comparators(Model):
-    """A coin under other rules and by other people's measures."""
+    """A coin under other rules, to other observers, and by other people's measures."""
 
     ledger: Id
     name: str
@@ -462,6 +472,49 @@ class Comparators(Model):
     exposure_time: str | None = None
     rules: tuple[Rule, ...]
     measures: tuple[Measure, ...]
+    observed: str = ""  # what informed observers lack, in a sentence
+    observers: tuple[ObservedBits, ...] = ()
+
+
+class BoundedFigure(Model):
+    """A figure and the interval it is proven to lie in; null where it has no value."""
+
+    value: Number
+    low: Number
+    high: Number
+
+
+class CommonOrigin(Model):
+    """An origin of both coins; `weight` is its part of the evidence, or of the collision."""
+
+    origin: str
+    share_of_first: Share
+    share_of_second: Share
+    share_of_openings: MaybeShare
+    weight: Share
+
+
+class SharedFigures(Model):
+    """What two coins have in common, to one observer."""
+
+    observer: str
+    assumes: str
+    collision: BoundedFigure
+    overlap: BoundedFigure
+    divergence: BoundedFigure
+    evidence: BoundedFigure
+    common: tuple[CommonOrigin, ...]
+
+
+class SharedAnswer(Model):
+    """What two coins have in common."""
+
+    ledger: Id
+    first: str
+    second: str
+    settings: Settings
+    sentence: str
+    observers: tuple[SharedFigures, ...]
 
 
 class Spent(Model):
@@ -512,8 +565,32 @@ class Before(Bits):
     href: str | None = None
 
 
+class PartyLearns(Model):
+    """What a spend tells one party: coins newly linked, spent ones and those still there apart."""
+
+    party: str
+    coins: tuple[str, ...]
+    then_amount: Amount | None
+    now_amount: Amount | None
+    unknown: tuple[str, ...]  # coins it does not know afterwards
+    unknown_amount: Amount | None
+    is_payee: bool
+
+
+class PartyKnows(Model):
+    """A party, the coins it knows to be yours, and those it does not."""
+
+    party: str
+    knows: tuple[str, ...]
+    unknown: tuple[str, ...]
+
+
 class Together(Bits):
-    """Coins spent together; `ties` where it would put exposed coins with others."""
+    """Coins spent together; `ties` where it would put exposed coins with others.
+
+    Of a wallet's coins also who learns what: `safe` where nobody learns anything, and no coin
+    becomes exposed. Change is that of coins spent for an amount.
+    """
 
     coins: tuple[str, ...]
     amount: Amount | None
@@ -521,6 +598,11 @@ class Together(Bits):
     exposure: MaybeShare
     exposure_high: MaybeShare = None
     ties: bool | None = None
+    safe: bool | None = None
+    verdict: str = ""
+    learns: tuple[PartyLearns, ...] = ()
+    change: Amount | None = None
+    change_evident: bool | None = None
 
 
 class WhatIfAnswer(Model):
@@ -550,6 +632,20 @@ class Suggested(Model):
     why: tuple[str, ...]
 
 
+class Proposed(Model):
+    """A payment that was proposed: who learns what from it, and what tells its change."""
+
+    coins: tuple[str, ...]
+    learns: tuple[PartyLearns, ...]
+    nobody_but_payee: bool
+    change: int | None  # the number of the output
+    change_evident: bool
+    change_signs: tuple[str, ...]
+    unneeded: tuple[str, ...]
+    one_coin: str | None
+    warnings: tuple[str, ...]
+
+
 class WalletAnswer(Model):
     """A wallet's coins, what goes with what, and what to spend."""
 
@@ -557,7 +653,10 @@ class WalletAnswer(Model):
     settings: Settings
     total: Amount | None
     limit: float
+    in_short: tuple[str, ...] = ()
     coins: tuple[Before, ...]
+    parties: tuple[PartyKnows, ...] = ()
+    proposal: Proposed | None = None
     groups: tuple[Group, ...]
     pairs: tuple[Together, ...] | None  # None: too many to look at
     suggestion: Suggested | None

@@ -122,6 +122,10 @@ def format_names() -> tuple[str, ...]:
 
 for _entry in (
     _builtin(
+        "dune", "Dune", "exports of Dune: tokens.transfers, events of contracts (CSV)",
+        "transfers.dune", "recognises_columns", "ledger", takes_choice=True,
+    ),
+    _builtin(
         "transfers", "Transfers", "who paid whom how much, in CSV, Parquet or Arrow",
         "transfers.files", "recognises_columns", "ledger", "needs", takes_choice=True,
     ),
@@ -140,6 +144,10 @@ for _entry in (
     _builtin(
         "ethereum-etl", "ethereum-etl", "tables of ethereum-etl, BigQuery and AWS",
         "ethereum.etl", "recognises_columns", "needs",
+    ),
+    _builtin(
+        "cryo", "cryo", "datasets erc20_transfers, native_transfers and traces of cryo (Parquet)",
+        "ethereum.cryo", "recognises_columns", "needs", takes_choice=True,
     ),
     _builtin(
         "mev-inspect", "mev-inspect", "blocks with receipts and traces (JSON)",
@@ -176,6 +184,10 @@ for _entry in (
     _builtin(
         "zcash-blocks", "Zcash's blocks", "raw blocks of Zcash, binary or hexadecimal",
         "zcash_raw.blocks", whole_blocks=True,
+    ),
+    _builtin(
+        "rusty-blockparser", "rusty-blockparser", "blocks as csvdump writes them: four files (CSV)",
+        "tabular.rusty_blockparser", whole_blocks=True,
     ),
     _builtin(
         "plain", "Plain columns", "the store's own tables, in CSV, Parquet or Arrow",

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 from coinhaze.amounts import Floats, Ints
 from coinhaze.errors import AccuracyError, UsageError
 from coinhaze.history import files
-from coinhaze.history.pass_kernels import pass_columns, pass_draws
+from coinhaze.history.pass_kernels import HALF, pass_columns, pass_draws
 from coinhaze.history.tape import Tape
 from coinhaze.measures.confidence import (
     MISS,
@@ -59,17 +59,17 @@ class LiveCoins:
     def of(cls, tape: Tape) -> LiveCoins:
         """Read them."""
         coins = tape.live_table("coins")
-        value = files.column(coins, "value").astype(np.int64)
+        value = files.column(coins, "value")
         held = value > 0
-        where = files.column(coins, "where")[held]
-        slot = files.column(coins, "slot")[held].astype(np.int64)
-        row_of_slot = files.column(tape.live_table("slots"), "row")
+        transaction = files.column(coins, "transaction")[held].astype(np.int64)
+        makers, which = np.unique(transaction, return_inverse=True)
+        _, row, steps = tape.makers(makers)
         return cls(
-            transaction=(where >> np.uint64(32)).astype(np.int64),
-            vout=(where & np.uint64(0xFFFFFFFF)).astype(np.int64),
+            transaction=transaction,
+            vout=files.column(coins, "vout")[held].astype(np.int64),
             value=value[held],
-            steps=files.column(coins, "steps").view(np.float64)[held] + 1.0,
-            row=row_of_slot[slot].astype(np.int64),
+            steps=steps[which] + 1.0,
+            row=row[which].astype(np.int64),
         )
 
     def __len__(self) -> int:
@@ -90,32 +90,40 @@ class RowScores:
 
 @dataclass(frozen=True, eq=False)
 class TapeDraws:
-    """The work of tiles of draws; a piece is a tile's first draw."""
+    """The work of tiles of draws; a piece is a tile's first draw.
+
+    A tile is one pass, or two of half its width, which give the same bits in half the memory.
+    """
 
     tape: Tape
     scored: tuple[Ints, ...]  # in each piece of the tape
     seed: int
     kind: type[np.floating]
+    width: int = WIDTH
     waiting: int = 2
 
     @property
     def room_bytes(self) -> int:
         """The bytes of one worker's rows."""
-        return self.tape.manifest.slots * WIDTH * np.dtype(self.kind).itemsize
+        return self.tape.manifest.slots * self.width * np.dtype(self.kind).itemsize
 
     def room(self) -> npt.NDArray[Any]:
         """Make one worker's rows."""
-        return np.zeros((self.tape.manifest.slots, WIDTH), dtype=self.kind)
+        return np.zeros((self.tape.manifest.slots, self.width), dtype=self.kind)
 
     def solve(self, first: int, room: npt.NDArray[Any]) -> Floats:
         """Add exp(y) of a tile of draws up for every scored row."""
+        found = [self._pass(first, half, room) for half in range(WIDTH // self.width)]
+        return found[0] if len(found) == 1 else found[0] + found[1]
+
+    def _pass(self, first: int, half: int, room: npt.NDArray[Any]) -> Floats:
         total = np.zeros(sum(map(len, self.scored)))
         at = 0
         for piece, scored in zip(self.tape.pieces, self.scored, strict=True):
             part = total[at : at + len(scored)]
             at += len(scored)
             tape = (piece.row_slot, piece.row_terms, piece.slot, piece.weight, piece.hashes)
-            pass_draws(*tape, self.seed, first, room, scored, part)
+            pass_draws(*tape, self.seed, first, half, room, scored, part)
         return total
 
 
@@ -180,29 +188,45 @@ def score_rows(
         draws = _needed(tape, rows, float(accuracy), each)
     if draws < 1 or draws % WIDTH:
         raise UsageError(f"draws come in tiles: a multiple of {WIDTH}, not {draws}")
-    kind, error = _precision(tape, rows, draws, each)
+    kind, error = precision_of(tape, rows, draws, each)
     work = TapeDraws(tape, tuple(tape.scored_in(rows)), seed, kind)
+    if budget.memory is not None and work.room_bytes > budget.room():
+        work = replace(work, width=HALF)
     total = np.zeros(len(rows))
     firsts = range(0, draws, WIDTH)
     with open_workers(work, len(firsts), budget) as workers:
         for k, part in enumerate(workers.map(firsts)):
             total += part
             progress((k + 1) / len(firsts))
-    return _from_draws(tape, rows, total, draws, each, error, sources, seed, kind)
+    return row_scores(
+        rows,
+        total,
+        sources,
+        error,
+        draws=draws,
+        miss=each,
+        seed=seed,
+        kind=kind,
+        all_sources=tape.manifest.sources,
+    )
 
 
-def _from_draws(
-    tape: Tape,
+def row_scores(
     rows: Ints,
     total: Floats,
-    draws: int,
-    each: float,
-    error: Floats,
     sources: Ints,
+    error: Floats,
+    *,
+    draws: int,
+    miss: float,
     seed: int,
     kind: type[np.floating],
+    all_sources: int,
 ) -> RowScores:
-    """Turn sums of exp(y) into bits and intervals."""
+    """Turn sums of exp(y) into bits and intervals.
+
+    `sources` is how many each row may have, `error` the relative error of its probabilities.
+    """
     alone = sources == 1
     nats = -np.log(total / draws)
     none = np.zeros(len(rows))
@@ -213,9 +237,9 @@ def _from_draws(
         alone=alone,
         known=none,
         known_slack=none,
-        most=math.log(max(tape.manifest.sources, 1)) * (1 + 4 * ROUNDING),
+        most=math.log(max(all_sources, 1)) * (1 + 4 * ROUNDING),
     )
-    low, high = found.rows(row_ends(draws, each))
+    low, high = found.rows(row_ends(draws, miss))
     # No row has more bits than sources it can come from allow.
     most = np.log2(np.maximum(sources, 1)) * (1 + 4 * ROUNDING)
     high = np.minimum(high, most)
@@ -223,26 +247,33 @@ def _from_draws(
     bits = np.clip((nats - 1.5 / draws) / _LN2, low, high)
     words = "single" if kind is np.float32 else "double"
     about = {"draws": draws, "seed": seed, "precision": words, "method": f"sketch (k={draws})"}
-    return RowScores(rows, bits, low, high, np.where(alone, 0.0, each), about)
+    return RowScores(rows, bits, low, high, np.where(alone, 0.0, miss), about)
 
 
-def _precision(tape: Tape, rows: Ints, draws: int, each: float) -> tuple[type[np.floating], Floats]:
-    """Choose how rows are stored; also bound the relative error of the probabilities behind them.
+def stored_error(kind: type[np.floating], depth: npt.NDArray[Any], rounded: Floats) -> Floats:
+    """Bound the relative error of the probabilities behind rows that are stored so.
 
     A row is rounded when it is stored, once for every row on the way; sums and weights are doubles.
     """
-    depth = tape.fact("depth", rows).astype(np.float64)
-    summed = ROUNDING * tape.fact("rounded", rows)
-    most = math.log(max(tape.manifest.sources, 1))
-    stored = (depth + 1.0) * (1 + 1e-6)
+    unit = SINGLE if kind is np.float32 else ROUNDING
+    stored = (depth.astype(np.float64) + 1.0) * (1 + 1e-6)
     with np.errstate(over="ignore"):
-        single = np.expm1(SINGLE * stored + summed * (1 + 1e-6) + DRAW_ERROR)
-        double = np.expm1(ROUNDING * stored + summed * (1 + 1e-6) + DRAW_ERROR)
+        found: Floats = np.expm1(unit * stored + ROUNDING * rounded * (1 + 1e-6) + DRAW_ERROR)
+    return found
+
+
+def precision_of(
+    tape: Tape, rows: Ints, draws: int, each: float
+) -> tuple[type[np.floating], Floats]:
+    """Choose how rows are stored; also bound the relative error of probabilities behind them."""
+    behind = tape.fact("depth", rows), tape.fact("rounded", rows)
+    most = math.log(max(tape.manifest.sources, 1))
+    single = stored_error(np.float32, *behind)
     slack = 2 * float(rounding_slack(np.full(len(rows), most), single).max(initial=0.0)) / _LN2
     share = thresholds.MAX_HISTORY_SINGLE_SHARE * row_ends(draws, each).bits
     if slack <= max(thresholds.MAX_SINGLE_WIDTH, share):
         return np.float32, single
-    return np.float64, double
+    return np.float64, stored_error(np.float64, *behind)
 
 
 def _needed(tape: Tape, rows: Ints, width: float, each: float) -> int:

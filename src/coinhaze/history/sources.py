@@ -87,10 +87,10 @@ def _raw_source(
     # What the history has is read again only where it ends, to see that it is the same chain.
     after = manifest.last_height - 1 if manifest.transactions else -1
     blocks = following(chain.blocks(after), manifest, where)
-    return BlockSource(where, blocks, 0, True, _checked(len(chain.heights)))
+    return BlockSource(where, blocks, 0, True, raw_checks(len(chain.heights)))
 
 
-def _checked(blocks: int) -> Completeness:
+def raw_checks(blocks: int) -> Completeness:
     """Say what reading raw blocks in their order shows: what does not hold is an error there."""
     held = {
         HEIGHTS: f"{blocks:,} heights",

@@ -2,9 +2,10 @@
 
 | file | content |
 |---|---|
-| CSV | a header with `address` and, if names are known, `name` or `label`; other columns are left |
+| CSV | a header with `address` and, if known, `name` or `label`, and `programme`; others are left |
 | TXT | one address a line; `#` begins a comment |
 | JSON | an array of addresses, as OFAC's lists have it, or an object of address: name |
+| JSON lines | labels of a wallet (BIP-329): those of addresses, coins and transactions |
 | YAML | a GraphSense TagPack: `tags` with `address` and `label`, where need be from the header |
 
 The first name of an address stands. Ethereum's addresses become lower case. Tags of transactions in
@@ -18,7 +19,7 @@ import importlib
 import io
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,8 @@ import msgspec
 
 from coinhaze.errors import InputError, LedgerError, UsageError
 from coinhaze.formats.compression import SUFFIXES, read_plain
+from coinhaze.formats.lists.bip329 import ADDRESS, is_bip329, read_wallet_labels
+from coinhaze.formats.tabular.delimited import separator_of
 from coinhaze.ledger.checks import check_name
 
 LARGEST = 1 << 28  # bytes, unpacked
@@ -35,7 +38,8 @@ MOST_ALIASES = 1000
 
 _ETHEREUM = re.compile("0[xX][0-9a-fA-F]{40}")
 _NOTHING = ("", "~", "null", "Null", "NULL")
-Tag = tuple[str, str, str | None]  # where, address, name
+# Where, address, name; and the programme, if the file has one.
+Tag = tuple[str, str, str | None] | tuple[str, str, str | None, str | None]
 
 
 @dataclass(frozen=True)
@@ -44,6 +48,7 @@ class Labels:
 
     names: dict[str, str]
     addresses: tuple[str, ...]
+    programmes: dict[str, str] = field(default_factory=dict)  # by which an address was listed
 
 
 def read_labels(path: str | Path) -> Labels:
@@ -52,6 +57,8 @@ def read_labels(path: str | Path) -> Labels:
     text = decoded(read_plain(path, most=LARGEST, what="labels"), str(path))
     suffixes = [s.lower() for s in path.suffixes if s not in SUFFIXES]
     suffix = suffixes[-1] if suffixes else ""
+    if is_bip329(text):
+        return _wallet_labels(text, path)
     tags: Iterable[Tag]
     if suffix in (".yaml", ".yml"):
         tags = _from_yaml(text, path)
@@ -62,6 +69,20 @@ def read_labels(path: str | Path) -> Labels:
     else:
         tags = ((where, name, None) for where, name in names_by_line(text, str(path)))
     return _labels(tags)
+
+
+def _wallet_labels(text: str, path: Path) -> Labels:
+    """Give the labels of a wallet, those of coins and transactions by their names in a ledger."""
+    names: dict[str, str] = {}
+    addresses: dict[str, None] = {}
+    for read in read_wallet_labels(text, str(path)):
+        ref = read.ref
+        if read.type == ADDRESS:
+            ref = normal_address(check_name(ref, read.where, field="ref"))
+            addresses[ref] = None
+        if read.label is not None:
+            names.setdefault(ref, check_name(read.label, read.where, field="label"))
+    return Labels(names, tuple(addresses))
 
 
 def normal_address(address: str) -> str:
@@ -76,14 +97,17 @@ def normal_address(address: str) -> str:
 def _labels(tags: Iterable[Tag]) -> Labels:
     addresses: dict[str, None] = {}
     names: dict[str, str] = {}
-    for where, address, name in tags:
+    programmes: dict[str, str] = {}
+    for where, address, name, *more in tags:
         if " " in check_name(address, where, field="address"):
             raise LedgerError(where, "an address with a blank in it", value=address)
         address = normal_address(address)
         addresses[address] = None
         if name:
             names.setdefault(address, check_name(name, where, field="name"))
-    return Labels(names, tuple(addresses))
+        if more and more[0]:
+            programmes.setdefault(address, check_name(more[0], where, field="programme"))
+    return Labels(names, tuple(addresses), programmes)
 
 
 def decoded(content: bytes, where: str) -> str:
@@ -104,8 +128,12 @@ def names_by_line(text: str, where: str) -> Iterator[tuple[str, str]]:
 
 
 def csv_rows(text: str, where: str) -> Iterator[tuple[str, list[str]]]:
-    """Give the rows of CSV with their places, first the header, whose width all others have."""
-    lines = csv.reader(io.StringIO(text, newline=""), strict=True)
+    """Give the rows of CSV with their places, first the header, whose width all others have.
+
+    They are parted by commas, semicolons or tabs, whichever the header has most of.
+    """
+    separator = separator_of(text.partition("\n")[0])
+    lines = csv.reader(io.StringIO(text, newline=""), strict=True, delimiter=separator)
     try:
         header = next(lines, [])
         yield f"{where}:1", header
@@ -128,10 +156,15 @@ def _from_csv(text: str, path: Path) -> Iterator[Tag]:
     header = [name.strip() for name in next(rows)[1]]
     address = _column(header, ("address",), path)
     name = _column(header, ("name", "label"), path)
+    programme = _column(header, ("programme", "program", "programs"), path)
     if address is None:
         raise LedgerError(f"{path}:1", "no column 'address'", value=header)
+
+    def cell(row: list[str], column: int | None) -> str | None:
+        return None if column is None else row[column].strip()
+
     for where, row in rows:
-        yield where, row[address].strip(), None if name is None else row[name].strip()
+        yield where, row[address].strip(), cell(row, name), cell(row, programme)
 
 
 def _column(header: list[str], names: tuple[str, ...], path: Path) -> int | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Awaitable, Callable, Hashable
-from dataclasses import replace
+from dataclasses import asdict, fields, replace
 from typing import Any
 
 from fastapi import APIRouter, Request
@@ -26,6 +26,7 @@ from coinhaze.explore.query import (
     JobQuery,
     PageQuery,
     Settings,
+    SharedQuery,
     TableQuery,
     WalletQuery,
     WhatIfQuery,
@@ -36,7 +37,7 @@ from coinhaze.explore.query import (
 from coinhaze.web import replies
 from coinhaze.web.answers import Answer, Answers
 from coinhaze.web.pages.coin import CoinView, coin_page
-from coinhaze.web.pages.coin_facts import comparators_page
+from coinhaze.web.pages.coin_facts import comparators_page, shared_page
 from coinhaze.web.pages.coin_sets import MANY as MANY_OF
 from coinhaze.web.pages.coin_sets import WalletForm, group_page, wallet_page
 from coinhaze.web.pages.ledger import compare_page, ledger_page, start_page, table_page
@@ -267,6 +268,21 @@ async def comparators(answers: Served, request: Request, ledger: str, name: str)
     return await drawn(request, answers, found, "page", view)
 
 
+@router.get("/l/{ledger}/coin/{name}/shared")
+async def shared(answers: Served, request: Request, ledger: str, name: str) -> Response:
+    """Show what a coin has in common with another one."""
+    name = name_in_path(name)
+    ask = query_from(request, SharedQuery)
+    found = await answers.ask(ledger, Explorer.shared, name, ask)
+    card = answers.card(ledger)
+
+    async def view() -> Callable[[], str]:
+        page = found.model
+        return lambda: shared_page(page, card)
+
+    return await drawn(request, answers, found, "page", view)
+
+
 async def _beside_histogram(
     answers: Answers, ledger: str, ask: CoinQuery, placed: bool
 ) -> Histogram | None:
@@ -346,10 +362,9 @@ async def weigh(answers: Served, request: Request, ledger: str) -> Response:
     """Weigh the wallet that was pasted."""
     card = answers.card(ledger)
     given = await form_of(request)
-    form = WalletForm(*(given.get(key, "").strip() for key in ("coins", "exposed", "amount")))
+    form = WalletForm(**{f.name: given.get(f.name, "").strip() for f in fields(WalletForm)})
     try:
-        fields: dict[str, object] = {"coins": form.coins, "exposed": form.exposed}
-        ask = validated(WalletQuery, {**fields, "amount": form.amount or None})
+        ask = validated(WalletQuery, {**asdict(form), "amount": form.amount or None})
         answer = (await answers.ask(ledger, Explorer.wallet, ask)).model
     except Refused as refused:
         return send(wallet_page(card, form, refused.problem), refused.status)
