@@ -29,6 +29,12 @@ GROUPS = {
         "Session",
     ],
     "Money in order, and money of a list": ["parcels", "Parcels", "taint", "Taint"],
+    "Informed observers, and what coins share": [
+        "informed",
+        "InformedBits",
+        "shared",
+        "SharedOrigins",
+    ],
     "CoinJoins": ["link_matrix", "coinjoin_links"],
     "Other measures, and your own": [
         "compare_measures",

@@ -25,6 +25,7 @@ from benchmarks.served import serving
 from distribution.bare import ROOT, UV, Bare, build, done
 from docs.test_docs import blocks, strip_ends
 from docs.test_shell_blocks import SMALLER, address, commands, folder
+from formats.test_descriptors import ZPUB
 
 __all__ = ["address", "folder"]  # fixtures of the tests of shell blocks: the files they name
 
@@ -123,7 +124,7 @@ TAGS = "title: a list\nlabel: listed\ntags:\n  - address: shop\n"
 
 
 def test_every_extra_is_tried() -> None:
-    assert {*NEEDS, "gpu"} == set(EXTRAS)
+    assert {*NEEDS, "gpu", "keys"} == set(EXTRAS)
 
 
 @pytest.mark.parametrize("extra", NEEDS)
@@ -142,6 +143,17 @@ def test_an_extra_brings_what_it_is_for(
     if extra != "page":
         found = bare.run(*words, folder=folder)
         assert found.returncode == 0, found.stderr
+
+
+def test_the_extra_of_keys_brings_points_of_the_curve(
+    built: tuple[Path, Path], plain: Bare, tmp_path: Path
+) -> None:
+    code = f"from coinhaze.formats.descriptors import parse_keys; print(len(parse_keys({ZPUB!r})))"
+    without = subprocess.run([plain.python, "-c", code], capture_output=True, text=True)
+    assert without.returncode != 0
+    assert "pip install 'coinhaze[keys]'" in without.stderr
+    bare = Bare.made(tmp_path / "env", built[0], "keys")
+    assert int(done(bare.python, "-c", code, folder=tmp_path)) >= 1
 
 
 def serves(bare: Bare, ledger: str) -> None:

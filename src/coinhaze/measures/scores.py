@@ -47,7 +47,16 @@ class NodeScore:
 
 @dataclass(frozen=True, eq=False)
 class InformedBits:
-    """The bits of the same rows for an observer who takes more origins for one person's."""
+    """The bits of the same rows for an observer who takes more origins for one person's.
+
+    >>> import coinhaze
+    >>> ledger = coinhaze.CoinLedger.from_transactions([{"txid": "t", "inputs": [
+    ...     {"txid": "x", "vout": 0, "value": 1, "address": "a"},
+    ...     {"txid": "y", "vout": 0, "value": 1, "address": "b"}], "outputs": [{"value": 2}]}])
+    >>> ladder = coinhaze.informed(coinhaze.score(ledger)).informed
+    >>> ladder["common-input-no-coinjoins"].bits
+    array([0.])
+    """
 
     bits: Floats
     bits_low: Floats
