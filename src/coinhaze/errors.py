@@ -65,7 +65,15 @@ def without_secrets(text: str) -> str:
 
 
 class CoinhazeError(Exception):
-    """Base of all errors a caller may want to catch."""
+    """Base of all errors a caller may want to catch.
+
+    >>> import coinhaze
+    >>> try:
+    ...     coinhaze.score("no-such-file.csv")
+    ... except coinhaze.CoinhazeError as error:
+    ...     print(error.exit_code)
+    3
+    """
 
     exit_code = 1
 
@@ -74,19 +82,42 @@ class CoinhazeError(Exception):
 
 
 class UsageError(CoinhazeError):
-    """Settings that do not go together."""
+    """Settings that do not go together.
+
+    >>> import coinhaze
+    >>> ledger = coinhaze.AccountLedger.from_transfers([("a", "c", 1), ("b", "c", 3)])
+    >>> coinhaze.score(ledger, accuracy=-1)
+    Traceback (most recent call last):
+    coinhaze.errors.UsageError: accuracy is exact, preview or a width in bits, not -1
+    """
 
     exit_code = 2
 
 
 class InputError(CoinhazeError):
-    """What was given breaks a rule."""
+    """What was given breaks a rule.
+
+    >>> import coinhaze
+    >>> try:
+    ...     coinhaze.read("no-such-file.csv")
+    ... except coinhaze.InputError as error:
+    ...     print(error)
+    no-such-file.csv: no such file
+    """
 
     exit_code = 3
 
 
 class LedgerError(InputError):
-    """A ledger that breaks a rule; `where` names file and line, or transaction."""
+    """A ledger that breaks a rule; `where` names file and line, or transaction.
+
+    >>> import coinhaze
+    >>> try:
+    ...     coinhaze.AccountLedger.from_transfers([("a", "c", -1)])
+    ... except coinhaze.LedgerError as error:
+    ...     print(error.where, error.value)
+    row 0 -1
+    """
 
     def __init__(self, where: str, what: str, *, value: object = None, fix: str = "") -> None:
         seen = "" if value is None else f": {shorten(value)}"
@@ -97,25 +128,64 @@ class LedgerError(InputError):
 
 
 class OpeningError(InputError):
-    """A table of opening balances below what its accounts spent."""
+    """A table of opening balances below what its accounts spent.
+
+    >>> import coinhaze
+    >>> ledger = coinhaze.AccountLedger.from_transfers([("a", "c", 5)])
+    >>> try:
+    ...     coinhaze.transaction_graph(ledger, opening={"a": 3})
+    ... except coinhaze.OpeningError as error:
+    ...     print(str(error).partition(";")[0])
+    opening balance of a is 3, but its payments need 5: 2 short
+    """
 
 
 class UnknownName(InputError):
-    """A node, payment or account that is not in the ledger."""
+    """A node, payment or account that is not in the ledger.
+
+    >>> import coinhaze
+    >>> ledger = coinhaze.AccountLedger.from_transfers([("a", "c", 1), ("b", "c", 3)])
+    >>> coinhaze.origins(ledger, "nobody")
+    Traceback (most recent call last):
+    coinhaze.errors.UnknownName: no node 'nobody' in the graph
+    """
 
 
 class PolicyError(InputError):
-    """A user's policy whose rows are no probabilities."""
+    """A user's policy whose rows are no probabilities.
+
+    >>> import coinhaze
+    >>> ledger = coinhaze.AccountLedger.from_transfers([("a", "c", 1), ("b", "c", 3)])
+    >>> import numpy as np
+    >>> try:
+    ...     coinhaze.score(ledger, policy=lambda graph: np.full((3, 3), 0.5))
+    ... except coinhaze.PolicyError as error:
+    ...     print(str(error).partition(":")[0])
+    a policy is a matrix of shape (3, 4) for this graph
+    """
 
 
 class SourceUnreachable(CoinhazeError):
-    """A source of data that does not answer."""
+    """A source of data that does not answer.
+
+    >>> import coinhaze
+    >>> coinhaze.SourceUnreachable.exit_code
+    4
+    """
 
     exit_code = 4
 
 
 class NotAnswering(SourceUnreachable):
-    """A source that may answer later: not running, starting, or too busy."""
+    """A source that may answer later: not running, starting, or too busy.
+
+    >>> import coinhaze
+    >>> try:
+    ...     raise coinhaze.NotAnswering("the node is starting")
+    ... except coinhaze.SourceUnreachable as error:
+    ...     print("later:", error)
+    later: the node is starting
+    """
 
 
 class AccuracyError(CoinhazeError):
@@ -124,6 +194,14 @@ class AccuracyError(CoinhazeError):
     `scores` holds what was reached, with proven intervals that are wider than requested, and
     `origins` the same where the origins of one node were asked for. They are None where nothing
     can be trusted: a law is broken, or numbers left the range of floats.
+
+    >>> import coinhaze
+    >>> ledger = coinhaze.AccountLedger.from_transfers([("a", "c", 1), ("b", "c", 3)])
+    >>> try:
+    ...     coinhaze.score(ledger, accuracy=1e-15)
+    ... except coinhaze.AccuracyError as error:
+    ...     print(error.scores["c"].bits_high - error.scores["c"].bits_low < 1e-12)
+    True
     """
 
     exit_code = 5
@@ -137,7 +215,16 @@ class AccuracyError(CoinhazeError):
 
 
 class ResourceError(CoinhazeError):
-    """A limit of time or memory was met."""
+    """A limit of time or memory was met.
+
+    >>> import coinhaze
+    >>> ledger = coinhaze.AccountLedger.from_transfers([("a", "c", 1), ("b", "c", 3)])
+    >>> try:
+    ...     coinhaze.score(ledger, memory="1MB")
+    ... except coinhaze.ResourceError as error:
+    ...     print(str(error).partition(": ")[2])
+    allow more memory, or take a shorter window
+    """
 
     exit_code = 6
 

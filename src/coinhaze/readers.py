@@ -53,6 +53,11 @@ def read(
     are for stores and the files that can be ingested into one. So is `unknown`: coins spent whose
     value no source gives are an error, or what depends on them is left out, which the ledger's
     notes count. A ledger in which nothing moves is an error.
+
+    >>> import pyarrow as pa
+    >>> table = pa.table({"from": ["a", "b"], "to": ["c", "c"], "amount": [1, 3]})
+    >>> len(read(table))
+    2
     """
     things: list[Any] = [sources] if _is_one(sources) else list(sources)  # type: ignore[arg-type]
     cut: dict[str, Any] = {

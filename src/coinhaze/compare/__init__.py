@@ -1,4 +1,9 @@
-"""The paper's evaluation on any ledgers: score files, tables, figures and a page."""
+"""The paper's evaluation on any ledgers: score files, tables, figures and a page.
+
+>>> import coinhaze
+>>> [ledger.name for ledger in coinhaze.compare.compared_of(["mine=week:zcash"])]
+['mine']
+"""
 
 from coinhaze.compare.ledgers import ComparedLedger, ScoringSettings, compared_of
 from coinhaze.compare.report import write_report

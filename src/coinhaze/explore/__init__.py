@@ -2,6 +2,11 @@
 
 `Explorer(ledger).coin("name")` returns the model that a coin's page shows. Its models need
 pydantic, which comes with `coinhaze[page]`.
+
+>>> import coinhaze
+>>> ledger = coinhaze.AccountLedger.from_transfers([("a", "c", 1), ("b", "c", 1)])
+>>> round(coinhaze.explore.Explorer(ledger).coin("c").bits, 9)
+1.0
 """
 
 from __future__ import annotations

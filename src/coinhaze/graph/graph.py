@@ -43,6 +43,11 @@ class TransactionGraph(ArrowTable):
 
     Edge k moves `amounts[k]` from node `tail[k]` to node `head[k]`; parallel transfers are
     merged. In a ledger that hides amounts, `amounts`, `opening` and `closing` are None.
+
+    >>> import coinhaze
+    >>> ledger = coinhaze.AccountLedger.from_transfers([("a", "c", 1), ("b", "c", 3)])
+    >>> coinhaze.transaction_graph(ledger).to_arrow().to_pylist()
+    [{'from': 'a', 'to': 'c', 'amount': '1'}, {'from': 'b', 'to': 'c', 'amount': '3'}]
     """
 
     names: NodeNames

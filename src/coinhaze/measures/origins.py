@@ -15,7 +15,16 @@ from coinhaze.observer.chain import Belief, reading_of
 
 @dataclass(frozen=True, eq=False)
 class Origins(ArrowTable):
-    """The distribution over sources of one node, largest first, and the flow along the way."""
+    """The distribution over sources of one node, largest first, and the flow along the way.
+
+    >>> import coinhaze
+    >>> ledger = coinhaze.AccountLedger.from_transfers([("a", "c", 1), ("b", "c", 3)])
+    >>> origins = coinhaze.origins(ledger, "c")
+    >>> origins.sources().to_pylist()
+    [{'source': 'b', 'probability': 0.75}, {'source': 'a', 'probability': 0.25}]
+    >>> origins.way(0)
+    ['b', 'c']
+    """
 
     chain: Belief
     node: int

@@ -170,7 +170,14 @@ class Seen:
 
 @dataclass(frozen=True, eq=False)
 class SharedOrigins(ArrowTable):
-    """What some coins have in common, pair by pair, for the naive and for informed observers."""
+    """What some coins have in common, pair by pair, for the naive and for informed observers.
+
+    >>> import coinhaze
+    >>> ledger = coinhaze.AccountLedger.from_transfers(
+    ...     [("a", "x", 1), ("b", "x", 1), ("b", "y", 1)])
+    >>> coinhaze.shared(ledger, ["x", "y"]).pair("x", "y").collision.value
+    0.5
+    """
 
     names: tuple[str, ...]
     seen: tuple[Seen, ...]

@@ -24,7 +24,14 @@ from coinhaze.observer.owners import Observer
 
 @dataclass(frozen=True)
 class NodeScore:
-    """The score of one node; not a number where there is no answer."""
+    """The score of one node; not a number where there is no answer.
+
+    >>> import coinhaze
+    >>> ledger = coinhaze.AccountLedger.from_transfers([("a", "c", 1), ("b", "c", 3)])
+    >>> carol = coinhaze.score(ledger)["c"]
+    >>> round(carol.bits, 4), carol.top_source, carol.top_probability
+    (0.8113, 'b', 0.75)
+    """
 
     node: str
     bits: float
@@ -40,7 +47,16 @@ class NodeScore:
 
 @dataclass(frozen=True, eq=False)
 class InformedBits:
-    """The bits of the same rows for an observer who takes more origins for one person's."""
+    """The bits of the same rows for an observer who takes more origins for one person's.
+
+    >>> import coinhaze
+    >>> ledger = coinhaze.CoinLedger.from_transactions([{"txid": "t", "inputs": [
+    ...     {"txid": "x", "vout": 0, "value": 1, "address": "a"},
+    ...     {"txid": "y", "vout": 0, "value": 1, "address": "b"}], "outputs": [{"value": 2}]}])
+    >>> ladder = coinhaze.informed(coinhaze.score(ledger)).informed
+    >>> ladder["common-input-no-coinjoins"].bits
+    array([0.])
+    """
 
     bits: Floats
     bits_low: Floats

@@ -20,6 +20,12 @@ class Summary:
 
     Burnt money lies in sinks too, but nobody holds it: burns are counted apart and enter no other
     figure.
+
+    >>> import coinhaze
+    >>> ledger = coinhaze.AccountLedger.from_transfers([("a", "c", 1), ("b", "c", 3)])
+    >>> summary = coinhaze.score(ledger).summary()
+    >>> summary.scored, round(summary.bits_mean, 4)
+    (1, 0.8113)
     """
 
     nodes: int

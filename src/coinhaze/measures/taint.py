@@ -43,7 +43,16 @@ class Trail:
 
 @dataclass(frozen=True, eq=False)
 class Taint(ArrowTable):
-    """How much of the listed money each node holds at the end, by policy."""
+    """How much of the listed money each node holds at the end, by policy.
+
+    >>> import coinhaze
+    >>> ledger = coinhaze.AccountLedger.from_transfers([("a", "c", 1), ("b", "c", 3)])
+    >>> taint = coinhaze.taint(ledger, ["a"])
+    >>> taint
+    Taint(1 nodes, 1 listed: haircut, poison, fifo, lifo)
+    >>> taint.to_arrow()["exposure"].to_pylist()
+    [0.25]
+    """
 
     graph: TransactionGraph
     listed: tuple[str, ...]

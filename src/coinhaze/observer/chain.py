@@ -97,7 +97,16 @@ class Walk:
 
 @dataclass(frozen=True, eq=False)
 class AbsorbingChain:
-    """A walk on a graph with the outcomes it can end in; valid once built."""
+    """A walk on a graph with the outcomes it can end in; valid once built.
+
+    >>> import coinhaze
+    >>> ledger = coinhaze.AccountLedger.from_transfers([("a", "c", 1), ("b", "c", 3)])
+    >>> chain = coinhaze.absorbing_chain(coinhaze.transaction_graph(ledger))
+    >>> chain
+    AbsorbingChain(3 nodes, 2 moves, 2 outcomes)
+    >>> chain.Q.toarray()[2].tolist()
+    [0.25, 0.75, 0.0]
+    """
 
     graph: TransactionGraph
     walk: Walk

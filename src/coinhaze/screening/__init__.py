@@ -1,4 +1,10 @@
-"""Screening: how much of the balance of nodes came from a list, under every policy."""
+"""Screening: how much of the balance of nodes came from a list, under every policy.
+
+>>> import coinhaze
+>>> ledger = coinhaze.AccountLedger.from_transfers([("a", "c", 1), ("b", "c", 3)])
+>>> coinhaze.screening.screen(ledger, listed=["a"]).taint.to_arrow()["exposure"].to_pylist()
+[0.25]
+"""
 
 from coinhaze.screening.report import ListFile, Statement, screening_json, screening_sections
 from coinhaze.screening.screen import Screening, screen

@@ -41,7 +41,14 @@ def series(
     most_steps: int = 100_000,
     progress: Progress = silent,
 ) -> Scores:
-    """Score rows by the series, as published, or until every interval is as narrow as requested."""
+    """Score rows by the series, as published, or until every interval is as narrow as requested.
+
+    >>> import coinhaze
+    >>> ledger = coinhaze.AccountLedger.from_transfers([("a", "c", 1), ("b", "c", 3)])
+    >>> chain = coinhaze.absorbing_chain(coinhaze.transaction_graph(ledger))
+    >>> series(chain, chain.graph.sinks.nonzero()[0], rule="published").bits.round(4)
+    array([0.8113])
+    """
     if chain.history:
         raise UsageError("the series is the paper's baseline and takes no history")
     certain = certain_nodes(chain)

@@ -26,7 +26,16 @@ MAX_STEPS = 10_000_000
 
 @dataclass(frozen=True, eq=False)
 class ComparedScores:
-    """What a comparator is computed from: scores, the ledger under them, and what is known."""
+    """What a comparator is computed from: scores, the ledger under them, and what is known.
+
+    >>> import coinhaze
+    >>> ledger = coinhaze.CoinLedger.from_transactions([
+    ...     {"txid": "t", "inputs": [{"txid": "x", "vout": 0, "value": 5}],
+    ...      "outputs": [{"value": 5}]},
+    ... ])
+    >>> ComparedScores(coinhaze.score(ledger)).ledger is ledger
+    True
+    """
 
     scores: Scores
     owners: Mapping[str, str] | None = None

@@ -167,7 +167,14 @@ def eliminate(
     progress: Progress = silent,
     lumped: LumpedChain | None = None,
 ) -> Scores:
-    """Score rows of any chain, accurate however rare absorption is."""
+    """Score rows of any chain, accurate however rare absorption is.
+
+    >>> import coinhaze
+    >>> ledger = coinhaze.AccountLedger.from_transfers([("a", "c", 1), ("b", "c", 3)])
+    >>> chain = coinhaze.absorbing_chain(coinhaze.transaction_graph(ledger))
+    >>> eliminate(chain, chain.graph.sinks.nonzero()[0]).bits.round(4)
+    array([0.8113])
+    """
     return score_exactly(
         chain,
         rows,

@@ -49,6 +49,11 @@ class Parcels:
     A node that holds money is described by what it holds; one that holds none any more, such as a
     spent coin or an earlier snapshot, by what it held when it came to be; a transaction by its
     inputs.
+
+    >>> import coinhaze
+    >>> ledger = coinhaze.AccountLedger.from_transfers([("a", "c", 1), ("b", "c", 3)])
+    >>> coinhaze.parcels(ledger, order="fifo")
+    Parcels(fifo, 2 parcels of 2 outcomes)
     """
 
     graph: TransactionGraph

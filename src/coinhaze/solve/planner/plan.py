@@ -83,6 +83,12 @@ class Plan:
 
     `seconds` is for the solve alone, ledger and graph being there; `memory` is the peak of the
     whole process.
+
+    >>> import coinhaze
+    >>> ledger = coinhaze.AccountLedger.from_transfers([("a", "c", 1), ("b", "c", 3)])
+    >>> plan = coinhaze.plan(ledger)
+    >>> plan.rows, plan.lines()[0]
+    (1, 'graph     3 nodes, 2 edges')
     """
 
     nodes: int

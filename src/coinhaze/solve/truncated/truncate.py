@@ -289,6 +289,12 @@ def sweep(
     A width above 1e-6 bits allows small probabilities to be dropped, with a proven interval: of
     every row, or with `over="mean"` on average over the rows; as long as that takes less than
     exact scores would.
+
+    >>> import coinhaze
+    >>> ledger = coinhaze.AccountLedger.from_transfers([("a", "c", 1), ("b", "c", 3)])
+    >>> chain = coinhaze.absorbing_chain(coinhaze.transaction_graph(ledger))
+    >>> sweep(chain, chain.graph.sinks.nonzero()[0]).bits.round(4)
+    array([0.8113])
     """
     lumped = lumped or Structure(chain).lump(rows, plain_orders(renyi))
     if over not in ("worst", "mean"):

@@ -1,0 +1,1 @@
+"""Building and checking what is published; see docs/releasing.md."""
