@@ -135,7 +135,7 @@ score coins --preset paper --json
 score shielded --json
 score shielded --pools merged --json
 score shielded --history shielded_before.csv --json
-score shielded --all --policy uniform --json
+score shielded --policy uniform --json
 score rings --all --json
 score rings --policy uniform --json
 score rings --with matching,possible-sources --json

@@ -36,7 +36,7 @@ SUFFIXES = (".html", ".csv", ".json", ".parquet")
 @click.argument("sources", nargs=-1, required=True, metavar="SOURCE...")
 @takes(known("listed", required=True), _POLICY, "nodes", "top", "paths")
 @takes(ReadOptions, GraphOptions, known("time", default_words="temporal"))
-@takes("strict", "unit", "as_json", known("output", metavar="FILE.html|.csv|.json|.parquet"))
+@takes("strict", "as_json", known("output", metavar="FILE.html|.csv|.json|.parquet"))
 def command(
     sources: tuple[str, ...],
     listed: str,
@@ -47,7 +47,6 @@ def command(
     as_json: bool,
     output: Path | None,
     strict: bool,
-    unit: str | None,
     **options: Any,
 ) -> None:
     """Screen a ledger: what share of each balance came from a list, by every rule side by side.
@@ -56,9 +55,9 @@ def command(
     """
     from coinhaze.errors import InputError, UsageError
     from coinhaze.formats.lists.knowledge import read_listed
+    from coinhaze.formats.money import unit_of
     from coinhaze.formats.registry import digest_of
     from coinhaze.report.files import check_output, made_by
-    from coinhaze.report.money import unit_of
     from coinhaze.screening.report import ListFile, notes_of
     from coinhaze.screening.screen import screen
     from coinhaze.solve.score import refuse_incomplete
@@ -83,7 +82,7 @@ def command(
     )  # fmt: skip
     if strict:
         refuse_incomplete(found.graph)
-    shown_in = unit_of(found.graph.ledger, unit=unit, token=options["token"])
+    shown_in = unit_of(found.graph.ledger)
     listing = ListFile(Path(listed).name, digest_of(Path(listed)))
     about = made_by(inputs=inputs, command=command_line())
     if output is not None or as_json:  # what is shown has them
@@ -100,13 +99,12 @@ def command(
 
 
 def _show(found: Any, listing: Any, about: dict[str, object], top: int, unit: Unit) -> None:
-    from rich.console import Console
-
     from coinhaze.report.grids import sections_text
+    from coinhaze.report.terminal import show
     from coinhaze.screening.report import screening_sections
 
     sections = screening_sections(found, listing, about, limit=top, unit=unit)
-    Console().print(sections_text(f"Money from {listing.name}", sections))
+    show(sections_text(f"Money from {listing.name}", sections))
 
 
 def _write(

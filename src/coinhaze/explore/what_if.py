@@ -242,7 +242,12 @@ class CoinSets:
         wallet = weigh_wallet(
             chain, coins, exposed=listed, limit=ask.limit, labels=self.nodes.labels
         )
-        suggestion = None if ask.amount is None else suggest_coins(wallet, int(ask.amount))
+        unit = self.nodes.index.unit
+        suggestion = None
+        if ask.amount is not None:
+            whole = ask.amount.isdigit()
+            amount = int(ask.amount) if whole else unit.read(ask.amount)
+            suggestion = suggest_coins(wallet, amount, unit=unit)
         return self._weighed(wallet, suggestion, settings)
 
     def _weighed(

@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from coinhaze.amounts import Bools, Floats, Ints
 from coinhaze.errors import AccuracyError, UnknownName
+from coinhaze.formats.money import unit_of, with_amount_texts
 from coinhaze.graph.graph import Kind, kind_names
 from coinhaze.graph.holes import incomplete_notes
 from coinhaze.ledger.completeness import Completeness
@@ -172,7 +173,10 @@ class Scores(ArrowTable):
         return replace(self, **some)
 
     def to_arrow(self) -> pa.Table:
-        """Give a table, a row a node; the balance in digits of the smallest unit."""
+        """Give a table, a row a node; the balance in digits of the smallest unit.
+
+        Where the ledger's money is known, `balance_shown` says it as people write it.
+        """
         graph = self.chain.graph
         closing = graph.closing
         balance = pa.nulls(len(self), pa.string()) if closing is None else None
@@ -199,7 +203,7 @@ class Scores(ArrowTable):
             columns[f"renyi_{order:g}"] = _nullable(values)
         for name, values in self.comparators.items():
             columns[name.replace("-", "_")] = _nullable(values)
-        return pa.table(columns)
+        return with_amount_texts(pa.table(columns), unit_of(graph.ledger), ["balance"])
 
     def to_latex(self, *, label: str = "tab:scores") -> str:
         """Give a LaTeX table for the booktabs package, a row a node, most bits first."""

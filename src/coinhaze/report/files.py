@@ -17,6 +17,7 @@ import pyarrow.parquet
 
 from coinhaze import __version__
 from coinhaze.errors import InputError, ResourceError, UsageError
+from coinhaze.formats.money import unit_of
 from coinhaze.formats.registry import digest_of
 from coinhaze.ledger.frozen import release_unused
 from coinhaze.ledger.parquet import folder_files, is_folder
@@ -164,6 +165,7 @@ def provenance(
         "standard_error_bits": scores.summary().standard_error,
         "conservation_error": scores.conservation,
         "lower_bounds": scores.summary().lower_bounds,
+        "unit": unit_of(chain.graph.ledger).spelling,
         "completeness": scores.completeness.record(),
         "notes": list(scores.notes),
     }

@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from coinhaze.amounts import Bools, Floats, Ints
 from coinhaze.errors import InputError, UsageError, first_few
+from coinhaze.formats.money import unit_of, with_amount_texts
 from coinhaze.graph import TransactionGraph
 from coinhaze.graph.find import find_holdings, name_in, other_network
 from coinhaze.graph.opening import assumed_openings
@@ -183,7 +184,10 @@ class Screening:
                 columns[f"{policy}_amount"] = _nullable(taint.haircut)
             else:
                 columns[f"{policy}_amount"] = taint.amounts(policy).text()
-        return pa.table(columns)
+        table = pa.table(columns)
+        # Shares of amounts, which haircut makes, are no whole numbers.
+        exact = [n for n in columns if table[n].type == pa.string() and n not in ("node", "kind")]
+        return with_amount_texts(table, unit_of(taint.graph.ledger), exact)
 
     def totals(self) -> list[dict[str, Any]]:
         """Return for each policy where the list's money is; ordered policies cover every unit.

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from coinhaze.observer.chain import reading_words
 from coinhaze.observer.policies import POLICIES, UNIFORM
 from coinhaze.report.grids import LEFT, RIGHT, Section
-from coinhaze.report.money import NOT_KNOWN
-from coinhaze.units import SMALLEST, Unit
+from coinhaze.units import NOT_KNOWN, SMALLEST, Unit
 from coinhaze.wallet.holdings import coin_ledger
 from coinhaze.wallet.suggestion import Suggestion
 from coinhaze.wallet.wallet import MAX_PAIRED, Combination, HeldCoin, Wallet
@@ -161,7 +160,7 @@ class WalletReport:
             )
         if self.suggestion is not None:
             lines.append(_advice(wallet, self.suggestion, self.unit))
-        if self.unit is SMALLEST and wallet.total is not None:
+        if not self.unit.is_known and wallet.total is not None:
             lines.append(NOT_KNOWN)
         return Section("In short", tuple(lines))
 

@@ -349,11 +349,17 @@ async def weigh(answers: Served, request: Request, ledger: str) -> Response:
     form = WalletForm(*(given.get(key, "").strip() for key in ("coins", "exposed", "amount")))
     try:
         fields: dict[str, object] = {"coins": form.coins, "exposed": form.exposed}
-        ask = validated(WalletQuery, {**fields, "amount": form.amount or None})
+        ask = validated(WalletQuery, {**fields, "amount": _amount(form.amount, card) or None})
         answer = (await answers.ask(ledger, Explorer.wallet, ask)).model
     except Refused as refused:
         return send(wallet_page(card, form, refused.problem), refused.status)
     return send(wallet_page(card, form, answer))
+
+
+def _amount(text: str, card: LedgerCard) -> str:
+    """Read a plain number in the unit that the form names."""
+    plain = text.replace(".", "", 1).replace("_", "").isdigit()
+    return f"{text} {card.unit}" if plain and card.unit else text
 
 
 @router.get("/jobs")
