@@ -11,6 +11,7 @@ from importlib import import_module
 import click
 
 from coinhaze import __version__
+from coinhaze.cli.help_texts import stored_help
 from coinhaze.errors import CoinhazeError, InputError, ResourceError, shorten
 from coinhaze.memory_limit import is_out_of_memory, leave, work_in_a_child
 from coinhaze.working_folder import refuse_settings
@@ -103,6 +104,10 @@ def _run() -> None:
         sys.stdout.reconfigure(errors="backslashreplace")  # names of files may be any bytes
     try:
         refuse_settings()
+        text = stored_help(sys.argv[1:])
+        if text is not None:
+            click.echo(text, nl=False)
+            sys.exit(0)
         work_in_a_child()
         code = cli.main(prog_name="coinhaze", standalone_mode=False, obj=_prepare)
         sys.exit(code if isinstance(code, int) else 0)
