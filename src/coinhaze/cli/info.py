@@ -9,8 +9,6 @@ import click
 
 from coinhaze.cli.options import Command, settings_of, takes, tell_notes
 
-AMOUNTS = ("total_moved", "unspent_value")  # facts that are money
-
 
 @click.command("info", cls=Command)
 @click.argument("sources", nargs=-1, required=True, metavar="SOURCE...")
@@ -20,7 +18,7 @@ def command(sources: tuple[str, ...], as_json: bool, **options: Any) -> None:
 
     Example: coinhaze info transfers.csv
     """
-    from coinhaze.formats.money import unit_of
+    from coinhaze.formats.money import MONEY_FACTS, unit_of
     from coinhaze.readers import read
     from coinhaze.units import NOT_KNOWN
 
@@ -34,7 +32,9 @@ def command(sources: tuple[str, ...], as_json: bool, **options: Any) -> None:
         return
     width = max(len(k) for k in facts)
     for name, value in facts.items():
-        words = unit.words(value) if name in AMOUNTS and isinstance(value, int) else _words(value)
+        words = (
+            unit.words(value) if name in MONEY_FACTS and isinstance(value, int) else _words(value)
+        )
         click.echo(f"{name.replace('_', ' '):<{width}}  {words}")
     if not unit.is_known and facts.get("amounts") != "hidden":
         click.echo(NOT_KNOWN)

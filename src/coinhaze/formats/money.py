@@ -14,6 +14,8 @@ from coinhaze.units import SMALLEST, UNITS, Unit, unit_named
 # Blocks up to here are both Bitcoin's and Bitcoin Cash's; addresses of the old form are as well.
 _LAST_COMMON = 478_558
 
+MONEY_FACTS = ("total_moved", "unspent_value")  # of `facts` of a ledger, those that are amounts
+
 
 def unit_of(ledger: Ledger, *, unit: str | None = None) -> Unit:
     """Give the unit that is named, else the ledger's own, else that of its addresses' network.

@@ -147,7 +147,7 @@ def _figure(value: float) -> str:
 
 
 def _whole(value: float) -> str:
-    return "-" if np.isnan(value) else f"{value:.0f}"
+    return "-" if np.isnan(value) else f"{value:,.0f}"
 
 
 def origins_sentence(origins: Origins) -> str:
