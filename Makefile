@@ -75,8 +75,9 @@ $(DEV_READY): $(BIN)/uv requirements/dev.txt pyproject.toml
 COMPILE := $(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header
 lock: $(BIN)/uv
 	$(COMPILE) requirements/bootstrap.in -o requirements/bootstrap.txt
-	$(COMPILE) --extra figures --extra labels --extra nodes --extra page pyproject.toml requirements/run.in -o requirements/run.txt
-	$(COMPILE) --extra cluster --extra figures --extra labels --extra nodes --extra page pyproject.toml requirements/dev.in -o requirements/dev.txt
+	$(COMPILE) .ci/electrumx.in -o .ci/electrumx.txt
+	$(COMPILE) --extra figures --extra keys --extra labels --extra nodes --extra page pyproject.toml requirements/run.in -o requirements/run.txt
+	$(COMPILE) --extra cluster --extra figures --extra keys --extra labels --extra nodes --extra page pyproject.toml requirements/dev.in -o requirements/dev.txt
 
 clean:
 	rm -rf $(VENV) coinhaze-demo docs/_build .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -57,12 +57,14 @@ LINES: dict[str, tuple[str, bool]] = {
     "robustness": ("robustness LEDGER --tries 2 --seed 1", False),
     "score": ("score LEDGER", True),
     "screen": ("screen LEDGER --listed FOLDER/list.txt", True),
+    "shared": (f"shared LEDGER {D}:0 {C}:1", False),
     "sensitivity": ("sensitivity LEDGER", False),
     "verify": ("verify FOLDER/chain.duckdb", True),
     "wallet": (f"wallet LEDGER --nodes {D}:0 --nodes {C}:1 --amount 1.0", True),
 }
 # These have no amounts of the ledger to show, or are shown below: what serve serves.
-NO_LEDGER = {"demo", "lab", "simulate", "ingest", "serve"}
+# `history follow` writes JSON with the unit beside balances; its own tests need a node.
+NO_LEDGER = {"demo", "lab", "simulate", "ingest", "serve", "history follow"}
 FILES = {
     "score": ("score LEDGER -o", (".csv", ".parquet", ".json")),
     "screen": ("screen LEDGER --listed FOLDER/list.txt -o", (".csv", ".parquet", ".json")),

@@ -33,7 +33,8 @@ if TYPE_CHECKING:
     from coinhaze.measures import Origins, Scores, Summary, Taint
     from coinhaze.measures.comparators.registry import register_comparator
     from coinhaze.measures.comparators.side_by_side import ComparedScores, compare_measures
-    from coinhaze.measures.scores import NodeScore
+    from coinhaze.measures.pairs import SharedOrigins
+    from coinhaze.measures.scores import InformedBits, NodeScore
     from coinhaze.observer import AbsorbingChain, absorbing_chain
     from coinhaze.observer.coinjoin_links import coinjoin_links
     from coinhaze.observer.policies import register_policy
@@ -43,11 +44,13 @@ if TYPE_CHECKING:
         Parcels,
         Plan,
         eliminate,
+        informed,
         origins,
         parcels,
         plan,
         score,
         series,
+        shared,
         sweep,
         taint,
     )
@@ -62,6 +65,7 @@ __all__ = [
     "CoinhazeError",
     "ComparedScores",
     "History",
+    "InformedBits",
     "InputError",
     "LedgerError",
     "NodeScore",
@@ -74,6 +78,7 @@ __all__ = [
     "ResourceError",
     "Scores",
     "Session",
+    "SharedOrigins",
     "SourceUnreachable",
     "Summary",
     "Taint",
@@ -87,6 +92,7 @@ __all__ = [
     "eliminate",
     "explore",
     "growth",
+    "informed",
     "lab",
     "link_matrix",
     "origins",
@@ -99,6 +105,7 @@ __all__ = [
     "score",
     "screening",
     "series",
+    "shared",
     "sweep",
     "taint",
     "transaction_graph",
@@ -114,6 +121,7 @@ _HOME = {
     "CoinhazeError": "errors",
     "ComparedScores": "measures.comparators.side_by_side",
     "History": "history",
+    "InformedBits": "measures.scores",
     "InputError": "errors",
     "LedgerError": "errors",
     "NodeScore": "measures.scores",
@@ -126,6 +134,7 @@ _HOME = {
     "ResourceError": "errors",
     "Scores": "measures",
     "Session": "session",
+    "SharedOrigins": "measures.pairs",
     "SourceUnreachable": "errors",
     "Summary": "measures",
     "Taint": "measures",
@@ -136,6 +145,7 @@ _HOME = {
     "coinjoin_links": "observer.coinjoin_links",
     "compare_measures": "measures.comparators.side_by_side",
     "eliminate": "solve",
+    "informed": "solve",
     "link_matrix": "coinjoin.link_matrix",
     "origins": "solve",
     "parcels": "solve",
@@ -145,6 +155,7 @@ _HOME = {
     "register_policy": "observer.policies",
     "score": "solve",
     "series": "solve",
+    "shared": "solve",
     "sweep": "solve",
     "taint": "solve",
     "transaction_graph": "graph",

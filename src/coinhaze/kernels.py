@@ -23,6 +23,8 @@ from functools import update_wrapper
 from types import FunctionType
 from typing import Any
 
+from coinhaze.kernel_files import source_of, use_files
+
 Function = Callable[..., Any]
 
 # Entries of all arrays of one call up to which it is plain Python: those of a tile of a ledger of
@@ -138,14 +140,18 @@ def kernel(
     """
     options = {"inline": inline, "error_model": error_model, "_nrt": _nrt}
 
-    def compiler(function: Function) -> Function:
-        from numba import njit
+    def decorate(function: Function) -> Kernel:
+        def compiler(copied: Function) -> Function:
+            from numba import njit
 
-        _listen()
-        made: Function = njit(cache=True, nogil=True, fastmath=set(fastmath), **options)(function)
-        return made
+            _listen()
+            made: Function = njit(nogil=True, fastmath=set(fastmath), **options)(copied)
+            use_files(made, source_of(function.__globals__, Kernel))
+            return made
 
-    return lambda function: Kernel(function, compiler, plain)
+        return Kernel(function, compiler, plain)
+
+    return decorate
 
 
 def intrinsic(make: Callable[[], Function]) -> Callable[[Function], Any]:

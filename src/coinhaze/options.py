@@ -343,8 +343,14 @@ class OutputOptions:
     top: int = option(10, "How many of the largest to show.", minimum=1)
     labels: tuple[str, ...] = option(
         (),
-        "Names for addresses: a FILE address,label, JSON or a TagPack; can be repeated.",
+        "Names for addresses: a FILE address,label, JSON, a TagPack or labels of a wallet "
+        "(BIP-329); can be repeated.",
         metavar="FILE",
+    )
+    labels_out: Path | None = option(
+        None,
+        "Write bits and exposure back as labels that wallets read (BIP-329).",
+        metavar="FILE.jsonl",
     )
     form: Literal["text", "json", "dot", "html"] | None = option(
         None, "What to print or write.", spelling="--as", hidden=True
@@ -368,7 +374,12 @@ class MeasureOptions:
         registry="coinhaze.measures.comparators.registry:COMPARATORS.names",
     )
     owners: str | None = option(
-        None, "Whose coins are whose, for wasabi: a FILE address,cluster.", metavar="FILE"
+        None,
+        "Whose addresses are whose, for informed observers and for wasabi: a FILE address,cluster.",
+        metavar="FILE",
+    )
+    observers: bool = option(
+        False, "Also give the bits of observers who take origins of one owner for one origin."
     )
 
 
@@ -439,10 +450,42 @@ class WalletOptions:
         "Suggest coins worth this much, such as 0.05, 0.05 BTC or 5_000_000 sat.",
         metavar="AMOUNT",
     )
-    max_transactions: int = option(
-        2_000, "From a node: how many transactions to fetch at most.", minimum=1, passed_on=True
+    payee: str | None = option(
+        None, "Whom the amount is paid to: an address, or a party of --known.", metavar="NAME"
     )
-    cache: str | None = option(None, "From a node: a FILE to keep transactions in.", metavar="FILE")
+    known: tuple[str, ...] = option(
+        (),
+        "Who knows which coins: a FILE party,coin or the labels of a wallet (BIP 329).",
+        metavar="FILE",
+        several=True,
+    )
+    max_transactions: int = option(
+        2_000,
+        "From a node or server: how many transactions to fetch at most.",
+        minimum=1,
+        passed_on=True,
+    )
+    cache: str | None = option(
+        None, "From a node or server: a FILE to keep transactions in.", metavar="FILE"
+    )
+    gap_limit: int = option(
+        20, "Of a key: stop after so many unused addresses in a row.", minimum=1, maximum=1_000
+    )
+    proxy: str | None = option(
+        None, "To a server: a SOCKS5 proxy, socks5://127.0.0.1:9050 for Tor.", metavar="URL"
+    )
+    certificate: str | None = option(
+        None,
+        "Of an Electrum server that signs its own: the SHA-256 fingerprint of its certificate.",
+        metavar="FINGERPRINT",
+    )
+    rate: float | None = option(
+        None,
+        "To a server: how many requests a second at most.",
+        minimum=0,
+        above_minimum=True,
+        default_words="10, unlimited on this machine",
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -528,6 +571,17 @@ class HistoryOptions:
 
     group: Grouping = option("year", "What to group unspent coins by.", spelling="--group-by")
     blocks: int = option(1000, "How many blocks a simulated history has.", minimum=1)
+    node: str = option(
+        "", "The node that a history follows: bitcoin+http://127.0.0.1:8332.", metavar="URL"
+    )
+    watch: Path | None = option(
+        None,
+        "Coins, one txid:vout a line, whose figures are told when they change.",
+        metavar="FILE",
+    )
+    post: str | None = option(
+        None, "Where to post the figures of watched coins, as JSON.", metavar="URL"
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

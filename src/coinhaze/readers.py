@@ -19,7 +19,7 @@ from coinhaze.formats.registry import (
 )
 from coinhaze.formats.tabular.column_use import Use, column_notes, joined_use
 from coinhaze.formats.tabular.table_rows import ArrowStream, open_object
-from coinhaze.formats.transfers.columns import ColumnChoice
+from coinhaze.formats.transfers.columns import AS_NAMED, ColumnChoice
 from coinhaze.ledger import Ledger
 from coinhaze.ledger.parquet import is_folder, read_folder
 from coinhaze.ledger.window import LedgerWindow, nothing_in, refuse_cut, refuse_unmoving
@@ -143,14 +143,16 @@ def _read_store(paths: Sequence[Path], format: str | None, **cut: Any) -> Ledger
         return read_store(store, **cut)
 
 
-def _read_ingested(paths: Sequence[Path], format: str | None, **cut: Any) -> Ledger:
-    from coinhaze.store.ingest import finder, ingest
+def _read_ingested(
+    paths: Sequence[Path], format: str | None, *, choice: ColumnChoice = AS_NAMED, **cut: Any
+) -> Ledger:
+    from coinhaze.store.ingest import finder, ingest_described
     from coinhaze.store.read import read_store
     from coinhaze.store.store import Store
 
     name = first_few([str(path) for path in paths])
     with Store(None, name=name, find=finder(paths, format)) as store:
-        done = ingest(paths, store, format=format)
+        done = ingest_described(paths, store, choice, format=format)
         if store.kind is None:
             raise nothing_in(paths)
         ledger = read_store(store, **cut)

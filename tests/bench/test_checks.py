@@ -18,7 +18,9 @@ def test_the_benchmark_of_checks_runs(capsys: pytest.CaptureFixture[str]) -> Non
 
 def test_a_checkout_is_solved_in_a_process_of_its_own() -> None:
     here = Path(alternating.__file__).resolve().parent.parent
-    seconds, width = alternating.run_one(here, "dai temporal", 0.002)
+    solver = alternating.Solver(here, "dai temporal", 0.002)
+    seconds, width = solver.solve()
+    solver.close()
     assert seconds > 0
     assert isinstance(width, float)
     assert width <= 1e-10

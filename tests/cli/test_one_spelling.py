@@ -108,7 +108,7 @@ CASES = {
     "sensitivity a --history h": "sensitivity a --pool-history h",
     "serve a --list bad=list.txt": "serve a --listed bad=list.txt",
     # What looks like a former spelling may be the value of another option, or an argument.
-    "score a --labels --history": "score a --labels --pool-history",
+    "score a --colours --history": "score a --colours --pool-history",
     "score a --links --all": "score a --links --all",
     "score -- --all": "score -- --all",
 }

@@ -226,3 +226,49 @@ def test_accounts_have_no_coins(run: Run, transfers: Path, coins: Path) -> None:
     code, _, err = run("wallet", transfers, "--nodes", coins)
     assert code == 2
     assert "ledger of coins" in err
+
+
+def test_bits_and_exposure_are_written_back_as_labels(
+    run: Run, ledger: Path, coins: Path, exposed: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "out.jsonl"
+    words = ["wallet", ledger, "--nodes", coins, "--listed", exposed, "--labels-out", out]
+    assert run(*words)[0] == 0
+    first = [json.loads(line) for line in out.read_text().splitlines()]
+    assert {
+        "type": "output",
+        "ref": f"{D}:0",
+        "label": "gift [haze: 0.00 bits, exposure 100.0 %]",
+    } in (first)
+    labels = {row["ref"]: row["label"] for row in first}
+    assert labels[f"{C}:0"] == "rent [haze: 1.00 bits, exposure 0.0 %]"
+    # What was written names the wallet's coins too, and is replaced instead of added to.
+    again = tmp_path / "again.jsonl"
+    assert run("wallet", ledger, "--nodes", out, "--labels-out", again)[0] == 0
+    second = {row["ref"]: row["label"] for row in map(json.loads, again.read_text().splitlines())}
+    assert second[f"{C}:0"] == "rent [haze: 1.00 bits]"
+    assert run("wallet", ledger, "--nodes", out, "--labels-out", out)[0] == 2
+
+
+def test_labels_of_a_file_name_coins_without_one(run: Run, ledger: Path, tmp_path: Path) -> None:
+    known, out = tmp_path / "known.jsonl", tmp_path / "out.jsonl"
+    known.write_text(json.dumps({"type": "output", "ref": f"{C}:0", "label": "rent"}) + "\n")
+    words = ["wallet", ledger, "--nodes", f"{C}:0", "--labels", known, "--labels-out", out]
+    assert run(*words)[0] == 0
+    assert json.loads(out.read_text())["label"] == "rent [haze: 1.00 bits]"
+
+
+def test_scores_are_written_back_as_labels(run: Run, ledger: Path, tmp_path: Path) -> None:
+    known, out = tmp_path / "known.jsonl", tmp_path / "out.jsonl"
+    known.write_text(json.dumps({"type": "output", "ref": f"{C}:0", "label": "rent"}) + "\n")
+    assert run("score", ledger, "--labels", known, "--labels-out", out)[0] == 0
+    labels = {row["ref"]: row["label"] for row in map(json.loads, out.read_text().splitlines())}
+    assert labels[f"{C}:0"] == "rent [haze: 1.00 bits]"
+    assert labels[f"{D}:0"] == "[haze: 0.00 bits]"
+    assert run("score", ledger, "--view", "address", "--labels-out", out)[0] == 0
+    kinds = {json.loads(line)["type"] for line in out.read_text().splitlines()}
+    assert kinds == {"addr"}
+    transfers = tmp_path / "t.csv"
+    transfers.write_text("from,to,amount\na,b,5\n")
+    code, _, said = run("score", transfers, "--labels-out", out)
+    assert (code, "--view coin" in said) == (2, True)

@@ -101,7 +101,7 @@ def test_electrums_names_and_bare_texts_are_read(tmp_path: Path) -> None:
         ("txid,value\na,1\n", "no column that names coins"),
         ("txid,txid,vout\na,a,1\n", "a column twice"),
         (f'txid,vout\n"{A},1\n', "not CSV"),
-        ('{"txid": "a"}', "no coins in JSON"),
+        ('{"txid": "a"}', "an object where a list of coins is expected"),
         (json.dumps([{"vout": 1}]), "coin 1: not a coin"),
         (json.dumps([{"txid": A, "vout": 1, "amount": 1e-9}]), "8 places"),
         (f'[{{"txid": "{A}", "vout": 1, "amount": 1e999999999}}]', "8 places"),
@@ -130,6 +130,9 @@ def test_mutants_are_read_or_refused_by_an_error_of_ours() -> None:
         f"# mine\n{A}:1\nshop\n{B}:0\n".encode(),
         f'txid,vout,label,value\n{A},1,"rent, May",5\n{B},0,,7\n'.encode(),
         json.dumps(UNSPENT).encode(),
+        f"Date (UTC),Output,Address,Label,Value\n,{A}:1,1A,,0.05\n".encode(),
+        json.dumps([{"prevout_hash": A, "prevout_n": 1, "value": "0.05"}]).encode(),
+        f'{{"type":"output","ref":"{A}:1","label":"rent"}}\n'.encode(),
     )
     pieces = [b",", b'"', b"\n", b":", b"{", b"]", b"1e99", b"\xff", b"\\u0000", b"null", b"-"]
     read = 0

@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from coinhaze.formats.blockchair import ethereum as blockchair_ethereum
+from coinhaze.formats.ethereum import cryo
 from coinhaze.formats.ethereum import etl as ethereum_etl
 from formats.ethereum_files import (
     blockchair_transaction,
@@ -29,6 +30,10 @@ from formats.ethereum_files import (
     txid,
 )
 from formats.ethereum_mutants import is_read_or_refused, mutants
+from formats.test_cryo import call as cryo_call
+from formats.test_cryo import erc20 as cryo_transfers
+from formats.test_cryo import hexadecimal, native
+from formats.test_cryo import traces as cryo_traces
 
 MUTANTS, MANY = 2000, 20_000  # of each reader's files together
 
@@ -71,6 +76,25 @@ FILES: dict[str, tuple[ModuleType, bytes]] = {
         parquet([r | {"value": str(r["value"])} for r in TRANSACTIONS]),
     ),
     "traces.parquet": (ethereum_etl, parquet(TRACES)),
+    "erc20_transfers.parquet": (cryo, parquet(pa.table(cryo_transfers()).to_pylist())),
+    "native_transfers.csv": (
+        cryo,
+        csv_text(pa.table(hexadecimal(native([(b"a" * 20, b"b" * 20, 5)]))).to_pylist()),
+    ),
+    "cryo_traces.parquet": (
+        cryo,
+        parquet(
+            pa.table(
+                cryo_traces(
+                    [
+                        cryo_call("call", b"a" * 20, b"b" * 20, 5),
+                        cryo_call("create", b"b" * 20, None, 5, "0", result_address=b"c" * 20),
+                    ]
+                )
+            ).to_pylist(),
+            error=pa.string(),
+        ),
+    ),
     "calls.tsv": (blockchair_ethereum, tsv_text(CALLS)),
     "transactions.tsv": (blockchair_ethereum, tsv_text([blockchair_transaction()])),
     "erc20.tsv": (blockchair_ethereum, tsv_text([erc20(), erc20(token_name='"')])),

@@ -105,6 +105,16 @@ TRANSFERS = {
     "log_index": list(range(77)),
     "block_number": [7] * 77,
 }
+CRYO = {
+    "block_number": [7] * 77,
+    "transaction_index": [0] * 77,
+    "log_index": list(range(77)),
+    "transaction_hash": [b"\xef" * 32] * 77,
+    "erc20": [b"\xab" * 20] * 77,
+    "from_address": [b"\1" * 20] * 77,
+    "to_address": [b"\2" * 20] * 77,
+    "value_binary": [bytes(31) + b"\5"] * 77,
+}
 INPUTS_HEAD = b"\t".join(
     b"block_id transaction_hash index time value value_usd recipient type script_hex "
     b"is_from_coinbase is_spendable".split()
@@ -146,6 +156,10 @@ HOSTILE: dict[str, tuple[str, Callable[[], bytes]]] = {
             b'"Transaction Hash","Blockno","UnixTimestamp","From","To","TokenValue",'
             b'"ContractAddress"\n"',
         ),
+    ),
+    "dune: a gzip bomb of one endless line": (
+        "dune",
+        lambda: bomb(b"0" * 4096, b"evt_tx_hash,evt_index,evt_block_number,from,to,value\n"),
     ),
     "transfers: separators and nothing else": ("transfers", lambda: b";" * (64 << 20)),
     "dumplings: a gzip bomb of one endless line": (
@@ -191,6 +205,16 @@ HOSTILE: dict[str, tuple[str, Callable[[], bytes]]] = {
     "ethereum-etl: rows that are not there": (
         "ethereum-etl",
         lambda: parquet(TRANSFERS, many_rows),
+    ),
+    "cryo: a gzip bomb of one endless line": (
+        "cryo",
+        lambda: bomb(b"0" * 4096, ",".join(CRYO).encode() + b"\n"),
+    ),
+    "cryo: a footer of 2 GB": ("cryo", lambda: parquet(CRYO, long_footer)),
+    "cryo: rows that are not there": ("cryo", lambda: parquet(CRYO, many_rows)),
+    "cryo: an amount of many bytes": (
+        "cryo",
+        lambda: parquet(CRYO | {"value_binary": [b"\1" * (1 << 20)] * 77}, lambda whole: None),
     ),
     "utxo-edges: a gzip bomb of one endless line": (
         "utxo-edges",

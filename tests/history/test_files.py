@@ -229,9 +229,9 @@ def test_damage_is_refused_by_the_name_of_its_file(tmp_path: Path) -> None:
     [
         ("{", "not JSON"),
         ("[]", "does not describe a history"),
-        ('{"coinhaze_history": 99}', "a history of version 99; this version reads 1"),
-        ('{"coinhaze_history": 1}', "not the manifest of a history"),
-        ('{"coinhaze_history": 1, "pieces": 3, "live": {}}', "not the manifest of a history"),
+        ('{"coinhaze_history": 99}', "a history of version 99; this version reads 2"),
+        ('{"coinhaze_history": 2}', "not the manifest of a history"),
+        ('{"coinhaze_history": 2, "pieces": 3, "live": {}}', "not the manifest of a history"),
     ],
 )
 def test_another_manifest_is_refused(tmp_path: Path, text: str, words: str) -> None:

@@ -91,9 +91,9 @@ def test_pairs_say_what_becomes_of_doubt_and_exposure() -> None:
     assert tainted.exposure == 0.25
     assert tainted.exposure_before == (0.0, 1.0)
     assert tainted.taints(0.1) == ("a:0",)
-    assert not tainted.is_safe(0.1)
-    assert tainted.is_safe(0.25)
-    assert pairs["a:0", "d:0"].is_safe()
+    assert tainted.taints(0.1)
+    assert not tainted.taints(0.25)
+    assert not pairs["a:0", "d:0"].taints(0.0)
     assert pairs["a:0", "d:0"].after.bits == pytest.approx(0.9709505944546686)
     assert pairs["a:0", "d:0"].gain == pytest.approx(0.9709505944546686)
     # Both came out of one transaction: putting them together again adds no doubt.

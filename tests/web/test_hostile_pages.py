@@ -30,6 +30,7 @@ from coinhaze.explore.models import (
     LedgerPage,
     ListedEntry,
     Measure,
+    PartyKnows,
     Rule,
     Spent,
     Suggested,
@@ -170,13 +171,16 @@ class HostileExplorer(DrawnExplorer):
             for coin in super().what_if(WhatIfQuery(coins=("a:0", "b:1"))).before
         )
         two = _together(("a:0", "b:1")).model_copy(update={"exposure": 0.5, "ties": True})
+        two = two.model_copy(update={"safe": False, "verdict": "apart", "change": FIVE})
         group = Group(kind="all coins", **two.model_dump())
+        party = PartyKnows(party="bob", knows=("a:0",), unknown=("b:1",))
         suggested = Suggested(amount=FIVE, spend=two, instead=(two,), why=("why",))
         found: WalletAnswer = self._evil(
             WalletAnswer(
                 ledger="town", settings=query.settings, total=FIVE, limit=0.0, coins=coins,
                 groups=(group,), pairs=(two,), suggestion=suggested, how_sure="exact",
-                would_change=("a",), is_not=("b",), notes=("c",),
+                would_change=("a",), is_not=("b",), notes=("c",), parties=(party,),
+                in_short=("short",),
             )
         )  # fmt: skip
         return found

@@ -89,23 +89,30 @@ def part(page: str, title: str) -> str:
     return next((seen(card) for card in cards if f"<h2>{title}</h2>" in card), "")
 
 
-def test_only_groups_that_tie_nothing_are_said_to_add_no_link(app: Guard) -> None:
+def test_coins_of_different_payers_are_to_be_kept_apart(app: Guard) -> None:
     page = weighed(app, "blog")
-    fine, apart = part(page, "Groups that add no new link"), part(page, "Keep apart")
-    assert "All coins" not in fine
-    assert "Not exposed mix:0 , wage:0 105,000 1.83 0 % no coin becomes exposed" in fine
-    assert "Exposed gift:0 30,000 0 100 % exposed already" in fine
-    assert "2.19 22.2 % keep apart: would expose mix:0, wage:0" in apart
-    pairs = part(page, "In pairs")
-    assert "33.3 % keep apart: would expose mix:0" in pairs
-    assert "40.0 % keep apart: would expose wage:0" in pairs
+    assert part(page, "Safe to merge: nobody learns anything") == ""
+    apart = part(page, "Keep apart")
+    assert (
+        "Not exposed mix:0 , wage:0 keep apart: ann learns coin 3 (45,000 spent); firm learns "
+        "coin 1 (60,000 spent) 105,000 1.83 0 %"
+    ) in apart
+    assert "exposes coins 1, 3 135,000 2.19 22.2 %" in apart
+    assert "exposes coin 1 90,000 1.91 33.3 %" in part(page, "In pairs")
+    parties = part(page.replace(' id="parties"', ""), "Who knows which coins")
+    assert "ann mix:0 2 coins" in parties
 
 
-def test_without_exposed_addresses_no_group_is_said_to_add_no_link(app: Guard) -> None:
-    page = weighed(app, "")
-    assert part(page, "Groups that add no new link") == ""
-    assert part(page, "Keep apart") == ""
-    assert "no exposed address was named" in part(page, "Spent together")
+def test_coins_one_party_knows_can_be_merged_and_show_one_owner(app: Guard) -> None:
+    body = "coins=gift:0%0Agift:1&amount=&exposed="
+    reply = ask(app, "/l/town/wallet", method="POST", content=body, headers=FORM)
+    fine = part(reply.text, "Safe to merge: nobody learns anything")
+    assert "safe: nobody learns anything 40,000" in fine
+    assert "one person holds these coins" in fine
+    assert "Merging all coins is safe, as far as is known" in seen(reply.text)
+    known = "&known=party,coin%0Azed,gift:1"
+    reply = ask(app, "/l/town/wallet", method="POST", content=body + known, headers=FORM)
+    assert "zed learns coin 1 (30,000 spent)" in part(reply.text, "Keep apart")
 
 
 @pytest.mark.parametrize("exposed", ["", "blog"], ids=["none", "blog"])

@@ -292,10 +292,10 @@ def test_files_are_looked_at_once_a_second(tmp_path: Path, monkeypatch: pytest.M
     registry = registry_of(transfers(tmp_path))
     assert registry.card("t").state == "ready"
     (tmp_path / "t.csv").unlink()
-    begin = time.perf_counter()
+    begin = time.process_time()
     for _ in range(100):
         assert registry.card("t").state == "ready"
-    assert (time.perf_counter() - begin) / 100 < 0.005
+    assert (time.process_time() - begin) / 100 < 0.005
 
 
 def test_few_ledgers_stay_open(tmp_path: Path) -> None:

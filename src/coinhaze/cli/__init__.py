@@ -34,6 +34,7 @@ COMMANDS = {
     "screen": "Say what share of each balance came from a list.",
     "sensitivity": "Say how results change with other choices.",
     "serve": "Show ledgers as pages in the browser.",
+    "shared": "Say what two coins, or several, have in common.",
     "simulate": "Simulate a week of a ledger.",
     "verify": "Check every rule of a store, and its sums, again.",
     "wallet": "Say how private a wallet's coins are, and which to spend.",

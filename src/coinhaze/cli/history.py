@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +24,10 @@ from coinhaze.options import Grouping, ReadOptions, known
 
 if TYPE_CHECKING:
     from coinhaze.history import HistoryScores
+
+
+PAUSE = 0.1  # seconds between looks at a node
+LONGEST_WAIT = 60.0  # seconds between attempts to reach a node that does not answer
 
 
 @click.group("history")
@@ -146,6 +151,134 @@ def table(
         from coinhaze.report import terminal
 
         terminal.show(table_grid(made, group, title, scores.line(), opened.unit).rich())
+
+
+@command.command("follow", cls=Command)
+@click.argument("history", type=click.Path(path_type=Path))
+@takes(known("node", required=True), "watch", "post", known("draws", default=64), "miss", "seed")
+@takes("memory")
+def follow(
+    history: Path,
+    node: str,
+    watch: Path | None,
+    post: str | None,
+    draws: int,
+    miss: float | None,
+    seed: int | None,
+    memory: str | None,
+) -> None:
+    """Keep HISTORY up to date with a node, block by block, until interrupted.
+
+    Example: coinhaze history follow chain.history --node bitcoin+http://127.0.0.1:8332
+    """
+    from contextlib import ExitStack, closing
+
+    from coinhaze.errors import UsageError
+    from coinhaze.history.follow import Follower
+    from coinhaze.history.node import Watch
+    from coinhaze.nodes.best_chain import ChainNode
+    from coinhaze.nodes.http import Connection
+    from coinhaze.solve.pool.limits import bytes_of
+    from coinhaze.store.sync import open_node
+
+    if post is not None and watch is None:
+        raise UsageError("--post says where to post what --watch sees: give both")
+    watched = None if watch is None else Watch.read(watch)
+    with ExitStack() as stack:
+        hook = None if post is None else stack.enter_context(Connection(post, retries=1))
+        name, opened = open_node(node)
+        stack.enter_context(closing(opened.rpc))
+        if not isinstance(opened, ChainNode):
+            raise UsageError(f"{name}: not a node of Bitcoin's family: a history is of its coins")
+        _index_old(history, opened)
+        follower = wait_for(
+            "opening",
+            lambda _: Follower(
+                history,
+                draws=draws,
+                miss=miss,
+                seed=seed,
+                memory=None if memory is None else bytes_of(memory),
+            ),
+        )
+        stack.enter_context(follower)
+        _follow(follower, opened, name, watched, hook)
+
+
+def _index_old(history: Path, node: Any) -> None:
+    """Index the blocks of a node that it will hardly leave again, if they are many."""
+    from coinhaze.history import History
+    from coinhaze.history.files import is_history
+    from coinhaze.history.follow import COMMIT_AFTER, RETAINED
+
+    tip, _ = node.tip()
+    last = max(tip - RETAINED, 0)
+    have = History.open(history).manifest.last_height if is_history(history) else -1
+    if have < 0 or last - have > COMMIT_AFTER:
+        wait_counting(
+            "indexing",
+            "transactions",
+            lambda note: History.index_node(history, node, last, progress=note),
+        )
+
+
+def _follow(follower: Any, node: Any, name: str, watched: Any, hook: Any) -> None:
+    from coinhaze.errors import NotAnswering
+    from coinhaze.history.follow import BlockFigures
+    from coinhaze.history.node import NodeFollower
+
+    def tell_watched() -> None:
+        for coin, figures in watched.changes(follower) if watched is not None else ():
+            document: dict[str, object] = {"height": follower.height, "node": coin}
+            document |= {"unspent": False} if figures is None else {"unspent": True}
+            document |= {} if figures is None else vars(figures) | {"unit": follower.unit}
+            text = json.dumps(document, allow_nan=False)
+            click.echo(text)
+            if hook is not None:
+                _post(hook, text)
+
+    def added(figures: BlockFigures, seconds: float) -> None:
+        bits = "no new rows" if figures.bits is None else f"{figures.bits:.3f} bits on average"
+        click.echo(
+            f"block {figures.height}: {figures.transactions:,} transactions, {figures.rows:,} new "
+            f"rows, {bits}; {figures.coins:,} unspent coins; {1000 * seconds:.0f} ms"
+        )
+        tell_watched()
+
+    def left(height: int, blocks: int) -> None:
+        click.echo(f"the chain has left {blocks} blocks: back to block {height}")
+        tell_watched()
+
+    followed = NodeFollower(follower, node, added, left)
+    click.echo(f"{follower.path}: at block {follower.height}, following {name}", err=True)
+    tell_watched()
+    outage = 0
+    while True:
+        try:
+            came = followed.step()
+        except NotAnswering as error:
+            if not outage:
+                click.echo(f"{error}; waiting until it answers again", err=True)
+            time.sleep(min(2.0**outage, LONGEST_WAIT))
+            outage += 1
+            continue
+        if outage:
+            click.echo(f"{name}: answers again", err=True)
+            outage = 0
+        if not came:
+            time.sleep(PAUSE)
+
+
+def _post(hook: Any, text: str) -> None:
+    from coinhaze.errors import SourceUnreachable
+
+    try:
+        reply = hook.send(text.encode())
+    except SourceUnreachable as error:
+        click.echo(f"not posted: {error}", err=True)
+        return
+    if reply.status >= 400:
+        click.echo(f"not posted: {hook.node} answered {reply.status}", err=True)
 
 
 def _about(history: Any) -> dict[str, object]:

@@ -3,44 +3,112 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import click
 
 from coinhaze.cli.options import Command, settings_of, takes, tell_notes
+from coinhaze.units import NOT_KNOWN, SMALLEST, Unit
 
 
 @click.command("info", cls=Command)
 @click.argument("sources", nargs=-1, required=True, metavar="SOURCE...")
-@takes("complete", "format", "first", "last", "token", "unit", "as_json")
+@takes("complete", "format", "first", "last", "token", "columns", "decimals", "unit", "as_json")
 def command(sources: tuple[str, ...], as_json: bool, **options: Any) -> None:
-    """Say what a ledger holds, after checking every rule, and what became of its columns.
+    """Say what a file is, what its ledger holds, and which command to run next.
+
+    Every rule of the ledger is checked, and what became of its columns is listed.
 
     Example: coinhaze info transfers.csv
     """
-    from coinhaze.formats.money import MONEY_FACTS, unit_of
+    from coinhaze.formats.money import unit_of
     from coinhaze.readers import read
-    from coinhaze.units import NOT_KNOWN
 
-    ledger = read(list(sources), **settings_of(options))
+    settings = settings_of(options)
+    beside = _beside(sources) if not settings else None
+    if beside is not None:
+        _tell(beside, as_json)
+        return
+    ledger = read(list(sources), **settings)
     tell_notes(ledger.notes)
     unit = unit_of(ledger)
-    facts: dict[str, object] = ledger.facts() | {"unit": unit.spelling}
+    facts: dict[str, object] = {"format": _format(sources, settings)}
+    facts |= ledger.facts() | {"unit": unit.spelling}
     facts |= {f"columns_{kind}": list(names) for kind, names in ledger.columns.items()}
+    facts["next"] = _next(sources)
     if as_json:
         click.echo(json.dumps(facts | {"completeness": ledger.completeness.record()}, indent=1))
         return
-    width = max(len(k) for k in facts)
-    for name, value in facts.items():
-        words = (
-            unit.words(value) if name in MONEY_FACTS and isinstance(value, int) else _words(value)
-        )
-        click.echo(f"{name.replace('_', ' '):<{width}}  {words}")
+    _tell(facts, unit=unit)
     if not unit.is_known and facts.get("amounts") != "hidden":
         click.echo(NOT_KNOWN)
     click.echo(ledger.completeness.line())
     for check in ledger.completeness.checks:
         click.echo(f"  {check.words()}")
+
+
+def _tell(facts: Mapping[str, object], as_json: bool = False, *, unit: Unit = SMALLEST) -> None:
+    from coinhaze.formats.money import MONEY_FACTS
+
+    if as_json:
+        click.echo(json.dumps(facts, indent=1))
+        return
+    width = max(len(k) for k in facts)
+    for name, value in facts.items():
+        money = name in MONEY_FACTS and isinstance(value, int)
+        words = unit.words(value) if money else _words(value)  # type: ignore[arg-type]
+        click.echo(f"{name.replace('_', ' '):<{width}}  {words}")
+
+
+def _format(sources: Sequence[str], settings: Mapping[str, Any]) -> str:
+    """Name what the sources are."""
+    from coinhaze.formats.registry import format_named, head_of, is_store, recognise
+
+    path = Path(sources[0])
+    if is_store(path):
+        return "a store"
+    if path.is_dir():
+        return "a ledger folder"
+    named = settings.get("format") or ("transfers" if settings.get("columns") else None)
+    entry = recognise(path, head_of(path)) if named is None else format_named(named)
+    return f"{entry.name}: {entry.description}"
+
+
+def _next(sources: Sequence[str]) -> str:
+    """Give the command to run next: the same sources and options, scored."""
+    import shlex
+    import sys
+
+    words = sys.argv[2:] if sys.argv[1:2] == ["info"] else list(sources)
+    return shlex.join(["coinhaze", "score", *(word for word in words if word != "--json")])
+
+
+def _beside(sources: Sequence[str]) -> dict[str, object] | None:
+    """Describe a file that goes with a ledger and is none; nothing if it is another."""
+    from coinhaze.errors import InputError
+    from coinhaze.formats.lists.coins import read_coin_list
+    from coinhaze.formats.lists.recognise import side_file
+    from coinhaze.formats.registry import head_of, looks_stored, recognise
+
+    path = Path(sources[0])
+    if len(sources) > 1 or not path.is_file():
+        return None
+    head = head_of(path)
+    found = side_file(head)
+    if found is None or looks_stored(head):
+        return None
+    try:
+        recognise(path, head)
+    except InputError:
+        facts: dict[str, object] = {"format": found.what}
+        if found.has_coins:
+            listed = read_coin_list(path)
+            facts["coins"] = sum(entry.coin is not None for entry in listed)
+            facts["addresses"] = sum(entry.address is not None for entry in listed)
+        return facts | {"next": found.command.format(file=path)}
+    return None
 
 
 def _words(value: Any) -> str:

@@ -278,6 +278,13 @@ def labels_of(files: tuple[str, ...]) -> dict[str, str]:
     return {address: label for file in files for address, label in read_labels(file).names.items()}
 
 
+def owners_of(file: str | None) -> dict[str, str] | None:
+    """Read --owners: who addresses belong to."""
+    from coinhaze.formats.lists.knowledge import read_clusters
+
+    return None if file is None else read_clusters(file)
+
+
 def named_files(given: Mapping[str, Any]) -> list[Path]:
     """List the files that options name, for provenance."""
     names = [o.name for o in ledger_settings().values() if o.is_file]

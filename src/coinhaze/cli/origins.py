@@ -13,6 +13,7 @@ from coinhaze.cli.options import (
     form_of,
     labels_of,
     named_files,
+    owners_of,
     settings_of,
     takes,
     tell_notes,
@@ -30,7 +31,13 @@ SUFFIXES = {".json": "json", ".dot": "dot", ".html": "html", ".htm": "html"}  # 
 @click.argument("node")
 @takes(ReadOptions, GraphOptions, ObserverOptions, known("accuracy", choices=("exact",)), "strict")
 @takes(
-    "top", "hops", "labels", "form", "as_json", known("output", metavar="FILE.txt|.json|.html|.dot")
+    "top",
+    "hops",
+    "labels",
+    "owners",
+    "form",
+    "as_json",
+    known("output", metavar="FILE.txt|.json|.html|.dot"),
 )
 def command(
     sources: tuple[str, ...],
@@ -39,6 +46,7 @@ def command(
     top: int,
     hops: int,
     labels: tuple[str, ...],
+    owners: str | None,
     form: str | None,
     as_json: bool,
     output: Path | None,
@@ -60,13 +68,16 @@ def command(
         raise UsageError("name a file and a node: coinhaze origins SOURCE... NODE, the node last")
     form = form_of(form, as_json)
     inputs: list[str | Path] = [*sources, *named_files(options), *labels]
+    inputs += [] if owners is None else [owners]
     if output is not None:
         check_place(output, inputs)
-    names = labels_of(labels)
+    names, table = labels_of(labels), owners_of(owners)
     settings = settings_of(options)
     explained = wait_for(
         "tracing",
-        lambda _: explain(list(sources), node, labels=names, hops=hops, limit=top, **settings),
+        lambda _: explain(
+            list(sources), node, labels=names, owners=table, hops=hops, limit=top, **settings
+        ),
     )
     chain = explained.origins.chain
     shortfall = explained.origins.shortfall

@@ -12,14 +12,17 @@ from coinhaze.cli.options import (
     WORKERS,
     Command,
     command_line,
+    labels_of,
     named_files,
     nodes_of,
     open_cluster,
+    owners_of,
     settings_of,
     takes,
     tell_notes,
     tell_written,
     warn,
+    write_text,
 )
 from coinhaze.cli.waiting import wait_for
 from coinhaze.options import (
@@ -43,6 +46,7 @@ if TYPE_CHECKING:
 @click.argument("sources", nargs=-1, required=True, metavar="SOURCE...")
 @takes(ReadOptions, GraphOptions, ObserverOptions, SolveOptions, MeasureOptions)
 @takes("dry_run", "part", "keep", known("output", metavar="FILE.csv|.json|.parquet"), "as_json")
+@takes("labels", "labels_out")
 def command(
     sources: tuple[str, ...],
     nodes: tuple[str, ...],
@@ -53,7 +57,10 @@ def command(
     as_json: bool,
     with_: str | None,
     owners: str | None,
+    observers: bool,
     strict: bool,
+    labels: tuple[str, ...],
+    labels_out: Path | None,
     **options: Any,
 ) -> None:
     """Score a ledger: how many bits an observer lacks to tell where money came from.
@@ -62,11 +69,15 @@ def command(
     """
     from coinhaze.errors import ResourceError, UsageError
     from coinhaze.measures.scores import reached
-    from coinhaze.report.files import check_output
-    from coinhaze.solve import plan, score
+    from coinhaze.report.files import check_output, check_place, score_labels
+    from coinhaze.solve import informed, plan, score
 
     requested = options | {"nodes": nodes, "with_": with_, "owners": owners, "strict": strict}
-    inputs = inputs_of(sources, requested)
+    inputs = [*inputs_of(sources, requested), *labels]
+    if labels_out is not None:
+        if part is not None or dry_run:
+            raise UsageError("--labels-out takes no --part and no --dry-run")
+        check_place(labels_out, inputs)
     if output is not None and part is None:
         check_output(output, inputs)
     measures = measures_of(with_, owners)
@@ -74,8 +85,10 @@ def command(
     if needs_count(measures) and settings.get("accuracy") != "preview":
         settings["count_sources"] = True
     if part is not None:
-        if output is None or dry_run or keep or as_json:
-            raise UsageError("--part takes -o FILE, and no --dry-run, --keep or --json")
+        if output is None or dry_run or keep or as_json or observers:
+            raise UsageError(
+                "--part takes -o FILE, and no --dry-run, --keep, --json or --observers"
+            )
         _write_part(part, output, sources, settings, requested, inputs)
         return
     not_cached = None
@@ -96,7 +109,15 @@ def command(
 
             wanted = solve if strict else lambda note: reached(lambda: solve(note))
             scores = wait_for("scoring", wanted, by=cluster)
+    if observers:
+        table, threads = owners_of(owners), settings.get("threads")
+        scores = wait_for(
+            "observing",
+            lambda note: informed(scores, owners=table, threads=threads, progress=note),
+        )
     show_scores(scores, inputs, measures, owners, output=output, as_json=as_json)
+    if labels_out is not None:
+        write_text(labels_out, score_labels(scores, labels_of(labels)))
     if not_cached is not None:
         raise ResourceError(f"scored, but not kept: {not_cached}")
     exit_short(scores)
@@ -154,6 +175,10 @@ def show_scores(
         from coinhaze.report.terminal import show
 
         show(scores_report(scores))
+        if scores.informed:
+            from coinhaze.report.tables import observers_report
+
+            show(observers_report(scores))
         click.echo(scores.completeness.line())
         if scores.comparators:
             from coinhaze.report.tables import comparison_report
@@ -237,8 +262,6 @@ def _cached(
 
 
 def _compared(scores: Scores, measures: list[str], owners: str | None) -> Scores:
-    from coinhaze.formats.lists.knowledge import read_clusters
     from coinhaze.measures.comparators.side_by_side import compare_measures
 
-    known = None if owners is None else read_clusters(owners)
-    return compare_measures(scores, measures, owners=known)
+    return compare_measures(scores, measures, owners=owners_of(owners))

@@ -513,8 +513,32 @@ class Before(Bits):
     href: str | None = None
 
 
+class PartyLearns(Model):
+    """What a spend tells one party: coins newly linked, spent ones and those still there apart."""
+
+    party: str
+    coins: tuple[str, ...]
+    then_amount: Amount | None
+    now_amount: Amount | None
+    unknown: tuple[str, ...]  # coins it does not know afterwards
+    unknown_amount: Amount | None
+    is_payee: bool
+
+
+class PartyKnows(Model):
+    """A party, the coins it knows to be yours, and those it does not."""
+
+    party: str
+    knows: tuple[str, ...]
+    unknown: tuple[str, ...]
+
+
 class Together(Bits):
-    """Coins spent together; `ties` where it would put exposed coins with others."""
+    """Coins spent together; `ties` where it would put exposed coins with others.
+
+    Of a wallet's coins also who learns what: `safe` where nobody learns anything, and no coin
+    becomes exposed. Change is that of coins spent for an amount.
+    """
 
     coins: tuple[str, ...]
     amount: Amount | None
@@ -522,6 +546,11 @@ class Together(Bits):
     exposure: MaybeShare
     exposure_high: MaybeShare = None
     ties: bool | None = None
+    safe: bool | None = None
+    verdict: str = ""
+    learns: tuple[PartyLearns, ...] = ()
+    change: Amount | None = None
+    change_evident: bool | None = None
 
 
 class WhatIfAnswer(Model):
@@ -551,6 +580,20 @@ class Suggested(Model):
     why: tuple[str, ...]
 
 
+class Proposed(Model):
+    """A payment that was proposed: who learns what from it, and what tells its change."""
+
+    coins: tuple[str, ...]
+    learns: tuple[PartyLearns, ...]
+    nobody_but_payee: bool
+    change: int | None  # the number of the output
+    change_evident: bool
+    change_signs: tuple[str, ...]
+    unneeded: tuple[str, ...]
+    one_coin: str | None
+    warnings: tuple[str, ...]
+
+
 class WalletAnswer(Model):
     """A wallet's coins, what goes with what, and what to spend."""
 
@@ -558,7 +601,10 @@ class WalletAnswer(Model):
     settings: Settings
     total: Amount | None
     limit: float
+    in_short: tuple[str, ...] = ()
     coins: tuple[Before, ...]
+    parties: tuple[PartyKnows, ...] = ()
+    proposal: Proposed | None = None
     groups: tuple[Group, ...]
     pairs: tuple[Together, ...] | None  # None: too many to look at
     suggestion: Suggested | None

@@ -173,6 +173,9 @@ class WalletKeywords(SettingsKeywords, total=False):
     """What can be said of a wallet beside its coins."""
 
     exposed: str
+    known: str
+    psbt: str
+    payee: str
     amount: str | None
     limit: float
 
@@ -226,10 +229,16 @@ class WhatIfQuery(Settings):
 
 
 class WalletQuery(Settings):
-    """A wallet: coins and exposed addresses as pasted text, and perhaps an amount to spend."""
+    """A wallet: coins and exposed addresses as pasted text, and perhaps an amount to spend.
+
+    `known` says who knows which coins: a table or labels; `psbt` is a payment, in base64 or hex.
+    """
 
     coins: str = Field(min_length=1, max_length=MAX_TEXT)
     exposed: str = Field(default="", max_length=MAX_TEXT)
+    known: str = Field(default="", max_length=MAX_TEXT)
+    psbt: str = Field(default="", max_length=MAX_TEXT)
+    payee: str = Field(default="", max_length=200)
     amount: AmountText | None = None
     limit: float = Field(default=0.0, ge=0, lt=1)
 

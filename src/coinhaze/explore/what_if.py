@@ -17,6 +17,9 @@ from coinhaze.explore.models import (
     Amount,
     Before,
     Group,
+    PartyKnows,
+    PartyLearns,
+    Proposed,
     Suggested,
     Together,
     WalletAnswer,
@@ -26,15 +29,27 @@ from coinhaze.explore.nodes import Nodes
 from coinhaze.explore.query import Settings, WalletQuery, WhatIfQuery, thing_link
 from coinhaze.explore.views import LARGE, ViewOptions, Views
 from coinhaze.formats.lists.coins import parse_coin_list, parse_entry
+from coinhaze.formats.lists.parties import parse_parties
+from coinhaze.formats.psbt import parse_psbt
 from coinhaze.observer import AbsorbingChain
 from coinhaze.observer.policies import score_policies, weighing_policies
 from coinhaze.solve.local.mixing import NearlyMixed, mix_nearly
 from coinhaze.solve.local.past import past_of
-from coinhaze.wallet.holdings import WalletCoin, exposed_chain, find_coin, find_coins
-from coinhaze.wallet.report import IS_NOT, how_sure, would_change
-from coinhaze.wallet.suggestion import Suggestion, suggest_coins
+from coinhaze.units import Unit
+from coinhaze.wallet.holdings import WalletCoin, exposed_chain, find_coin, find_coins, network_of
+from coinhaze.wallet.parties import NO_TABLE
+from coinhaze.wallet.report import (
+    IS_NOT,
+    how_sure,
+    in_short,
+    learns_words,
+    verdict_words,
+    would_change,
+)
+from coinhaze.wallet.suggestion import Choice, Suggestion, suggest_coins
 from coinhaze.wallet.wallet import CoinSet, Combination, Wallet, weigh_wallet
-from coinhaze.wallet.what_if import TO_COINS
+from coinhaze.wallet.what_if import TO_COINS, Proposal, propose
+from coinhaze.wallet.who_learns import Learnt
 
 # Bits the intervals of a coin, and of coins together, may have. The exact way takes seconds in a
 # large ledger: while somebody tries coins out, a wider interval at once says more.
@@ -110,7 +125,7 @@ class CoinSets:
             equal_origins=None if math.isnan(row.bits) else 2.0**row.bits,
             exposure=exposure,
             exposure_high=None if exposure is None else min(exposure + some.open, 1.0),
-            ties=None if exposure is None else not some.is_safe(limit),
+            ties=None if exposure is None else bool(some.taints(limit)),
         )
 
     def lower_bound(self, coins: Sequence[WalletCoin]) -> bool:
@@ -240,40 +255,110 @@ class CoinSets:
             listed = exposed_chain(graph, names, policy=str(chain.settings["policy"]))
         progress()(0.3)
         wallet = weigh_wallet(
-            chain, coins, exposed=listed, limit=ask.limit, labels=self.nodes.labels
+            chain,
+            coins,
+            exposed=listed,
+            limit=ask.limit,
+            labels=self.nodes.labels,
+            known=parse_parties(ask.known, where="known") if ask.known.strip() else NO_TABLE,
         )
-        unit = self.nodes.index.unit
         suggestion = None
         if ask.amount is not None:
             whole = ask.amount.isdigit()
-            amount = int(ask.amount) if whole else unit.read(ask.amount)
-            suggestion = suggest_coins(wallet, amount, unit=unit)
-        return self._weighed(wallet, suggestion, settings)
+            amount = int(ask.amount) if whole else self.unit.read(ask.amount)
+            payee = ask.payee.strip() or None
+            suggestion = suggest_coins(wallet, amount, payee=payee, unit=self.unit)
+        proposal = None
+        if ask.psbt.strip():
+            network = network_of(graph)
+            sent = parse_psbt(ask.psbt.strip().encode(), network=network)
+            proposal = propose(wallet, sent, what="the PSBT")
+        return self._weighed(wallet, proposal, suggestion, settings)
+
+    @property
+    def unit(self) -> Unit:
+        """What amounts are written in."""
+        return self.nodes.index.unit
 
     def _weighed(
-        self, wallet: Wallet, suggestion: Suggestion | None, settings: Settings
+        self,
+        wallet: Wallet,
+        proposal: Proposal | None,
+        suggestion: Suggestion | None,
+        settings: Settings,
     ) -> WalletAnswer:
-        coins = [holding.coin for holding in wallet.holdings]
-        pairs, exposed, limit = wallet.pairs, wallet.coin_set.exposed, wallet.limit
+        pairs, exposed = wallet.pairs, wallet.coin_set.exposed
         groups = (
-            Group(kind=kind, **self.together(some, coins, limit=limit).model_dump())  # type: ignore[arg-type]
+            Group(kind=kind, **self._merged(wallet, some).model_dump())  # type: ignore[arg-type]
             for kind, some in wallet.groups
         )
+        names = tuple(holding.coin.name for holding in wallet.holdings)
         return WalletAnswer(
             ledger=self.nodes.ledger,
             settings=settings,
             total=None if wallet.total is None else self.nodes.index.amount(wallet.total),
-            limit=limit,
+            limit=wallet.limit,
+            in_short=tuple(in_short(wallet, proposal, suggestion, self.unit)),
             coins=self._coins(wallet),
+            parties=tuple(
+                PartyKnows(
+                    party=party,
+                    knows=knows,
+                    unknown=tuple(name for name in names if name not in knows),
+                )
+                for party, knows in wallet.parties.knowledge.known.items()
+            ),
+            proposal=None if proposal is None else self._proposed(proposal),
             groups=tuple(groups),
-            pairs=None
-            if pairs is None
-            else tuple(self.together(pair, coins, limit=limit) for pair in pairs),
-            suggestion=None if suggestion is None else self._suggested(suggestion, coins, limit),
+            pairs=None if pairs is None else tuple(self._merged(wallet, pair) for pair in pairs),
+            suggestion=None if suggestion is None else self._suggested(wallet, suggestion),
             how_sure=" ".join(how_sure(wallet)),
             would_change=tuple(would_change(wallet)),
             is_not=IS_NOT,
-            notes=wallet.chain.notes if exposed is None else exposed.notes,
+            notes=(
+                *(wallet.chain.notes if exposed is None else exposed.notes),
+                *wallet.parties.notes,
+            ),
+        )
+
+    def _merged(self, wallet: Wallet, some: Combination) -> Together:
+        """Tell coins of a wallet that are merged: who learns what."""
+        coins = [holding.coin for holding in wallet.holdings]
+        update = {
+            "safe": wallet.is_safe(some),
+            "verdict": verdict_words(wallet, some, self.unit),
+            "learns": self._learns(wallet.merging(some).learns),
+        }
+        return self.together(some, coins, limit=wallet.limit).model_copy(update=update)
+
+    def _learns(self, learns: Sequence[Learnt]) -> tuple[PartyLearns, ...]:
+        return tuple(
+            PartyLearns(
+                party=one.party,
+                coins=one.coins,
+                then_amount=self._shown(one.then_value),
+                now_amount=self._shown(one.now_value),
+                unknown=one.unknown,
+                unknown_amount=self._shown(one.unknown_value),
+                is_payee=one.is_payee,
+            )
+            for one in learns
+        )
+
+    def _shown(self, value: int | None) -> Amount | None:
+        return None if value is None else self.nodes.index.amount(value)
+
+    def _proposed(self, proposal: Proposal) -> Proposed:
+        return Proposed(
+            coins=tuple(coin.name for coin in proposal.answer.coins),
+            learns=self._learns(proposal.disclosure.learns),
+            nobody_but_payee=proposal.disclosure.nobody_but_payee,
+            change=proposal.change,
+            change_evident=proposal.change_known,
+            change_signs=proposal.evidence.reasons,
+            unneeded=proposal.unneeded,
+            one_coin=proposal.one_coin,
+            warnings=proposal.warnings,
         )
 
     def _coins(self, wallet: Wallet) -> tuple[Before, ...]:
@@ -282,16 +367,26 @@ class CoinSets:
             for holding in wallet.holdings
         )
 
-    def _suggested(
-        self, suggestion: Suggestion, coins: Sequence[WalletCoin], limit: float
-    ) -> Suggested:
+    def _suggested(self, wallet: Wallet, suggestion: Suggestion) -> Suggested:
         chosen = suggestion.chosen
         return Suggested(
             amount=self.nodes.index.amount(suggestion.amount),
-            spend=None if chosen is None else self.together(chosen, coins, limit=limit),
-            instead=tuple(self.together(other, coins, limit=limit) for other in suggestion.others),
+            spend=None if chosen is None else self._choice(wallet, chosen),
+            instead=tuple(self._choice(wallet, choice) for _, choice in suggestion.others),
             why=suggestion.why,
         )
+
+    def _choice(self, wallet: Wallet, choice: Choice) -> Together:
+        assert choice.after is not None  # choices that are shown are weighed
+        others = choice.disclosure.others
+        update = {
+            "verdict": learns_words(wallet, others, self.unit, limit=3) if others else "nobody",
+            "learns": self._learns(choice.disclosure.learns),
+            "change": self.nodes.index.amount(choice.change),
+            "change_evident": choice.change_known,
+        }
+        coins = [holding.coin for holding in wallet.holdings]
+        return self.together(choice.after, coins, limit=wallet.limit).model_copy(update=update)
 
 
 def _exposed_names(text: str) -> list[str]:

@@ -139,6 +139,10 @@ def format_names() -> tuple[str, ...]:
 
 for _entry in (
     _builtin(
+        "dune", "Dune", "exports of Dune: tokens.transfers, events of contracts (CSV)",
+        "transfers.dune", "recognises_columns", "ledger", takes_choice=True,
+    ),
+    _builtin(
         "transfers", "Transfers", "who paid whom how much, in CSV, Parquet or Arrow",
         "transfers.files", "recognises_columns", "ledger", "needs", takes_choice=True,
     ),
@@ -157,6 +161,10 @@ for _entry in (
     _builtin(
         "ethereum-etl", "ethereum-etl", "tables of ethereum-etl, BigQuery and AWS",
         "ethereum.etl", "recognises_columns", "needs", money="ETH",
+    ),
+    _builtin(
+        "cryo", "cryo", "datasets erc20_transfers, native_transfers and traces of cryo (Parquet)",
+        "ethereum.cryo", "recognises_columns", "needs", takes_choice=True,
     ),
     _builtin(
         "mev-inspect", "mev-inspect", "blocks with receipts and traces (JSON)",

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from coinhaze.errors import InputError, first_few, shorten
 from coinhaze.formats.compression import BOM
+from coinhaze.formats.lists.recognise import side_file
 
 if TYPE_CHECKING:
     from coinhaze.formats.registry import Format
@@ -36,6 +37,10 @@ def unknown_file(
     if names is not None:
         seen = f"Parquet with the columns {_listed(names)}"
         return InputError(f"{path}: no known format: {seen}; {_nearest(names, formats)}; {force}")
+    beside = side_file(text)
+    if beside is not None:
+        command = beside.command.format(file=path)
+        return InputError(f"{path}: no ledger: this is {beside.what}; take it as in: {command}")
     for pattern, words in _OTHER:
         if re.match(pattern, text):
             return InputError(f"{path}: no known format: this is {words}")

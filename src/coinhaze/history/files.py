@@ -27,10 +27,11 @@ from coinhaze.report.files import write_whole
 
 MANIFEST = "history.json"
 LOCK = "lock"
-VERSION = 1
+JOURNAL = "journal"  # blocks after the last commit, of a history that follows a node
+VERSION = 2
 # Tables of a piece. The tape itself is rows and terms: all that a pass reads.
 TABLES = ("rows", "terms", "facts", "sources", "transactions", "blocks")
-LIVE = ("coins", "slots", "free")
+LIVE = ("coins", "free")
 
 
 @dataclass(frozen=True)
@@ -72,6 +73,7 @@ class Manifest:
     first_id: str = ""
     pieces: tuple[PieceFiles, ...] = ()
     live: Mapping[str, tuple[int, str]] = field(default_factory=dict)
+    seed: int | None = None  # of the draws of a history that follows a node
     scores: tuple[int, str] | None = None
     scored: Mapping[str, Any] = field(default_factory=dict)  # how the scores were found
     completeness: Mapping[str, Any] = field(default_factory=dict)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Unpack
+from typing import TYPE_CHECKING, Unpack
 
 import numpy as np
 import pyarrow as pa
@@ -36,6 +36,9 @@ from coinhaze.solve.pool.limits import THREADS, Budget, bytes_of
 from coinhaze.solve.progress import Progress, silent
 from coinhaze.solve.sketch.sketch import DRAWS
 from coinhaze.units import Unit, unit_named
+
+if TYPE_CHECKING:
+    from coinhaze.nodes.best_chain import ChainNode
 
 Counted = Callable[[int, int], None]
 _NOTHING_CHECKED = Completeness()
@@ -125,6 +128,18 @@ class History:
             return BlockSource(where, rest, 0, complete, completeness, unit=money)
 
         return _index(Path(path), open_blocks, progress, piece_rows)
+
+    @classmethod
+    def index_node(
+        cls, path: str | Path, node: ChainNode, last: int, *, progress: Counted = _uncounted
+    ) -> History:
+        """Make a history of the blocks of a node up to a height, or append those after its last."""
+        from coinhaze.history.node import node_source
+
+        def open_blocks(manifest: Manifest) -> BlockSource:
+            return node_source(node, manifest, last)
+
+        return _index(Path(path), open_blocks, progress, PIECE_ROWS)
 
     @cached_property
     def tape(self) -> Tape:

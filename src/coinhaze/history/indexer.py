@@ -10,9 +10,10 @@ names and no counts.
 from __future__ import annotations
 
 import secrets
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -24,23 +25,38 @@ from coinhaze.history.files import Manifest, PieceFiles
 from coinhaze.history.index_kernels import (
     ALL_ROWS,
     ALL_SOURCES,
-    COLUMNS,
-    EMPTY,
+    COINS,
+    COUNTERS,
+    DEPTH,
     FAULTS,
     FREE,
+    HASH_BITS,
     LIVE,
+    LOG_FREE,
+    LOG_SLOTS,
+    LOG_SPENT,
+    LOW,
+    MAKERS,
     NO_ROW,
+    PLACES,
+    ROUNDED,
+    ROW,
     ROWS,
+    SLOT_WORDS,
     SLOTS,
+    SOURCES,
     TERMS,
     TRANSACTIONS,
     TWICE,
     UNKNOWN,
-    VALUE,
     VALUES,
-    WHERE,
+    WORDS,
     advance,
-    enter,
+    enter_all,
+    list_coins,
+    move_together,
+    take_back,
+    take_coins,
 )
 from coinhaze.ledger.coin_blocks import HASH, CoinBlocks
 from coinhaze.ledger.coins import DUPLICATE_COINBASES
@@ -49,9 +65,9 @@ from coinhaze.ledger.text import text_hashes
 
 PIECE_ROWS = 1 << 20
 AT_ONCE = 1 << 16  # transactions that are indexed at a time
-# All live coins are written down at a commit: there is one once a quarter as many were made anew.
-LIVE_SHARE = 4
-_FULL = 0.7
+# All live coins are written down at a commit: there is one once as many were made anew.
+LIVE_SHARE = 1
+_FULL = 0.7  # of the hash table, at most
 
 Words = npt.NDArray[np.uint64]
 
@@ -59,6 +75,15 @@ Words = npt.NDArray[np.uint64]
 def id_of(octets: bytes) -> str:
     """Write an id as people do: backwards, in hex."""
     return octets[::-1].hex()
+
+
+def octets_of_id(txid: str) -> bytes | None:
+    """Give the bytes of an id that is a hash, marked or not by a height."""
+    base = txid.split("@")[0]
+    try:
+        return bytes.fromhex(base)[::-1] if len(base) == 64 else None
+    except ValueError:
+        return None
 
 
 def transaction_name(octets: bytes, height: int) -> str:
@@ -69,97 +94,184 @@ def transaction_name(octets: bytes, height: int) -> str:
 
 
 @dataclass
-class _Live:
-    """What is live: unspent coins by name, rows by slot, and slots that are free."""
+class Taken:
+    """What a block changed, so that it can be taken back."""
 
-    table: Words
+    counts: npt.NDArray[np.int64]  # before it
+    spent: npt.NDArray[np.int64]
     slots: npt.NDArray[np.uint32]
-    rounded: npt.NDArray[np.float64]
-    place: npt.NDArray[np.int32]
     free: npt.NDArray[np.uint32]
-    counts: npt.NDArray[np.int64]
+    manifest: Manifest
+    sizes: tuple[int, int]  # of the lists of sources and blocks
+    made: int  # coins since the last commit
+
+
+@dataclass
+class _Live:
+    """What is live: makers of unspent coins, their coins, rows by slot, and slots that are free."""
+
+    words: Words = field(default_factory=lambda: np.zeros((0, WORDS), np.uint64))
+    coins: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros((0, 2), np.int64))
+    table: npt.NDArray[np.int64] = field(default_factory=lambda: _empty_table(1 << 12))
+    slots: npt.NDArray[np.uint32] = field(
+        default_factory=lambda: np.zeros((0, SLOT_WORDS), np.uint32)
+    )
+    free: npt.NDArray[np.uint32] = field(default_factory=lambda: np.zeros(0, np.uint32))
+    counts: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros(COUNTERS, np.int64))
+    moved: int = 0  # twice the coins that were left when what is live was moved together
     salt: np.uint64 = field(default_factory=lambda: np.uint64(secrets.randbits(63)))
 
-    @classmethod
-    def none(cls) -> _Live:
-        counts = np.zeros(8, dtype=np.int64)
-        return cls(
-            table=_empty(1 << 12),
-            slots=np.zeros((0, 4), dtype=np.uint32),
-            rounded=np.zeros(0),
-            place=np.zeros(0, dtype=np.int32),
-            free=np.zeros(0, dtype=np.uint32),
-            counts=counts,
-        )
+    @property
+    def shift(self) -> int:
+        """How far a hash is shifted for its place in the table."""
+        return HASH_BITS + 1 - len(self.table).bit_length()
+
+    @property
+    def makers(self) -> tuple[Words, npt.NDArray[np.uint32], npt.NDArray[np.float64]]:
+        """The makers as words of 8 bytes, of 4 bytes, and as floats."""
+        return self.words, self.words.view(np.uint32), self.words.view(np.float64)
 
     @classmethod
     def read(cls, path: Path, manifest: Manifest) -> _Live:
-        """Read what was live at the last commit."""
-        live = cls.none()
+        """Read what was live at the last commit; what the pieces hold is taken from them."""
+        from coinhaze.history.tape import Tape
+
+        live = cls()
         if not manifest.live:
             return live
-        tables = {t: files.read_table(path / manifest.live_file(t)) for t in files.LIVE}
-        entries = np.stack([files.column(tables["coins"], c) for c in COIN_COLUMNS], axis=1)
-        entries[:, VALUE] += np.uint64(1)
-        slots = tables["slots"]
-        free = files.column(tables["free"], "slot")
-        live.counts[[SLOTS, FREE, LIVE]] = manifest.slots, len(free), len(entries)
-        live.counts[[ALL_ROWS, ALL_SOURCES]] = manifest.rows, manifest.sources
-        live.counts[TRANSACTIONS] = manifest.transactions
-        live.make_room(manifest.slots, len(entries))
-        columns = ("coins", "row", "sources", "depth")
-        for k, name in enumerate(columns):
-            live.slots[: manifest.slots, k] = files.column(slots, name)
-        live.rounded[: manifest.slots] = files.column(slots, "rounded")
-        live.free[: len(free)] = free
-        enter(np.ascontiguousarray(entries), live.table, live.salt)
+        tape = Tape(path, manifest)
+        coins, free = (files.read_table(path / manifest.live_file(t)) for t in files.LIVE)
+        transaction, vout, value = (files.column(coins, c) for c in COIN_COLUMNS)
+        first = np.flatnonzero(np.diff(transaction.astype(np.int64), prepend=-1))
+        makers = transaction[first].astype(np.int64)
+        ids, row, steps = tape.makers(makers)
+        counts = live.counts
+        counts[[SLOTS, FREE, LIVE]] = manifest.slots, len(free), len(coins)
+        counts[[ALL_ROWS, ALL_SOURCES]] = manifest.rows, manifest.sources
+        counts[[TRANSACTIONS, MAKERS, PLACES]] = manifest.transactions, len(makers), len(coins)
+        live._size(manifest.slots, len(makers), len(coins))
+        live.free[: len(free)] = files.column(free, "slot")
+        # Rows that live coins hang on, in the slots they were written to.
+        held = row != NO_ROW
+        rows, which = np.unique(row[held], return_inverse=True)
+        slot_of_row = tape.slots_of(rows)
+        slot = np.full(len(makers), NO_ROW, np.uint32)
+        slot[held] = slot_of_row[which]
+        maker_of = np.cumsum(np.diff(transaction.astype(np.int64), prepend=-1) != 0) - 1
+        worth = held[maker_of] & (value > 0)
+        live.slots[slot_of_row, ROW] = rows
+        live.slots[:, COINS] = np.bincount(slot[maker_of[worth]], minlength=len(live.slots))
+        live.slots[slot_of_row, SOURCES] = tape.fact("sources", rows)
+        live.slots[slot_of_row, DEPTH] = tape.fact("depth", rows)
+        live.slots.view(np.float64)[slot_of_row, ROUNDED] = tape.fact("rounded", rows)
+        take_coins(transaction, vout, value, maker_of, ids, slot, steps, *live.makers, live.coins)
+        live._fill_table()
         return live
 
-    def make_room(self, slots: int, coins: int) -> None:
-        """Make room for so many slots and coins."""
-        have = len(self.rounded)
-        if have < slots:
-            more = max(slots, have + have // 2, 1 << 12) - have
-            self.slots = np.concatenate([self.slots, np.zeros((more, 4), dtype=np.uint32)])
-            self.rounded = np.concatenate([self.rounded, np.zeros(more)])
-            self.place = np.concatenate([self.place, np.full(more, -1, dtype=np.int32)])
-            self.free = np.concatenate([self.free, np.zeros(more, dtype=np.uint32)])
-        size = len(self.table)
-        while coins > _FULL * size:
-            size *= 2
-        if size > len(self.table):
-            table = _empty(size)
-            enter(self.entries(), table, self.salt)
-            self.table = table
+    def make_room(self, slots: int, makers: int, coins: int, *, move: bool) -> None:
+        """Make room for so many more; `move` what is live together where half of it is spent."""
+        counts = self.counts
+        if move and counts[PLACES] > self.moved + (1 << 16):
+            words, halves, _ = self.makers
+            counts[MAKERS], counts[PLACES] = move_together(
+                words, halves, self.coins, int(counts[MAKERS])
+            )
+            self.moved = 2 * int(counts[PLACES])
+            self._fill_table(int(counts[MAKERS]) + makers)
+        self._size(
+            int(counts[SLOTS]) + slots, int(counts[MAKERS]) + makers, int(counts[PLACES]) + coins
+        )
+        if self._table_size(int(counts[MAKERS]) + makers) > len(self.table):
+            self._fill_table(2 * (int(counts[MAKERS]) + makers))
 
-    def entries(self) -> Words:
-        """Give all live coins, in no order."""
-        found: Words = self.table[self.table[:, VALUE] != EMPTY]
-        return found
+    def _size(self, slots: int, makers: int, coins: int) -> None:
+        self.slots = _sized(self.slots, slots)
+        self.free = _sized(self.free, slots)
+        self.words = _sized(self.words, makers)
+        self.coins = _sized(self.coins, coins)
+
+    @staticmethod
+    def _table_size(makers: int) -> int:
+        return max(1 << 12, 1 << int(makers / _FULL).bit_length())
+
+    def _fill_table(self, expected: int = 0) -> None:
+        makers = int(self.counts[MAKERS])
+        size = self._table_size(max(expected, makers))
+        if size > 1 << HASH_BITS:
+            raise ResourceError("a history has 2^30 transactions with unspent coins at most")
+        if size > len(self.table):
+            self.table = _empty_table(size)
+        else:
+            self.table[:] = 0
+        enter_all(self.table, self.shift, *self.makers[:2], self.salt, makers)
 
     def tables(self) -> dict[str, pa.Table]:
-        """Give all of it as tables, coins in the order they were made."""
-        entries = self.entries()
-        entries = entries[np.argsort(entries[:, WHERE])]
-        entries[:, VALUE] -= np.uint64(1)
-        n, free = int(self.counts[SLOTS]), int(self.counts[FREE])
-        slots = {c: self.slots[:n, k] for k, c in enumerate(("coins", "row", "sources", "depth"))}
+        """Give what is not in the pieces as tables, coins in the order they were made."""
+        live = int(self.counts[LIVE])
+        columns = np.empty(live, np.uint32), np.empty(live, np.uint32), np.empty(live, np.int64)
+        words, halves, _ = self.makers
+        list_coins(words, halves, self.coins, int(self.counts[MAKERS]), *columns)
         return {
-            "coins": pa.table({c: entries[:, k] for k, c in enumerate(COIN_COLUMNS)}),
-            "slots": pa.table(slots | {"rounded": self.rounded[:n]}),
-            "free": pa.table({"slot": self.free[:free]}),
+            "coins": pa.table(dict(zip(COIN_COLUMNS, columns, strict=True))),
+            "free": pa.table({"slot": self.free[: int(self.counts[FREE])]}),
         }
 
 
-COIN_COLUMNS = ("key", "key2", "value", "where", "slot", "steps")
+_LISTS = ("sources", "blocks", "names")
+COIN_COLUMNS = ("transaction", "vout", "value")
 
 
-def _empty(size: int) -> Words:
+def _sized(array: Any, needed: int) -> Any:
+    """Give an array with room for so many entries; new ones are zero."""
+    if needed <= len(array):
+        return array
+    size = max(needed, 3 * len(array))  # what is not used yet takes no memory
     try:
-        return np.zeros((size, COLUMNS), dtype=np.uint64)
+        larger = np.zeros((size, *array.shape[1:]), dtype=array.dtype)
     except MemoryError:
-        words = f"{size * COLUMNS * 8:,} bytes for the names of live coins"
-        raise ResourceError(f"not enough memory: {words}") from None
+        what = f"{size:,} entries of {array.itemsize * array[:1].size} bytes of what is live"
+        raise ResourceError(f"not enough memory: {what}") from None
+    larger[: len(array)] = array
+    return larger
+
+
+def _empty_table(size: int) -> npt.NDArray[np.int64]:
+    return cast("npt.NDArray[np.int64]", _sized(np.zeros((0, 1), np.int64), size)[:size])
+
+
+class _Columns:
+    """Columns of the piece that is being made, which are used again for the next."""
+
+    kinds: Mapping[str, Mapping[str, type]] = {
+        "rows": {"slot": np.uint32, "terms": np.uint32},
+        "terms": {"slot": np.uint32, "weight": np.float64},
+        "facts": {
+            "rounded": np.float64,
+            "sources": np.uint32,
+            "depth": np.uint32,
+            "transaction": np.uint32,
+        },
+        "transactions": {"row": np.uint32, "steps": np.float64},
+    }
+
+    def __init__(self) -> None:
+        self.arrays: dict[tuple[str, str], npt.NDArray[Any]] = {
+            (table, name): np.empty(0, kind)
+            for table, kinds in self.kinds.items()
+            for name, kind in kinds.items()
+        }
+        self.ids = np.empty((0, HASH), np.uint8)
+
+    def room(self, rows: int, terms: int, transactions: int) -> None:
+        """Make room for so many in all."""
+        sizes = {"rows": rows, "facts": rows, "terms": terms, "transactions": transactions}
+        for (table, name), array in self.arrays.items():
+            self.arrays[table, name] = _sized(array, sizes[table])
+        self.ids = _sized(self.ids, transactions)
+
+    def table(self, table: str, length: int) -> dict[str, Any]:
+        """Give the columns of a table, so long."""
+        return {name: self.arrays[table, name][:length] for name in self.kinds[table]}
 
 
 @dataclass
@@ -169,12 +281,13 @@ class Indexer:
     path: Path
     manifest: Manifest
     live: _Live
-    pending: dict[str, list[Any]] = field(default_factory=lambda: {t: [] for t in files.TABLES})
+    columns: _Columns = field(default_factory=_Columns)
+    # Of the piece that is being made: sources, blocks, and names that are no hashes.
+    pending: dict[str, list[pa.Table]] = field(default_factory=lambda: {t: [] for t in _LISTS})
     uncommitted: list[PieceFiles] = field(default_factory=list)
-    rows: int = 0  # pending
-    terms: int = 0
-    transactions: int = 0
+    transactions: int = 0  # pending
     made: int = 0  # coins, since the last commit
+    stamp: int = 0  # of the last block that was logged
     piece_rows: int = PIECE_ROWS
 
     @classmethod
@@ -182,30 +295,49 @@ class Indexer:
         """Go on from the last commit."""
         return cls(path, manifest, _Live.read(path, manifest), piece_rows=piece_rows)
 
+    @property
+    def rows(self) -> int:
+        """How many rows are pending."""
+        return int(self.live.counts[ROWS])
+
     def append(self, blocks: CoinBlocks, where: str) -> None:
         """Index whole blocks, not too many of them; `where` is for errors."""
-        self._append(blocks, where)
+        self._append(blocks, where, logged=False)
         if self.rows >= self.piece_rows:
-            self._end_piece()
+            self.end_piece()
 
-    def _append(self, blocks: CoinBlocks, where: str) -> None:
+    def append_logged(self, block: CoinBlocks, where: str) -> Taken:
+        """Index one block so that it can be taken back; no piece ends with it."""
+        return self._append(block, where, logged=True)
+
+    def _append(self, blocks: CoinBlocks, where: str, *, logged: bool) -> Taken:
         n, m, out = len(blocks), len(blocks.spent_vouts), len(blocks.made_vouts)
-        if int(self.live.counts[TRANSACTIONS]) + n >= NO_ROW:
+        live, counts = self.live, self.live.counts
+        if int(counts[TRANSACTIONS]) + n >= NO_ROW:
             raise ResourceError("a history has 2^32 - 2 transactions at most")
         names = "hash" if blocks.names is None else "text"
         if self.manifest.transactions + self.transactions == 0:
             self.manifest = replace(self.manifest, names=names)
         elif names == "text" and self.manifest.names == "hash":
             raise LedgerError(where, "ids that are no hashes, in a history whose ids are hashes")
-        live = self.live
-        live.make_room(int(live.counts[SLOTS]) + n + m, int(live.counts[LIVE]) + out)
-        row_slot, row_terms = np.empty(n + m, np.uint32), np.empty(n + m, np.uint32)
-        row_steps, row_rounded = np.empty(n + m), np.empty(n + m)
-        facts, earlier = np.empty((n + m, 3), np.uint32), np.full(n + m, -1, np.int64)
-        term_slot, term_weight = np.empty(m, np.uint32), np.empty(m)
-        tx_row, tx_steps = np.empty(n, np.uint32), np.empty(n)
-        first_row = int(live.counts[ALL_ROWS])
-        live.counts[[ROWS, TERMS]] = 0
+        live.make_room(n + m, n, out, move=not logged)
+        rows, terms, first_row = self.rows, int(counts[TERMS]), int(counts[ALL_ROWS])
+        self.columns.room(rows + n + m, terms + m, self.transactions + n)
+        if logged:
+            self.stamp += 1
+            counts[LOW] = counts[FREE]
+            counts[[LOG_SPENT, LOG_SLOTS, LOG_FREE]] = 0
+        room = (m, n + 2 * m, n + m) if logged else (0, 0, 0)
+        log_spent = np.empty((room[0], 2), np.int64)
+        log_slots = np.empty((room[1], SLOT_WORDS + 1), np.uint32)
+        log_free = np.empty(room[2], np.uint32)
+        sizes = len(self.pending["sources"]), len(self.pending["blocks"])
+        taken = Taken(
+            counts.copy(), log_spent, log_slots, log_free, self.manifest, sizes, self.made
+        )
+        earlier = np.full(n + m, -1, np.int64)
+        column = self.columns.arrays
+        tx = slice(self.transactions, self.transactions + n)
         fault, t, at = advance(
             _words(blocks.ids),
             blocks.coinbase,
@@ -219,42 +351,42 @@ class Indexer:
             blocks.made_spendable,
             not self.manifest.complete,
             live.table,
-            live.table.view(np.float64),
+            live.shift,
             live.salt,
+            *live.makers,
+            live.coins,
             live.slots,
-            live.rounded,
-            live.place,
+            live.slots.view(np.float64),
             live.free,
-            live.counts,
-            row_slot,
-            row_terms,
-            row_steps,
-            row_rounded,
-            facts,
+            counts,
+            column["rows", "slot"],
+            column["rows", "terms"],
+            column["facts", "rounded"],
+            column["facts", "sources"],
+            column["facts", "depth"],
+            column["facts", "transaction"],
             earlier,
-            term_slot,
-            term_weight,
-            tx_row,
-            tx_steps,
+            column["terms", "slot"],
+            column["terms", "weight"],
+            column["transactions", "row"][tx],
+            column["transactions", "steps"][tx],
+            self.stamp if logged else 0,
+            log_spent,
+            log_slots,
+            log_free,
         )
         if fault:
             raise _fault(blocks, where, fault, t, at)
-        rows, terms = int(live.counts[ROWS]), int(live.counts[TERMS])
-        self._keep("rows", slot=row_slot[:rows], terms=row_terms[:rows])
-        self._keep("terms", slot=term_slot[:terms], weight=term_weight[:terms])
-        self._keep(
-            "facts",
-            steps=row_steps[:rows],
-            rounded=row_rounded[:rows],
-            sources=facts[:rows, 0],
-            depth=facts[:rows, 1],
-            transaction=facts[:rows, 2],
+        taken.spent = log_spent[: int(counts[LOG_SPENT])].copy()
+        taken.slots = log_slots[: int(counts[LOG_SLOTS])].copy()
+        taken.free = log_free[: int(counts[LOG_FREE])].copy()
+        self._append_sources(blocks, rows, earlier, first_row)
+        self.columns.ids[tx] = blocks.ids
+        if self.manifest.names == "text":
+            self.pending["names"].append(pa.table({"id": _names(blocks)}))
+        self.pending["blocks"].append(
+            pa.table({"height": blocks.heights, "time": blocks.times, "transactions": blocks.sizes})
         )
-        self._keep_sources(blocks, row_terms[:rows], earlier, facts, first_row)
-        self._keep("transactions", id=_ids(blocks, self.manifest.names), row=tx_row, steps=tx_steps)
-        self._keep("blocks", height=blocks.heights, time=blocks.times, transactions=blocks.sizes)
-        self.rows += rows
-        self.terms += terms
         self.transactions += n
         self.made += out
         manifest = self.manifest
@@ -267,25 +399,34 @@ class Indexer:
             last_time=int(blocks.times[-1]),
             tip=id_of(blocks.ids[-1].tobytes()),
         )
+        return taken
 
-    def _keep(self, table: str, **columns: Any) -> None:
-        self.pending[table].append(pa.table(columns))
+    def take_back(self, taken: Taken) -> None:
+        """Take the last block back, by what it changed."""
+        live = self.live
+        words, halves, _ = live.makers
+        self.transactions -= int(live.counts[TRANSACTIONS] - taken.counts[TRANSACTIONS])
+        self.made = taken.made
+        take_back(
+            live.table, live.shift, live.salt, words, halves, live.coins, live.slots, live.free,
+            live.counts, taken.counts, taken.spent, taken.slots, taken.free,
+        )  # fmt: skip
+        self.manifest = taken.manifest
+        sources, blocks = taken.sizes
+        del self.pending["sources"][sources:], self.pending["blocks"][blocks:]
+        del self.pending["names"][blocks:]
 
-    def _keep_sources(
-        self,
-        blocks: CoinBlocks,
-        terms: npt.NDArray[np.uint32],
-        earlier: npt.NDArray[np.int64],
-        facts: npt.NDArray[np.uint32],
-        first_row: int,
+    def _append_sources(
+        self, blocks: CoinBlocks, first: int, earlier: npt.NDArray[np.int64], first_row: int
     ) -> None:
         """Name the sources among new rows: coinbases, and coins made before the history."""
         heights = np.repeat(blocks.heights, blocks.sizes)
         before = int(self.live.counts[TRANSACTIONS]) - len(blocks)
-        rows = np.flatnonzero(terms == 0)
+        rows = np.flatnonzero(self.columns.arrays["rows", "terms"][first : self.rows] == 0)
+        makers = self.columns.arrays["facts", "transaction"][first : self.rows][rows]
         names = []
-        for row in rows.tolist():
-            e, t = int(earlier[row]), int(facts[row, 2]) - before
+        for e, t in zip(earlier[rows].tolist(), makers.tolist(), strict=True):
+            t -= before
             if e >= 0:
                 maker = (
                     id_of(blocks.spent_ids[e].tobytes())
@@ -300,18 +441,35 @@ class Indexer:
         texts = pa.array(names, pa.string())
         hashes = text_hashes(texts) if names else np.zeros(0, np.uint64)
         numbers = (first_row + rows).astype(np.uint32)
-        self._keep("sources", row=numbers, hash=hashes, name=texts)
+        self.pending["sources"].append(pa.table({"row": numbers, "hash": hashes, "name": texts}))
 
-    def _end_piece(self) -> None:
+    def end_piece(self) -> None:
         """Write what is pending as a piece; commit where that is worth its cost."""
         number = len(self.manifest.pieces) + len(self.uncommitted)
-        tables = {t: pa.concat_tables(parts) for t, parts in self.pending.items()}
+        counts = self.live.counts
+        rows, terms, n = self.rows, int(counts[TERMS]), self.transactions
+        lists = {t: pa.concat_tables(self.pending[t]) for t in ("sources", "blocks")}
+        octets = pa.py_buffer(self.columns.ids[:n])
+        ids = pa.Array.from_buffers(pa.binary(HASH), n, [None, octets])
+        names = {"id": ids}
+        if self.manifest.names == "text":
+            text = pa.concat_tables(self.pending["names"])["id"].combine_chunks()
+            names = {"id": text, "hash": ids}
+        column = self.columns.table
+        tables = {
+            "rows": pa.table(column("rows", rows)),
+            "terms": pa.table(column("terms", terms)),
+            "facts": pa.table(column("facts", rows)),
+            "sources": lists["sources"],
+            "transactions": pa.table(names | column("transactions", n)),
+            "blocks": lists["blocks"],
+        }
         heights = tables["blocks"]["height"]
         piece = PieceFiles(
             number=number,
-            transactions=self.transactions,
-            rows=self.rows,
-            terms=self.terms,
+            transactions=n,
+            rows=rows,
+            terms=terms,
             sources=len(tables["sources"]),
             first_height=heights[0].as_py(),
             last_height=heights[-1].as_py(),
@@ -319,9 +477,10 @@ class Indexer:
         )
         marks = {t: files.write_table(self.path / piece.file(t), tables[t]) for t in tables}
         self.uncommitted.append(replace(piece, files=marks))
-        self.pending = {t: [] for t in files.TABLES}
-        self.rows = self.terms = self.transactions = 0
-        if self.made * LIVE_SHARE >= int(self.live.counts[LIVE]):
+        self.pending = {t: [] for t in _LISTS}
+        counts[[ROWS, TERMS]] = 0
+        self.transactions = 0
+        if self.made * LIVE_SHARE >= int(counts[LIVE]):
             self._commit()
 
     def _commit(self) -> None:
@@ -351,7 +510,7 @@ class Indexer:
     def finish(self, completeness: Completeness, notes: tuple[str, ...]) -> Manifest:
         """Commit all that was appended, with what is known about it."""
         if self.transactions:
-            self._end_piece()
+            self.end_piece()
         record = completeness.record()
         self.manifest = replace(self.manifest, completeness=record, notes=notes)
         self._commit()
@@ -362,11 +521,8 @@ def _words(ids: npt.NDArray[np.uint8]) -> Words:
     return np.ascontiguousarray(ids).view(np.uint64).reshape(-1, HASH // 8)
 
 
-def _ids(blocks: CoinBlocks, names: str) -> pa.Array:
-    """Give the column of ids: 32 bytes each, or text."""
-    if names == "hash":
-        octets = np.ascontiguousarray(blocks.ids)
-        return pa.Array.from_buffers(pa.binary(HASH), len(blocks), [None, pa.py_buffer(octets)])
+def _names(blocks: CoinBlocks) -> pa.Array:
+    """Give the names of transactions as text."""
     if blocks.names is not None:
         return blocks.names.cast(pa.large_string())
     heights = np.repeat(blocks.heights, blocks.sizes).tolist()

@@ -61,17 +61,17 @@ class LiveCoins:
     def of(cls, tape: Tape) -> LiveCoins:
         """Read them."""
         coins = tape.live_table("coins")
-        value = files.column(coins, "value").astype(np.int64)
+        value = files.column(coins, "value")
         held = value > 0
-        where = files.column(coins, "where")[held]
-        slot = files.column(coins, "slot")[held].astype(np.int64)
-        row_of_slot = files.column(tape.live_table("slots"), "row")
+        transaction = files.column(coins, "transaction")[held].astype(np.int64)
+        makers, which = np.unique(transaction, return_inverse=True)
+        _, row, steps = tape.makers(makers)
         return cls(
-            transaction=(where >> np.uint64(32)).astype(np.int64),
-            vout=(where & np.uint64(0xFFFFFFFF)).astype(np.int64),
+            transaction=transaction,
+            vout=files.column(coins, "vout")[held].astype(np.int64),
             value=value[held],
-            steps=files.column(coins, "steps").view(np.float64)[held] + 1.0,
-            row=row_of_slot[slot].astype(np.int64),
+            steps=steps[which] + 1.0,
+            row=row[which].astype(np.int64),
         )
 
     def __len__(self) -> int:
@@ -182,7 +182,7 @@ def score_rows(
         draws = _needed(tape, rows, float(accuracy), each)
     if draws < 1 or draws % WIDTH:
         raise UsageError(f"draws come in tiles: a multiple of {WIDTH}, not {draws}")
-    kind, error = _precision(tape, rows, draws, each)
+    kind, error = precision_of(tape, rows, draws, each)
     work = TapeDraws(tape, tuple(tape.scored_in(rows)), seed, kind)
     total = np.zeros(len(rows))
     firsts = range(0, draws, WIDTH)
@@ -190,21 +190,35 @@ def score_rows(
         for k, part in enumerate(workers.map(firsts)):
             total += part
             progress((k + 1) / len(firsts))
-    return _from_draws(tape, rows, total, draws, each, error, sources, seed, kind)
+    return row_scores(
+        rows,
+        total,
+        sources,
+        error,
+        draws=draws,
+        miss=each,
+        seed=seed,
+        kind=kind,
+        all_sources=tape.manifest.sources,
+    )
 
 
-def _from_draws(
-    tape: Tape,
+def row_scores(
     rows: Ints,
     total: Floats,
-    draws: int,
-    each: float,
-    error: Floats,
     sources: Ints,
+    error: Floats,
+    *,
+    draws: int,
+    miss: float,
     seed: int,
     kind: type[np.floating],
+    all_sources: int,
 ) -> RowScores:
-    """Turn sums of exp(y) into bits and intervals."""
+    """Turn sums of exp(y) into bits and intervals.
+
+    `sources` is how many each row may have, `error` the relative error of its probabilities.
+    """
     alone = sources == 1
     nats = -np.log(total / draws)
     none = np.zeros(len(rows))
@@ -215,9 +229,9 @@ def _from_draws(
         alone=alone,
         known=none,
         known_slack=none,
-        most=math.log(max(tape.manifest.sources, 1)) * (1 + 4 * ROUNDING),
+        most=math.log(max(all_sources, 1)) * (1 + 4 * ROUNDING),
     )
-    low, high = found.rows(row_ends(draws, each))
+    low, high = found.rows(row_ends(draws, miss))
     # No row has more bits than sources it can come from allow.
     most = np.log2(np.maximum(sources, 1)) * (1 + 4 * ROUNDING)
     high = np.minimum(high, most)
@@ -225,26 +239,33 @@ def _from_draws(
     bits = np.clip((nats - 1.5 / draws) / _LN2, low, high)
     words = "single" if kind is np.float32 else "double"
     about = {"draws": draws, "seed": seed, "precision": words, "method": f"sketch (k={draws})"}
-    return RowScores(rows, bits, low, high, np.where(alone, 0.0, each), about)
+    return RowScores(rows, bits, low, high, np.where(alone, 0.0, miss), about)
 
 
-def _precision(tape: Tape, rows: Ints, draws: int, each: float) -> tuple[type[np.floating], Floats]:
-    """Choose how rows are stored; also bound the relative error of the probabilities behind them.
+def stored_error(kind: type[np.floating], depth: npt.NDArray[Any], rounded: Floats) -> Floats:
+    """Bound the relative error of the probabilities behind rows that are stored so.
 
     A row is rounded when it is stored, once for every row on the way; sums and weights are doubles.
     """
-    depth = tape.fact("depth", rows).astype(np.float64)
-    summed = ROUNDING * tape.fact("rounded", rows)
-    most = math.log(max(tape.manifest.sources, 1))
-    stored = (depth + 1.0) * (1 + 1e-6)
+    unit = SINGLE if kind is np.float32 else ROUNDING
+    stored = (depth.astype(np.float64) + 1.0) * (1 + 1e-6)
     with np.errstate(over="ignore"):
-        single = np.expm1(SINGLE * stored + summed * (1 + 1e-6) + DRAW_ERROR)
-        double = np.expm1(ROUNDING * stored + summed * (1 + 1e-6) + DRAW_ERROR)
+        found: Floats = np.expm1(unit * stored + ROUNDING * rounded * (1 + 1e-6) + DRAW_ERROR)
+    return found
+
+
+def precision_of(
+    tape: Tape, rows: Ints, draws: int, each: float
+) -> tuple[type[np.floating], Floats]:
+    """Choose how rows are stored; also bound the relative error of probabilities behind them."""
+    behind = tape.fact("depth", rows), tape.fact("rounded", rows)
+    most = math.log(max(tape.manifest.sources, 1))
+    single = stored_error(np.float32, *behind)
     slack = 2 * float(rounding_slack(np.full(len(rows), most), single).max(initial=0.0)) / _LN2
     share = thresholds.MAX_HISTORY_SINGLE_SHARE * row_ends(draws, each).bits
     if slack <= max(thresholds.MAX_SINGLE_WIDTH, share):
         return np.float32, single
-    return np.float64, double
+    return np.float64, stored_error(np.float64, *behind)
 
 
 def _needed(tape: Tape, rows: Ints, width: float, each: float) -> int:

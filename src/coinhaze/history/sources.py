@@ -92,10 +92,10 @@ def _raw_source(
     blocks = following(chain.blocks(after), manifest, where)
     named = options.get("unit")
     unit = UNITS.get(chain.network.name) if named is None else unit_named(named)
-    return BlockSource(where, blocks, 0, True, _checked(len(chain.heights)), unit=unit)
+    return BlockSource(where, blocks, 0, True, raw_checks(len(chain.heights)), unit=unit)
 
 
-def _checked(blocks: int) -> Completeness:
+def raw_checks(blocks: int) -> Completeness:
     """Say what reading raw blocks in their order shows: what does not hold is an error there."""
     held = {
         HEIGHTS: f"{blocks:,} heights",

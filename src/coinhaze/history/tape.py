@@ -15,7 +15,7 @@ from coinhaze.amounts import Floats, Ints
 from coinhaze.history import files
 from coinhaze.history.files import Manifest, PieceFiles
 from coinhaze.history.index_kernels import NO_ROW
-from coinhaze.history.indexer import transaction_name
+from coinhaze.history.indexer import octets_of_id, transaction_name
 
 Numbers = npt.NDArray[np.uint32]
 
@@ -76,6 +76,30 @@ class Tape:
             found.append(files.column(self.table(piece, "facts"), name)[chosen])
         return np.concatenate(found) if found else np.zeros(0)
 
+    def slots_of(self, rows: Ints) -> Numbers:
+        """Give the slots that rows, which rise, were written to."""
+        found = [
+            piece.row_slot[chosen]
+            for piece, chosen in zip(self.pieces, self.scored_in(rows), strict=True)
+        ]
+        return np.concatenate(found) if found else np.zeros(0, np.uint32)
+
+    def makers(self, numbers: Ints) -> tuple[npt.NDArray[np.uint64], Numbers, Floats]:
+        """Give the ids of transactions, whose numbers rise, as words, their rows and steps."""
+        ids, rows, steps = [np.zeros((0, 4), np.uint64)], [np.zeros(0, np.uint32)], [np.zeros(0)]
+        first = 0
+        for piece in self.manifest.pieces:
+            low, high = np.searchsorted(numbers, [first, first + piece.transactions])
+            if high > low:
+                table = self.table(piece, "transactions")
+                chosen = numbers[low:high] - first
+                octets = files.octets_of(table[_HASHES[self.manifest.names]].chunk(0))
+                ids.append(octets.view(np.uint64)[chosen])
+                rows.append(files.column(table, "row")[chosen])
+                steps.append(files.column(table, "steps")[chosen])
+            first += piece.transactions
+        return np.concatenate(ids), np.concatenate(rows), np.concatenate(steps)
+
     def _by_piece(self, rows: Ints) -> Iterator[tuple[PieceFiles, Ints]]:
         first = 0
         for piece in self.manifest.pieces:
@@ -130,7 +154,7 @@ class Tape:
 
     def find(self, txid: str) -> tuple[int, int, float] | None:
         """Find a transaction by its id: its number, its row (-1 if none) and its steps."""
-        wanted = _octets(txid)
+        wanted = octets_of_id(txid)
         first = 0
         for piece in self.manifest.pieces:
             table = self.table(piece, "transactions")
@@ -178,16 +202,8 @@ class Tape:
         return names
 
 
+_HASHES = {"hash": "id", "text": "hash"}  # the column of hashes
 _HEX = np.frombuffer(b"".join(b"%02x" % i for i in range(256)), dtype=np.uint16)
-
-
-def _octets(txid: str) -> bytes | None:
-    """Give the bytes of an id that is a hash, marked or not by a height."""
-    base = txid.split("@")[0]
-    try:
-        return bytes.fromhex(base)[::-1] if len(base) == 64 else None
-    except ValueError:
-        return None
 
 
 def _with_lost(names: pa.Array, octets: np.ndarray, heights: Ints) -> pa.Array:

@@ -23,6 +23,7 @@ from coinhaze.ledger.checks import check_names, exact_amount, exact_amounts
 from coinhaze.ledger.text import MAX_TEXT, repeated_row, text_buffers
 
 ADDRESS_DIGITS, HASH_DIGITS = 40, 64
+PACKED = 32  # bytes of an amount
 HIGHEST_BLOCK = 2**31 - 1
 # A double holds every whole number below, and only some above.
 DOUBLE_LIMIT = 2**53
@@ -75,6 +76,8 @@ class CheckedColumns:
             value = self.table[name][row]
             # Python's own times end in the year 9999.
             shown = value.value if pa.types.is_timestamp(value.type) else value.as_py()
+            if isinstance(shown, bytes):
+                shown = "0x" + shown[:HASH_DIGITS].hex()
             raise LedgerError(self.where(row), f"{name} {rule}", value=shown, fix=fix)
 
     def refused_type(self, name: str, column: pa.Array, wanted: str) -> LedgerError:
@@ -99,8 +102,11 @@ class CheckedColumns:
         return pc.ascii_lower(column)
 
     def names(self, name: str, *, optional: bool = False, unique: bool = False) -> pa.Array:
-        """Give names as they are written, without control characters; null where missing."""
-        column = self.plain(name)
+        """Give names as they are written, without control characters; null where missing.
+
+        Bytes, as some writers of Parquet keep addresses and hashes, are written as 0x and digits.
+        """
+        column = self._with_digits(name, self.plain(name))
         if not is_text(column.type):
             raise self.refused_type(name, column, "text")
         if not optional:
@@ -185,8 +191,18 @@ class CheckedColumns:
         """Give addresses, in lower case (whatever their checksum) and with 0x."""
         return self._hex(name, ADDRESS_DIGITS, optional, "0x")
 
+    def _with_digits(self, name: str, column: pa.Array) -> pa.Array:
+        """Write bytes of addresses and hashes as text; other columns stay as they are."""
+        if not _is_bytes(column.type):
+            return column
+        lengths = pa.array([ADDRESS_DIGITS // 2, HASH_DIGITS // 2], pa.int64())
+        odd = pc.invert(pc.is_in(pc.cast(pc.binary_length(column), pa.int64()), lengths))
+        rule = f"is neither an address of {lengths[0]} bytes nor a hash of {lengths[1]}"
+        self.refuse(name, pc.and_(odd, pc.is_valid(column)), rule)
+        return _hexadecimal(column)
+
     def _hex(self, name: str, digits: int, optional: bool, start: str) -> pa.Array:
-        column = self.plain(name)
+        column = self._with_digits(name, self.plain(name))
         if not is_text(column.type):
             raise self.refused_type(name, column, "hexadecimal text")
         if not optional:
@@ -212,13 +228,30 @@ class CheckedColumns:
             digits = self._decimals(name, column)
         elif pa.types.is_floating(kind):
             digits = self._doubles(name, column)
-        elif _is_packed(kind):
-            digits = _unpacked(column)
+        elif _is_bytes(kind):
+            digits = _unpacked(self._packed(name, column))
         else:
             raise self.refused_type(name, column, "amounts")
         if not optional:
             self.require(name, digits)
         return digits
+
+    def packed_amounts(self, name: str) -> pa.Array:
+        """Give amounts of 32 bytes, the highest first, or 64 digits after 0x, as decimal digits."""
+        column = self.plain(name)
+        if is_text(column.type):
+            digits = self._hex(name, 2 * PACKED, False, "")
+            whole = pa.py_buffer(bytes.fromhex("".join(digits.to_pylist())))
+            column = pa.Array.from_buffers(pa.binary(PACKED), len(digits), [None, whole])
+        if not _is_bytes(column.type):
+            raise self.refused_type(name, column, f"amounts of {PACKED} bytes")
+        self.require(name, column)
+        return _unpacked(self._packed(name, column))
+
+    def _packed(self, name: str, column: pa.Array) -> pa.Array:
+        wrong = pc.not_equal(pc.binary_length(column), PACKED)
+        self.refuse(name, wrong, f"is not {PACKED} bytes, the highest first")
+        return pc.cast(column, pa.binary(PACKED))
 
     def scaled(self, name: str, places: int) -> pa.Array:
         """Give amounts written with a point as digits of the smallest unit, which has `places`.
@@ -400,7 +433,36 @@ def flags_of(column: pa.Array) -> Bools:
 
 def _is_packed(kind: pa.DataType) -> bool:
     """Tell whether a column holds amounts as 32 bytes each."""
-    return bool(pa.types.is_fixed_size_binary(kind) and kind.byte_width == 32)
+    return bool(pa.types.is_fixed_size_binary(kind) and kind.byte_width == PACKED)
+
+
+def _is_bytes(kind: pa.DataType) -> bool:
+    kinds = (pa.types.is_binary, pa.types.is_large_binary, pa.types.is_fixed_size_binary)
+    return any(is_kind(kind) for is_kind in kinds)
+
+
+def _hexadecimal(column: pa.Array) -> pa.Array:
+    """Write bytes as 0x and digits, two a byte; null stays null.
+
+    >>> _hexadecimal(pa.array([b"\\x01\\xfe", None])).to_pylist()
+    ['0x01fe', None]
+    """
+    lengths = np.asarray(pc.fill_null(pc.binary_length(column), -1), np.int64)
+    ends = np.cumsum(2 * lengths + 2)  # a null has no letters, not even 0x
+    letters = np.empty(int(ends[-1]) if len(ends) else 0, np.uint8)
+    begins = (ends - 2 * lengths - 2)[lengths >= 0]
+    digits = np.ones(len(letters), np.bool_)
+    digits[begins] = digits[begins + 1] = False
+    letters[begins], letters[begins + 1] = ord("0"), ord("x")
+    whole = b"".join(column.drop_null().to_pylist())
+    letters[digits] = np.frombuffer(whole.hex().encode(), np.uint8)
+    offsets = np.concatenate([[0], ends]).astype(np.int64)
+    made = pa.LargeStringArray.from_buffers(
+        len(column), pa.py_buffer(offsets), pa.py_buffer(letters)
+    )
+    made = made if len(letters) > MAX_TEXT else pc.cast(made, pa.string())
+    gone = pc.is_null(column)
+    return pc.if_else(gone, pa.scalar(None, made.type), made) if column.null_count else made
 
 
 def _is_wide(column: pa.Array) -> bool:

@@ -20,6 +20,7 @@ from coinhaze.ledger.frames import ArrowTable, called, shown
 from coinhaze.measures import entropy
 from coinhaze.measures.summary import Summary, summarise
 from coinhaze.observer.chain import Belief, reading_of
+from coinhaze.observer.owners import Observer
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,34 @@ class NodeScore:
     top_probability: float
     exposure: float | None = None
     miss: float = 0.0  # the probability that the interval misses; 0 if it is proven
+
+
+@dataclass(frozen=True, eq=False)
+class InformedBits:
+    """The bits of the same rows for an observer who takes more origins for one person's."""
+
+    bits: Floats
+    bits_low: Floats
+    bits_high: Floats
+    miss: Floats
+    observer: Observer | None = None  # None is the naive one
+
+    @classmethod
+    def naive(cls, scores: Scores) -> InformedBits:
+        """Take the bits of scores."""
+        return cls(scores.bits, scores.bits_low, scores.bits_high, scores.miss)
+
+    def below(self, before: InformedBits) -> InformedBits:
+        """Narrow proven intervals by the law that merging origins never raises bits."""
+        proven = (self.miss == 0) & (before.miss == 0)
+        high = np.where(proven, np.minimum(self.bits_high, before.bits_high), self.bits_high)
+        low = np.minimum(self.bits_low, high)
+        return replace(self, bits=np.clip(self.bits, low, high), bits_low=low, bits_high=high)
+
+    def take(self, rows: Ints | Bools) -> InformedBits:
+        """Give some of the rows."""
+        some = {n: getattr(self, n)[rows] for n in ("bits", "bits_low", "bits_high", "miss")}
+        return replace(self, **some)
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,6 +105,7 @@ class Scores(ArrowTable):
     draw_means: Floats | None = None  # ... from that mean by each independent tile of draws
     renyi: Mapping[float, Floats] = field(default_factory=dict)
     comparators: Mapping[str, Floats] = field(default_factory=dict)  # other measures, by name
+    informed: Mapping[str, InformedBits] = field(default_factory=dict)  # by observer's name
     # The probability that each interval misses: 0, which is the default, for proven ones. That all
     # rows together miss; and the interval of the mean, where it is not that of the rows.
     miss: Floats = field(default_factory=lambda: np.zeros(0))
@@ -168,6 +198,7 @@ class Scores(ArrowTable):
         }
         for name in ("renyi", "comparators"):
             some[name] = {key: values[rows] for key, values in getattr(self, name).items()}
+        some["informed"] = {name: bits.take(rows) for name, bits in self.informed.items()}
         of_all = ("mean_error", "draw_means", "bits_mean_low", "bits_mean_high", "mean_miss")
         some |= dict.fromkeys(of_all)
         return replace(self, **some)
@@ -203,6 +234,11 @@ class Scores(ArrowTable):
             columns[f"renyi_{order:g}"] = _nullable(values)
         for name, values in self.comparators.items():
             columns[name.replace("-", "_")] = _nullable(values)
+        for name, found in self.informed.items():
+            column = f"bits_{name.replace('-', '_')}"
+            columns[column] = _nullable(found.bits)
+            columns[f"{column}_low"] = _nullable(found.bits_low)
+            columns[f"{column}_high"] = _nullable(found.bits_high)
         return with_amount_texts(pa.table(columns), unit_of(graph.ledger), ["balance"])
 
     def to_latex(self, *, label: str = "tab:scores") -> str:

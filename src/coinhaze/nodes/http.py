@@ -32,6 +32,7 @@ from coinhaze.errors import (
     shorten,
     without_secrets,
 )
+from coinhaze.nodes.sockets import read_proxy, refuse_onion
 
 if TYPE_CHECKING:
     import httpx2
@@ -129,11 +130,33 @@ class HttpResponse:
     moved_to: str = ""
 
 
+class RequestRate:
+    """A limit of requests a second; None is no limit."""
+
+    def __init__(self, rate: float | None) -> None:
+        if rate is not None and not rate > 0:
+            raise UsageError(f"a rate is a number of requests a second above 0, not {rate}")
+        self._pause = 0.0 if rate is None else 1 / rate
+        self._next = 0.0
+        self._waiting = Lock()
+
+    def wait(self) -> None:
+        """Wait until the next request may be made."""
+        if not self._pause:
+            return
+        with self._waiting:
+            now = time.monotonic()
+            self._next = max(self._next, now) + self._pause
+            pause = self._next - self._pause - now
+        time.sleep(max(pause, 0.0))
+
+
 class Connection:
     """A node's host. `get` and `post` request paths on it.
 
     `timeout` bounds silence; a whole response may take ten times that. Failed connections and
-    requests to a busy node are retried `retries` times. Several threads may share it.
+    requests to a busy node are retried `retries` times. Several threads may share it. `proxy` is a
+    SOCKS5 proxy, which also resolves the host; `rate` bounds how many requests a second are made.
     """
 
     def __init__(
@@ -144,8 +167,11 @@ class Connection:
         timeout: float = 30.0,
         retries: int = 5,
         largest: int = LARGEST_ANSWER,
+        proxy: str | None = None,
+        rate: float | None = None,
     ) -> None:
         parts = _checked_url(url)
+        refuse_onion(parts.hostname or "", proxy)
         _hide_keys(parts)
         # The path or query may contain a key of a paid service, so messages show the host alone.
         self.node = f"{parts.scheme}://{parts.netloc}"
@@ -155,7 +181,8 @@ class Connection:
         self._largest = largest
         self._credentials = credentials
         self._renewing = Lock()
-        self._client = _client(parts, credentials, timeout)
+        self._pace = RequestRate(rate)
+        self._client = _client(parts, credentials, timeout, proxy)
 
     def get(self, path: str) -> bytes:
         """Return the content at a path, such as /rest/chaininfo.json."""
@@ -213,6 +240,7 @@ class Connection:
         """Send a request; a string says why there was no response."""
         import httpx2
 
+        self._pace.wait()
         kind = {"content-type": "application/json"} if body is not None else {}
         verb = "GET" if body is None else "POST"
         try:
@@ -332,7 +360,9 @@ def _auth(credentials: Credentials) -> httpx2.Auth:
     return kind(credentials.user, credentials.password)
 
 
-def _client(parts: SplitResult, credentials: Credentials | None, timeout: float) -> httpx2.Client:
+def _client(
+    parts: SplitResult, credentials: Credentials | None, timeout: float, proxy: str | None
+) -> httpx2.Client:
     try:
         import httpx2
     except ImportError:
@@ -341,13 +371,24 @@ def _client(parts: SplitResult, credentials: Credentials | None, timeout: float)
     # password.
     for name in ("httpx2", "httpcore2"):
         logging.getLogger(name).setLevel(logging.WARNING)
+    if proxy is not None:
+        _need_socks()
     return httpx2.Client(
         auth=_auth(credentials) if credentials else None,
         timeout=timeout,
         follow_redirects=False,
         headers={"accept-encoding": "gzip"},
-        trust_env=not _is_loopback(parts.hostname or ""),  # no proxy to the same machine
+        proxy=None if proxy is None else f"socks5h://{read_proxy(proxy)}",
+        # No proxy to the same machine, nor one beside the one that was given.
+        trust_env=proxy is None and not is_loopback(parts.hostname or ""),
     )
+
+
+def _need_socks() -> None:
+    from importlib.util import find_spec
+
+    if find_spec("socksio") is None:
+        raise UsageError("proxies need socksio: pip install 'coinhaze[nodes]'")
 
 
 def _host_of(url: str) -> str | None:
@@ -357,7 +398,8 @@ def _host_of(url: str) -> str | None:
         return None
 
 
-def _is_loopback(host: str) -> bool:
+def is_loopback(host: str) -> bool:
+    """Tell whether a host is this machine."""
     try:
         return ip_address(host).is_loopback
     except ValueError:

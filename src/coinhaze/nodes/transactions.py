@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from pathlib import Path
 
@@ -28,6 +28,7 @@ from coinhaze.nodes.http import ResponseTooLarge
 from coinhaze.nodes.rpc import Call, RpcError
 
 TABLE = "transactions_1"
+RAW = "raw_transactions_1"  # as bytes, where values of what they spent are not known with them
 IDS_PER_QUERY = 500  # ids per query
 
 AT_ONCE = 50  # transactions per request
@@ -66,10 +67,11 @@ class TransactionCache:
                 os.close(private_file(path, os.O_RDWR | os.O_CREAT))
             # Work may move to another thread; only one thread uses it at a time.
             self._file = sqlite3.connect(path, check_same_thread=False)
-            self._file.execute(
-                f"CREATE TABLE IF NOT EXISTS {TABLE} (network TEXT, txid TEXT, body BLOB, "
-                "PRIMARY KEY (network, txid)) WITHOUT ROWID"
-            )
+            for table in (TABLE, RAW):
+                self._file.execute(
+                    f"CREATE TABLE IF NOT EXISTS {table} (network TEXT, txid TEXT, body BLOB, "
+                    "PRIMARY KEY (network, txid)) WITHOUT ROWID"
+                )
         except (OSError, sqlite3.Error) as error:
             raise self._fault(error) from None
 
@@ -83,22 +85,38 @@ class TransactionCache:
         """Return the transactions that are cached."""
         found: dict[str, Transaction] = {}
         try:
-            for start in range(0, len(txids), IDS_PER_QUERY):
-                some = txids[start : start + IDS_PER_QUERY]
-                marks = ",".join("?" * len(some))
-                query = f"SELECT txid, body FROM {TABLE} WHERE network = ? AND txid IN ({marks})"
-                for txid, body in self._file.execute(query, [self.network, *some]):
-                    found[txid] = _transaction(txid, body)
+            for txid, body in self._rows(TABLE, txids):
+                found[txid] = _transaction(txid, body)
         except (sqlite3.Error, msgspec.DecodeError, TypeError) as error:
             raise self._fault(error) from None
         return found
 
+    def find_raw(self, txids: Sequence[str]) -> dict[str, bytes]:
+        """Return the transactions that are cached as bytes."""
+        try:
+            return {txid: bytes(b) for txid, b in self._rows(RAW, txids) if isinstance(b, bytes)}
+        except sqlite3.Error as error:
+            raise self._fault(error) from None
+
     def keep(self, transactions: Iterable[Transaction]) -> None:
         """Add transactions, all or none."""
-        rows = [(self.network, t.txid, _body(t)) for t in transactions]
+        self._add(TABLE, [(self.network, t.txid, _body(t)) for t in transactions])
+
+    def keep_raw(self, transactions: Mapping[str, bytes]) -> None:
+        """Add transactions as bytes, all or none."""
+        self._add(RAW, [(self.network, txid, body) for txid, body in transactions.items()])
+
+    def _rows(self, table: str, txids: Sequence[str]) -> Iterator[tuple[str, bytes]]:
+        for start in range(0, len(txids), IDS_PER_QUERY):
+            some = txids[start : start + IDS_PER_QUERY]
+            marks = ",".join("?" * len(some))
+            query = f"SELECT txid, body FROM {table} WHERE network = ? AND txid IN ({marks})"
+            yield from self._file.execute(query, [self.network, *some])
+
+    def _add(self, table: str, rows: Sequence[tuple[str, str, bytes]]) -> None:
         try:
             with self._file:
-                self._file.executemany(f"INSERT OR REPLACE INTO {TABLE} VALUES (?, ?, ?)", rows)
+                self._file.executemany(f"INSERT OR REPLACE INTO {table} VALUES (?, ?, ?)", rows)
         except sqlite3.Error as error:
             raise self._fault(error) from None
 

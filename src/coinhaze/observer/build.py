@@ -39,13 +39,26 @@ def absorbing_chain(
     >>> chain.Q.toarray()[chain.graph.names.node("c")]
     array([0.25, 0.75, 0.  ])
     """
+    return chain_over(graph, policy=policy, listed=listed, links=links, history=history)
+
+
+def chain_over(
+    graph: TransactionGraph,
+    *,
+    policy: PolicyLike | None = None,
+    listed: Iterable[str] | None = None,
+    links: Links | None = None,
+    history: Mapping[str, Sequence[int]] | None = None,
+    may_miss: bool = False,
+) -> AbsorbingChain:
+    """Do what `absorbing_chain` does; `may_miss` allows lists of which the ledger has nothing."""
     if policy is None:
         policy = default_policy(hides_amounts=graph.amounts is None).name
     entry = POLICIES[policy] if isinstance(policy, str) else None
     if listed is not None and not isinstance(listed, str):
         listed = list(listed)
     sources = None if listed is None else source_set(graph, listed)
-    if sources is not None and not sources.labels:
+    if sources is not None and not sources.labels and not may_miss:
         raise InputError(
             "none of the listed names is in the ledger: " + ", ".join(sources.unknown[:5])
         )

@@ -40,12 +40,16 @@ class SourceNames:
         return len(self.nodes)
 
     def __getitem__(self, row: int) -> pa.StringScalar:
-        return self.names.of_sources(self.nodes[[row]])[0]
+        return self.of(np.array([row]))[0]
+
+    def of(self, rows: Ints) -> pa.StringArray:
+        """Make the names of some rows."""
+        return self.names.of_sources(self.nodes[rows])
 
     def take(self, rows: pa.Array) -> pa.StringArray:
         """Make some names; null where the row is null."""
         at = np.asarray(rows.drop_null(), dtype=np.int64)
-        names = self.names.of_sources(self.nodes[at])
+        names = self.of(at)
         if len(at) == len(rows):
             return names
         known = rows.is_valid()
@@ -54,12 +58,30 @@ class SourceNames:
 
     def to_pylist(self) -> list[str]:
         """Make all names."""
-        names: list[str] = self.names.of_sources(self.nodes).to_pylist()
+        names: list[str] = self.of(np.arange(len(self))).to_pylist()
         return names
 
     def cast(self, kind: pa.DataType) -> pa.Array:
         """Make all names as an Arrow column of some kind of text."""
-        return self.names.of_sources(self.nodes).cast(kind)
+        return self.of(np.arange(len(self))).cast(kind)
+
+
+class OwnerNames(SourceNames):
+    """The names of owners of sources; a source of unknown owner has its own name.
+
+    `nodes` has one source of each owner; `name` is a row of `owners`, or -1.
+    """
+
+    def __init__(self, names: NodeNames, nodes: Ints, owners: pa.StringArray, name: Ints) -> None:
+        super().__init__(names, nodes)
+        self.owners = owners
+        self.name = narrow(name)
+
+    def of(self, rows: Ints) -> pa.StringArray:
+        """Make the names of some rows."""
+        name = self.name[rows].astype(np.int64)
+        owner = self.owners.take(pa.array(name, mask=name < 0)).cast(pa.string())
+        return pc.if_else(pa.array(name < 0), super().of(rows).cast(pa.string()), owner)
 
 
 Outcomes: TypeAlias = SourceNames | pa.StringArray
@@ -106,15 +128,21 @@ class AbsorbingChain:
         return shown("chain", self)
 
     @cached_property
+    def shares_outcomes(self) -> bool:
+        """Whether several nodes have one outcome: a list does this, and origins by owner."""
+        return int(np.count_nonzero(self.column != NO_COLUMN)) > len(self.outcomes)
+
+    @cached_property
     def lower_bounds(self) -> Bools | None:
         """Tell which nodes have bits that are lower bounds; None where none has.
 
         Coins of unknown value that were spent together count as one origin, so the bits of all
         that may come from them can be higher than what is computed, and never lower. Bits over a
-        list are no bounds: who owned those coins is unknown too, and it may be a listed owner.
+        list or over owners are no bounds: who owned those coins is unknown too, and it may be an
+        owner that is listed or has other coins.
         """
         unknown = self.graph.unknown_sources
-        if self.listed or len(unknown) == 0:
+        if self.listed or self.shares_outcomes or len(unknown) == 0:
             return None
         heads = np.repeat(np.arange(len(self)), np.diff(self.walk.q.indptr))
         return downstream(unknown, self.walk.q.indices, heads, len(self))

@@ -7,7 +7,7 @@ import itertools
 import json
 import os
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +17,7 @@ import pyarrow.parquet
 
 from coinhaze import __version__
 from coinhaze.errors import InputError, ResourceError, UsageError
+from coinhaze.formats.lists.bip329 import ADDRESS, OUTPUT, Haze, label_lines
 from coinhaze.formats.money import unit_of
 from coinhaze.formats.registry import digest_of
 from coinhaze.ledger.frozen import release_unused
@@ -54,9 +55,44 @@ def scores_json(scores: Scores, provenance: dict[str, object]) -> str:
         "summary": scores.summary().as_dict(),
         "scores": scores.to_arrow().to_pylist(),
     }
+    if scores.informed:
+        document["observers"] = [
+            {
+                "name": observer.name,
+                "assumes": observer.assumes,
+                "confidence": observer.confidence,
+                "confidence_origin": observer.origin,
+                "confidence_source": observer.source,
+            }
+            for observer in (found.observer for found in scores.informed.values())
+            if observer is not None
+        ]
     if scores.comparators:
         document["correlations"] = correlations(scores).to_pylist()
     return json.dumps(document, indent=1, allow_nan=False) + "\n"
+
+
+def score_labels(scores: Scores, labels: Mapping[str, str]) -> str:
+    """Return scores as labels of coins or addresses, behind those they have (BIP-329)."""
+    settings = scores.chain.graph.settings
+    kinds = {"coin": OUTPUT, "address": ADDRESS}
+    view = str(settings.get("view"))
+    if view not in kinds or (view == "address" and settings.get("time") != "stationary"):
+        raise UsageError(
+            "labels are of coins, or of addresses whatever the time: take --view coin, or --view "
+            "address with --time stationary"
+        )
+    exposures: list[tuple[float, float] | None] = [None] * len(scores)
+    if scores.exposure is not None:
+        low = scores.exposure if scores.exposure_low is None else scores.exposure_low
+        high = scores.exposure if scores.exposure_high is None else scores.exposure_high
+        exposures = list(zip(low.tolist(), high.tolist(), strict=True))
+    hazes = (
+        Haze(row.node, labels.get(row.node), (row.bits_low, row.bits_high), exposure)
+        for row, exposure in zip(scores, exposures, strict=True)
+        if not row.node.startswith("pool:")
+    )
+    return label_lines(hazes, kinds[view])
 
 
 def write_scores(scores: Scores, path: Path, provenance: dict[str, object]) -> list[Path]:

@@ -15,7 +15,9 @@ from rich.text import Text
 from coinhaze.errors import UsageError
 from coinhaze.graph.find import find_node
 from coinhaze.measures import Origins
-from coinhaze.observer.chain import Belief
+from coinhaze.measures.by_owner import OwnerOrigins, observers_sentence, origins_by_owner
+from coinhaze.observer.chain import Belief, SourceNames
+from coinhaze.observer.owners import ladder
 from coinhaze.options import ModelKeywords
 from coinhaze.report.flow import FlowBox, Labelled, Layers, dot, fold_hops, sankey
 from coinhaze.report.page import Html, page, section, table
@@ -45,6 +47,7 @@ class OriginsReport:
     labelled: Labelled
     layers: Layers | None  # None under ordered policies, which follow lots
     limit: int = 10
+    observers: tuple[OwnerOrigins, ...] = ()  # none where origins are no sources
 
     def labels(self) -> list[str | None]:
         """Return the labels of the sources that are shown."""
@@ -73,11 +76,13 @@ def origins_text(found: OriginsReport) -> Group:
     """Return origins formatted for a terminal."""
     report = origins_report(found.origins, limit=found.limit, labels=found.labels())
     parts: list[RenderableType] = [report]
-    for title, columns, rows in (_label_rows(found), _hop_rows(found)):
+    if found.observers:
+        parts.insert(0, Text(f"In short: {_observed(found)}"))
+    for title, columns, rows in (_observer_rows(found), _label_rows(found), _hop_rows(found)):
         if rows:
             shown = Table(title=title, title_justify="left")
             for k, name in enumerate(columns):
-                words = name in ("label", "where it was")
+                words = name in ("label", "where it was", "assumes", "confidence")
                 shown.add_column(
                     name, justify="left" if words or not k else "right", overflow="fold"
                 )
@@ -98,6 +103,7 @@ def origins_json(found: OriginsReport, made_by: Mapping[str, object]) -> str:
     document["labels"] = [
         {"label": text, "sources": n, "probability": p} for text, n, p in found.by_label()
     ]
+    document["observers"] = [each.as_dict(limit=found.limit) for each in found.observers]
     layers = found.layers
     document["hops"] = (
         [] if layers is None else [*map(_hop, range(len(layers.boxes)), layers.boxes)]
@@ -122,11 +128,19 @@ def origins_page(found: OriginsReport, made_by: Mapping[str, object]) -> str:
     label = found.labelled.of(np.array([found.origins.node]))[0]
     name = found.origins.name if label is None else f"{label}: {found.origins.name}"
     holds = [sentence] if (sentence := holds_sentence(found.origins)) else []
-    parts: list[Html] = [section("In short", origins_sentence(found.origins), *holds, NOT)]
+    lines = [origins_sentence(found.origins), *holds, NOT]
+    if found.observers:
+        lines.insert(0, _observed(found))
+    parts: list[Html] = [section("In short", *lines)]
     if found.layers is not None:
         drawing = sankey(found.layers)
         parts.append(section("Flow by hop", _legend(found.layers), drawing, A_HOP))
-    for title, columns, rows in (_source_rows(found), _label_rows(found), _hop_rows(found)):
+    for title, columns, rows in (
+        _observer_rows(found),
+        _source_rows(found),
+        _label_rows(found),
+        _hop_rows(found),
+    ):
         if rows:
             right = [k for k, c in enumerate(columns) if c in _NUMBERS]
             parts.append(section(title, table(columns, rows, right=right)))
@@ -135,7 +149,30 @@ def origins_page(found: OriginsReport, made_by: Mapping[str, object]) -> str:
 
 
 _Rows = tuple[str, tuple[str, ...], list[tuple[str, ...]]]
-_NUMBERS = ("share", "sources", "hop", "reached", "ends here")
+_NUMBERS = ("share", "sources", "hop", "reached", "ends here", "bits", "owners")
+
+
+def _observed(found: OriginsReport) -> str:
+    observed = [(each.observer.name, each.bits) for each in found.observers]
+    return observers_sentence(found.origins.bits, observed)
+
+
+def _observer_rows(found: OriginsReport) -> _Rows:
+    naive: tuple[str, ...]
+    naive = ("naive", "nothing", "", f"{found.origins.bits:.4f}", f"{len(found.origins):,}")
+    rows: list[tuple[str, ...]]
+    rows = [naive] + [
+        (
+            each.observer.name,
+            each.observer.assumes,
+            each.observer.sure(),
+            f"{each.bits:.4f}",
+            f"{len(each.owners):,}",
+        )
+        for each in found.observers
+    ]
+    columns = ("observer", "assumes", "confidence", "bits", "owners")
+    return "Observers", columns, rows if found.observers else []
 
 
 def _source_rows(found: OriginsReport) -> _Rows:
@@ -218,6 +255,7 @@ def explain(
     node: str,
     *,
     labels: Mapping[str, str] | None = None,
+    owners: Mapping[str, str] | None = None,
     hops: int = 6,
     limit: int = 10,
     accuracy: Literal["exact"] | float = "exact",
@@ -225,7 +263,8 @@ def explain(
 ) -> OriginsReport:
     """Find a node's origins and flow by hop, with what its past is called.
 
-    `source` and settings are those of `origins`; `labels` are names of addresses. Where the
+    `source` and settings are those of `origins`; `labels` are names of addresses, `owners` who
+    addresses belong to; both also tell informed observers whose origins are one person's. Where the
     accuracy is not reached, what was is explained: its `shortfall` says so.
 
     >>> import coinhaze
@@ -245,4 +284,8 @@ def explain(
     layers = None
     if isinstance(belief, Structure):
         layers = fold_hops(hops_of(belief, start, limit=hops), labelled)
-    return OriginsReport(found, labelled, layers, limit)
+    observers: tuple[OwnerOrigins, ...] = ()
+    if type(found.chain.outcomes) is SourceNames:
+        known = ladder(graph.ledger, owners=owners, labels=labels)
+        observers = origins_by_owner(found, known)
+    return OriginsReport(found, labelled, layers, limit, observers)

@@ -15,6 +15,7 @@ from coinhaze.formats.money import unit_of
 from coinhaze.measures import Origins, Scores, Summary
 from coinhaze.measures.comparators.registry import COMPARATORS
 from coinhaze.measures.comparators.side_by_side import correlations
+from coinhaze.measures.scores import InformedBits
 from coinhaze.measures.summary import AT_LEAST
 from coinhaze.observer.chain import reading_words
 from coinhaze.report.flow import short_name
@@ -224,6 +225,35 @@ def way_words(way: Sequence[str]) -> str:
 
 def _number(value: float, mark: str = "") -> str:
     return "-" if np.isnan(value) else f"{mark}{value:.4f}"
+
+
+def observers_report(scores: Scores, *, limit: int = 5) -> Group:
+    """Show what informed observers lack: all coins, the haziest ones, and what each assumes."""
+    summary = Table(title="Observers", title_justify="left")
+    for column in ("observer", "assumes", "confidence"):
+        summary.add_column(column, overflow="fold")
+    for column in ("mean bits", "median", "of 0 bits"):
+        summary.add_column(column, justify="right")
+    everyone = {"naive": InformedBits.naive(scores), **scores.informed}
+    for name, found in everyone.items():
+        bits = found.bits[~np.isnan(found.bits)]
+        about = found.observer
+        summary.add_row(
+            name,
+            "nothing" if about is None else about.assumes,
+            "" if about is None else about.sure(),
+            *((_number(float(f(bits))) for f in (np.mean, np.median)) if len(bits) else "--"),
+            f"{np.mean(bits < 1e-9):.1%}" if len(bits) else "-",
+        )
+    table = Table(title="Most haze, and what is left of it", title_justify="left")
+    table.add_column("node", overflow="fold")
+    for name in everyone:
+        table.add_column(name, justify="right")
+    rows = scores.order()[:limit]
+    names = scores.chain.graph.names.of(scores.nodes[rows]).to_pylist()
+    for name, row in zip(names, rows.tolist(), strict=True):
+        table.add_row(Text(name), *(_number(found.bits[row]) for found in everyone.values()))
+    return Group(summary, table)
 
 
 def comparison_report(scores: Scores, *, limit: int = 5) -> Group:

@@ -49,7 +49,20 @@ def ingest(
     thousand rows are committed; after an interrupt the same call goes on from there. `columns` and
     `decimals` describe tables of transfers, as in `coinhaze.read`; the store remembers them.
     """
-    choice = ColumnChoice.of(columns, decimals)
+    return ingest_described(
+        sources, store, ColumnChoice.of(columns, decimals), format=format, progress=progress
+    )
+
+
+def ingest_described(
+    sources: Sequence[str | Path],
+    store: Store,
+    choice: ColumnChoice,
+    *,
+    format: str | None = None,
+    progress: Progress = lambda done, whole: None,
+) -> Ingested:
+    """Do what `ingest` does, with columns and decimals as they were read of what a user wrote."""
     paths = expand(sources)
     whole = sum(path.stat().st_size for path in paths)
     sources_before = [] if store.is_untouched else store.sources()

@@ -12,6 +12,7 @@ from coinhaze.errors import CoinhazeError, InputError, NotAnswering, UsageError
 from coinhaze.ledger.batches import Batch, in_chunks
 from coinhaze.nodes.best_chain import BlockMissing, ChainChanged
 from coinhaze.nodes.http import pause_after, shown_url
+from coinhaze.nodes.servers import is_server
 from coinhaze.store.ingest import ahead
 from coinhaze.store.store import Source, Store
 
@@ -71,6 +72,11 @@ def open_node(source: str) -> tuple[str, Any]:
     from importlib import import_module
 
     kind, plus, url = source.partition("+")
+    if is_server(source):
+        raise UsageError(
+            f"{shown_url(source)} knows single coins, not whole blocks: use it with coinhaze "
+            "wallet; blocks come from a node, bitcoin+http://127.0.0.1:8332"
+        )
     if not plus or kind not in NODES:
         raise UsageError(
             f"which kind of node is {shown_url(source)!r}? put one of {', '.join(NODES)} and a "

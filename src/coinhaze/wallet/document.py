@@ -4,18 +4,31 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import asdict
 from typing import Any
 
+from coinhaze.formats.lists.bip329 import OUTPUT, Haze, label_lines
 from coinhaze.observer.chain import reading_of
 from coinhaze.wallet.report import IS_NOT, WalletReport, how_sure, would_change
-from coinhaze.wallet.suggestion import Suggestion
+from coinhaze.wallet.suggestion import Choice, Suggestion
 from coinhaze.wallet.wallet import Combination, HeldCoin, Wallet
 from coinhaze.wallet.what_if import Proposal
+from coinhaze.wallet.who_learns import Disclosure
 
 
 def wallet_json(report: WalletReport) -> str:
     """Return everything as JSON text; null where there is no answer."""
     return json.dumps(wallet_document(report), indent=1, allow_nan=False) + "\n"
+
+
+def wallet_labels(report: WalletReport) -> str:
+    """Return bits and exposure of the coins as labels, behind those they have (BIP-329)."""
+    hazes = []
+    for holding in report.wallet.holdings:
+        low, high = holding.exposure, holding.exposure_high
+        exposure = None if low is None or high is None else (low, high)
+        hazes.append(Haze(holding.coin.name, holding.coin.label, holding.interval, exposure))
+    return label_lines(hazes, OUTPUT)
 
 
 def wallet_document(report: WalletReport) -> dict[str, object]:
@@ -29,14 +42,27 @@ def wallet_document(report: WalletReport) -> dict[str, object]:
         "assumed_value": 0,  # coins are worth what the ledger says
         "exposure_limit": None if wallet.coin_set.exposed is None else wallet.limit,
         "coins": [_holding(wallet, holding) for holding in wallet.holdings],
+        "parties": _parties(wallet),
         "groups": [{"group": kind} | _combination(wallet, c) for kind, c in wallet.groups],
         "pairs": pairs,
         "proposal": None if report.proposal is None else _proposal(report.proposal),
-        "suggestion": None if report.suggestion is None else _suggestion(wallet, report.suggestion),
+        "suggestion": None if report.suggestion is None else _suggestion(report.suggestion),
         "how_sure": how_sure(wallet),
         "would_change": would_change(wallet),
         "is_not": list(IS_NOT),
     }
+
+
+def _parties(wallet: Wallet) -> list[dict[str, object]]:
+    names = [holding.coin.name for holding in wallet.holdings]
+    return [
+        {
+            "party": party,
+            "knows": list(coins),
+            "unknown": [name for name in names if name not in coins],
+        }
+        for party, coins in wallet.parties.knowledge.known.items()
+    ]
 
 
 def _holding(wallet: Wallet, holding: HeldCoin) -> dict[str, object]:
@@ -56,6 +82,7 @@ def _holding(wallet: Wallet, holding: HeldCoin) -> dict[str, object]:
         "steps": row.steps,
         "exposure": holding.exposure,
         "exposure_high": holding.exposure_high,
+        "known_to": list(wallet.parties.knowledge.knows(coin.name)),
         "exposed": wallet.is_exposed(holding) if wallet.coin_set.exposed is not None else None,
         "origins": origins,
     }
@@ -71,8 +98,14 @@ def _combination(wallet: Wallet, some: Combination) -> dict[str, Any]:
         "bits_high": some.after.bits_high,
         "exposure_before": None if before is None else list(before),
         "exposure": some.exposure,
-        "safe": None if some.exposure is None else some.is_safe(wallet.limit),
+        "exposes": list(some.taints(wallet.limit)),
+        "learns": _learns(wallet.merging(some)),
+        "safe": wallet.is_safe(some),
     }
+
+
+def _learns(found: Disclosure) -> list[dict[str, object]]:
+    return [asdict(one) for one in found.learns]
 
 
 def _proposal(proposal: Proposal) -> dict[str, object]:
@@ -95,19 +128,46 @@ def _proposal(proposal: Proposal) -> dict[str, object]:
         "bits_high": _number(answer.after.bits_high),
         "steps": _number(answer.steps),
         "exposure": answer.exposure,
+        "learns": _learns(proposal.disclosure),
+        "nobody_but_payee": proposal.disclosure.nobody_but_payee,
+        "learns_without_change": _learns(proposal.without_change),
+        "change": proposal.change,
+        "change_evident": proposal.change_known,
+        "change_signs": [{"output": k, "because": why} for k, why in proposal.evidence.signs],
+        "unneeded": list(proposal.unneeded),
+        "one_coin": proposal.one_coin,
         "warnings": list(proposal.warnings),
     }
 
 
-def _suggestion(wallet: Wallet, suggestion: Suggestion) -> dict[str, object]:
+def _suggestion(suggestion: Suggestion) -> dict[str, object]:
+    chosen = suggestion.chosen
     return {
         "amount": suggestion.amount,
-        "spend": None if suggestion.chosen is None else _combination(wallet, suggestion.chosen),
-        "instead": [_combination(wallet, other) for other in suggestion.others],
+        "payee": suggestion.payee,
+        "spend": None if chosen is None else _choice(chosen),
+        "instead": [{"role": role} | _choice(choice) for role, choice in suggestion.others],
+        "tied": [list(choice.coins) for choice in suggestion.tied],
         "group": suggestion.group,
-        "sets": suggestion.sets,
-        "weighed": suggestion.weighed,
+        "compared": suggestion.compared,
+        "all_compared": suggestion.whole,
         "why": list(suggestion.why),
+    }
+
+
+def _choice(choice: Choice) -> dict[str, Any]:
+    after = choice.after
+    assert after is not None  # choices that are shown are weighed
+    return {
+        "coins": list(choice.coins),
+        "learns": _learns(choice.disclosure),
+        "nobody_but_payee": choice.disclosure.nobody_but_payee,
+        "change": choice.change,
+        "change_evident": choice.change_known,
+        "bits": after.after.bits,
+        "bits_low": after.after.bits_low,
+        "bits_high": after.after.bits_high,
+        "exposure": after.exposure,
     }
 
 

@@ -9,21 +9,35 @@ import numpy as np
 
 from coinhaze.amounts import Ints
 from coinhaze.errors import InputError, UnknownName, UsageError
-from coinhaze.formats.bitcoin_raw.networks import foreign_words, networks_of, networks_of_owners
+from coinhaze.formats.bitcoin_raw.networks import (
+    BITCOIN,
+    NETWORKS,
+    Network,
+    foreign_words,
+    networks_of,
+    networks_of_owners,
+)
+from coinhaze.formats.bitcoin_raw.scripts import owners_of
 from coinhaze.formats.lists.coins import ListedCoin
 from coinhaze.graph import TransactionGraph
 from coinhaze.ledger import CoinLedger
 from coinhaze.ledger.coins import UNKNOWN
 from coinhaze.ledger.links import Links
-from coinhaze.observer import AbsorbingChain, absorbing_chain
+from coinhaze.observer import AbsorbingChain
+from coinhaze.observer.build import chain_over
 from coinhaze.observer.chain import ELSEWHERE
 from coinhaze.options import PolicyLike
+from coinhaze.wallet.keys import GAP, check_network, nothing, scripts_in_use
 
 NO_LABELS: Mapping[str, str] = {}
 
 
 class UnknownCoin(UnknownName):
     """A coin that is not in the ledger."""
+
+
+class _EmptyKey(InputError):
+    """A key without an unspent coin."""
 
 
 @dataclass(frozen=True)
@@ -37,21 +51,28 @@ class WalletCoin:
     label: str | None = None
 
 
-def find_coins(graph: TransactionGraph, listed: Iterable[ListedCoin]) -> list[WalletCoin]:
+def find_coins(
+    graph: TransactionGraph, listed: Iterable[ListedCoin], *, gap_limit: int = GAP
+) -> list[WalletCoin]:
     """Find the unspent coins a list names, each once, in its order.
 
-    An address stands for all its unspent coins. An entry that is unknown, spent, or of another
-    network raises an error that gives its position in the list.
+    An address stands for all its unspent coins, a key for those of its addresses, of which
+    `gap_limit` in a row that are not in the ledger end a branch. An entry that is unknown, spent,
+    or of another network raises an error that gives its position in the list.
     """
     found: dict[str, WalletCoin] = {}
+    empty: InputError | None = None
     for entry in listed:
         try:
-            coins = _coins_of(graph, entry)
+            coins = _coins_of(graph, entry, gap_limit)
+        except _EmptyKey as error:  # of several, one may be: a branch that is not used yet
+            empty = empty or InputError(f"{entry.where}: {error}")
+            continue
         except InputError as error:
             raise type(error)(f"{entry.where}: {error}") from None
         found |= {coin.name: coin for coin in coins if coin.name not in found}
     if not found:
-        raise InputError("the list names no coin")
+        raise empty or InputError("the list names no coin")
     return list(found.values())
 
 
@@ -74,7 +95,7 @@ def coin_ledger(graph: TransactionGraph) -> CoinLedger:
     return graph.ledger
 
 
-def _coins_of(graph: TransactionGraph, entry: ListedCoin) -> list[WalletCoin]:
+def _coins_of(graph: TransactionGraph, entry: ListedCoin, gap_limit: int) -> list[WalletCoin]:
     ledger = coin_ledger(graph)
     if entry.coin is not None:
         coin = find_coin(graph, entry.coin, label=entry.label)
@@ -83,15 +104,53 @@ def _coins_of(graph: TransactionGraph, entry: ListedCoin) -> list[WalletCoin]:
                 f"coin {coin.name} is worth {coin.value} in the ledger, {entry.value} in the list"
             )
         return [coin]
+    if entry.keys:
+        addresses = _addresses_of(graph, ledger, entry, gap_limit)
+        found = [c for a in addresses for c in _unspent_of(graph, ledger, a, entry.label)]
+        if not found:
+            raise _EmptyKey(nothing(entry, len(addresses), gap_limit))
+        return found
     assert entry.address is not None
-    outputs = graph.names.others.parties(entry.address)
-    if not len(outputs):
+    if not len(graph.names.others.parties(entry.address)):
         raise unknown_address(ledger, entry.address)
+    found = _unspent_of(graph, ledger, entry.address, entry.label)
+    if not found:
+        raise InputError(f"address {entry.address} has no unspent coin in the ledger")
+    return found
+
+
+def _unspent_of(
+    graph: TransactionGraph, ledger: CoinLedger, address: str, label: str | None
+) -> list[WalletCoin]:
+    outputs = graph.names.others.parties(address)
     unspent = outputs[~np.isin(outputs, ledger.input_output)]
     unspent = unspent[ledger.output_spendable[unspent] & (graph.names.newest[unspent] >= 0)]
-    if not len(unspent):
-        raise InputError(f"address {entry.address} has no unspent coin in the ledger")
-    return [_coin(graph, ledger, int(output), entry.label) for output in unspent]
+    return [_coin(graph, ledger, int(output), label) for output in unspent]
+
+
+def _addresses_of(
+    graph: TransactionGraph, ledger: CoinLedger, entry: ListedCoin, gap_limit: int
+) -> list[str]:
+    """Give the addresses of a key that are in the ledger."""
+    ours = networks_of_owners(ledger.owners)
+    some = [n for n in NETWORKS if n.name in ours and n.name.startswith("bitcoin")]
+    # Test networks share addresses of the older kind, so more than one may be the ledger's.
+    networks = [n for n in some if (n.name == BITCOIN.name) == entry.keys[0].mainnet] or some
+    for network in networks or [BITCOIN]:
+        check_network(entry.keys, network, "the ledger")
+
+    def addresses(scripts: Sequence[bytes]) -> list[set[str]]:
+        names = [owners_of(scripts, network)[0].to_pylist() for network in networks]
+        return [{str(name) for name in each if _known(name)} for each in zip(*names, strict=True)]
+
+    def _known(name: str) -> bool:
+        return len(graph.names.others.parties(name)) > 0
+
+    def used(scripts: Sequence[bytes]) -> list[bool]:
+        return [bool(names) for names in addresses(scripts)] or [False] * len(scripts)
+
+    found = [each.script for each in scripts_in_use(entry.keys, used, gap_limit=gap_limit)]
+    return sorted(set().union(*addresses(found))) if found else []
 
 
 def _coin(
@@ -115,6 +174,12 @@ def address_of(ledger: CoinLedger, output: int) -> str | None:
     """Return the address an output pays, None if it has none."""
     owner = int(ledger.output_owner[output])
     return None if ledger.owner_is_coin[owner] else str(ledger.owners[owner].as_py())
+
+
+def network_of(graph: TransactionGraph) -> Network:
+    """Return the network whose addresses the ledger has, Bitcoin's unless it tells another."""
+    ours = networks_of_owners(coin_ledger(graph).owners)
+    return next((network for network in NETWORKS if network.name in ours), BITCOIN)
 
 
 def unknown_address(ledger: CoinLedger, address: str) -> UnknownName:
@@ -184,11 +249,13 @@ def exposed_chain(
     *,
     policy: PolicyLike | None = None,
     links: Links | None = None,
+    is_part: bool = False,
 ) -> AbsorbingChain:
     """Return a chain in which walks end at these addresses or coins.
 
     An empty list raises an error, and so does one of which nothing is in the ledger; then the error
-    explains the first name.
+    explains the first name. Where the ledger `is_part` of a chain, of which no more was needed,
+    nothing need be in it.
 
     >>> import coinhaze
     >>> ledger = coinhaze.CoinLedger.from_transactions([{"txid": "a", "outputs": [{"value": 5}]}])
@@ -198,7 +265,7 @@ def exposed_chain(
     """
     if not names:
         raise InputError("the list of exposed addresses is empty")
-    if not any(len(graph.names.nodes(name)) for name in names):
+    if not is_part and not any(len(graph.names.nodes(name)) for name in names):
         why = unknown_address(coin_ledger(graph), names[0])
         raise InputError(f"nothing listed as exposed is found: {why}")
-    return absorbing_chain(graph, policy=policy, listed=names, links=links)
+    return chain_over(graph, policy=policy, listed=names, links=links, may_miss=is_part)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from coinhaze.observer.chain import reading_words
@@ -10,9 +10,10 @@ from coinhaze.observer.policies import POLICIES, UNIFORM
 from coinhaze.report.grids import LEFT, RIGHT, Section
 from coinhaze.units import NOT_KNOWN, SMALLEST, Unit
 from coinhaze.wallet.holdings import coin_ledger
-from coinhaze.wallet.suggestion import Suggestion
+from coinhaze.wallet.suggestion import SPEND, Choice, Suggestion
 from coinhaze.wallet.wallet import MAX_PAIRED, Combination, HeldCoin, Wallet
 from coinhaze.wallet.what_if import Proposal
+from coinhaze.wallet.who_learns import CHANGE, ONE_OWNER, Learnt
 
 EXACT = 1e-6  # bits; narrower intervals are due to rounding alone
 
@@ -24,8 +25,16 @@ IS_NOT = (
     "No legal finding, and no verdict on anyone: exposure is a share of money by a rule.",
 )
 
+RULE = (
+    "The rule: never exposed coins with others, and no coin that is not needed; then the fewest "
+    "parties that are not paid and learn something, the least value they learn, the least that "
+    "whoever is paid learns, the fewest coins (fees), the least change. Add the fee to the amount. "
+    "Bits decide nothing."
+)
+
 MAX_ROWS = 30  # of pairs; all of them are in the JSON
 MAX_NAMED = 3
+MAX_LETTERS = 24  # of an address or id in a sentence
 
 
 def window_words(wallet: Wallet) -> str:
@@ -135,11 +144,12 @@ class WalletReport:
         wallet = self.wallet
         parts = [
             self._short(),
-            _coins(wallet, self.unit),
-            _origins(wallet),
-            *(_groups(wallet) if len(wallet.holdings) > 1 else []),
             *([] if self.proposal is None else [_proposal(wallet, self.proposal, self.unit)]),
             *([] if self.suggestion is None else [_suggestion(wallet, self.suggestion, self.unit)]),
+            _coins(wallet, self.unit),
+            _knows(wallet, self.unit),
+            *(_groups(wallet, self.unit) if len(wallet.holdings) > 1 else []),
+            _origins(wallet),
             Section("How sure this is", tuple(how_sure(wallet))),
             Section("What would change it", tuple(would_change(wallet))),
             Section("What the numbers are not", IS_NOT),
@@ -148,7 +158,7 @@ class WalletReport:
 
     def _short(self) -> Section:
         wallet = self.wallet
-        lines = [what_bits_are()]
+        lines = list(in_short(wallet, self.proposal, self.suggestion, self.unit))
         if wallet.coin_set.exposed is not None:
             exposed = [h for h in wallet.holdings if wallet.is_exposed(h)]
             lines.append(exposure_words(wallet.limit))
@@ -158,8 +168,7 @@ class WalletReport:
                 if 0 < len(exposed) < len(wallet.holdings)
                 else f"Exposed: {'all coins' if exposed else 'none of the coins'}."
             )
-        if self.suggestion is not None:
-            lines.append(_advice(wallet, self.suggestion, self.unit))
+        lines.append(what_bits_are())
         if not self.unit.is_known and wallet.total is not None:
             lines.append(NOT_KNOWN)
         return Section("In short", tuple(lines))
@@ -271,18 +280,170 @@ def _origins(wallet: Wallet) -> Section:
     return Section("Where they came from", columns=columns, rows=tuple(rows))
 
 
-def _groups(wallet: Wallet) -> list[Section]:
+def in_short(
+    wallet: Wallet, proposal: Proposal | None, suggestion: Suggestion | None, unit: Unit
+) -> Iterator[str]:
+    """Answer first: the payment proposed, the coins suggested, or whether coins can be merged."""
+    if proposal is not None:
+        yield from proposal_words(wallet, proposal, unit)
+    if suggestion is not None:
+        yield _advice(wallet, suggestion, unit)
+    if proposal is None and len(wallet.holdings) > 1:
+        yield merge_words(wallet, unit)
+
+
+def merge_words(wallet: Wallet, unit: Unit) -> str:
+    """Say whether all coins can be merged, and what that would show."""
+    everything = wallet.groups[-1][1]
+    learns = wallet.merging(everything).learns
+    if learns:
+        some = wallet.safe_pairs()
+        apart = (
+            "No two of them can be merged without that."
+            if some == 0
+            else f"{some:,} of {len(wallet.pairs or ()):,} pairs can be merged without that."
+        )
+        who = learns_words(wallet, learns, unit, limit=MAX_NAMED)
+        return f"Do not merge all coins: {who}." + (f" {apart}" if wallet.pairs else "")
+    if everything.taints(wallet.limit):
+        return "Do not merge all coins: exposed coins would be tied to others."
+    return (
+        "Merging all coins is safe, as far as is known: nobody learns of a coin it did not know. "
+        f"{ONE_OWNER}"
+    )
+
+
+def proposal_words(wallet: Wallet, proposal: Proposal, unit: Unit) -> Iterator[str]:
+    """Give the verdict on a payment: who learns what, whether change is evident, what would do."""
+    found = proposal.disclosure
+    if proposal.answer.outputs and found.nobody_but_payee:
+        yield "Nobody but whoever is paid learns anything from it."
+    elif not found.learns:
+        yield "Nobody learns of a coin it did not know."
+    if found.learns:
+        yield f"Who learns what: {learns_words(wallet, found.learns, unit)}."
+    if proposal.one_coin is not None:
+        yield (
+            f"One coin would do: {_numbers(wallet, [proposal.one_coin])} pays this alone, and "
+            "shows no others."
+        )
+    elif proposal.unneeded:
+        yield f"It does not need {_numbers(wallet, proposal.unneeded)}: leave out what shows more."
+    yield from change_words(proposal, unit)
+    if len(proposal.answer.coins) > 1:
+        yield ONE_OWNER
+
+
+def change_words(proposal: Proposal, unit: Unit) -> Iterator[str]:
+    """Say whether an observer can tell the change, and what there being none would save."""
+    evidence, outputs = proposal.evidence, proposal.answer.outputs
+    if not outputs:
+        return
+    if len([output for output in outputs if output.spendable]) < 2:
+        yield "It has no change: nothing of yours can be followed from here."
+        return
+    if evidence.output is not None:
+        output = outputs[evidence.output]
+        yield (
+            f"Change is evident: the {_value(output.value, unit)} to "
+            f"{output.address or 'no address'}, because {'; and '.join(evidence.reasons)}."
+        )
+        less = sum(one.value for one in proposal.disclosure.learns)
+        less -= sum(one.value for one in proposal.without_change.learns)
+        if proposal.change_known and less:
+            count = len(proposal.disclosure.learns) - len(proposal.without_change.learns)
+            fewer = f" and {count} fewer would learn anything" if count else ""
+            yield (
+                "Without change (a payment of all of it, or coins that match) "
+                f"{unit.words(less)} less would be learnt, counted for each party{fewer}."
+            )
+    elif evidence.signs:
+        reasons = (
+            f"{outputs[k].address or 'output ' + str(k)}: {why}" for k, why in evidence.signs
+        )
+        yield f"What tells the change disagrees, so it is not evident: {'; '.join(reasons)}."
+    else:
+        yield (
+            "Change is not evident: amounts, address types and reuse do not tell the outputs apart."
+        )
+
+
+def learns_words(
+    wallet: Wallet, learns: Sequence[Learnt], unit: Unit, *, limit: int | None = None
+) -> str:
+    """Describe who learns what, those who are not paid first."""
+    ordered = sorted(learns, key=lambda one: one.is_payee)
+    parts = [_learnt(wallet, one, unit) for one in ordered[:limit]]
+    left = len(ordered) - len(parts)
+    return "; ".join(parts) + (f"; and {left:,} more" if left else "")
+
+
+def _learnt(wallet: Wallet, one: Learnt, unit: Unit) -> str:
+    coins = [name for name in one.coins if name != CHANGE]
+    parts = [_numbers(wallet, coins)] if coins else []
+    parts += ["the change"] if len(coins) < len(one.coins) else []
+    worth = [
+        f"{_value(value, unit)} {word}"
+        for value, word in ((one.then_value, "spent"), (one.now_value, "still yours"))
+        if value != 0
+    ]
+    paid = " (paid)" if one.is_payee else ""
+    return f"{short_name(one.party)}{paid} learns {' and '.join(parts)} ({', '.join(worth)})"
+
+
+def short_name(name: str) -> str:
+    """Shorten a long address; names stay whole.
+
+    >>> short_name("1A1zP1eP5QGefi2DMPTfTL5SLmv7DivfNa"), short_name("my employer")
+    ('1A1zP1…DivfNa', 'my employer')
+    """
+    return name if len(name) <= MAX_LETTERS or " " in name else f"{name[:6]}…{name[-6:]}"
+
+
+def _knows(wallet: Wallet, unit: Unit) -> Section:
+    knowledge = wallet.parties.knowledge
+    rows = []
+    for party, coins in list(knowledge.known.items())[:MAX_ROWS]:
+        unknown = [h.coin for h in wallet.holdings if h.coin.name not in coins]
+        values = [coin.value for coin in unknown]
+        worth = None if None in values else sum(value or 0 for value in values)
+        rows.append((party, _numbers(wallet, coins), f"{len(unknown)}", _value(worth, unit)))
+    nobody = [h.coin.name for h in wallet.holdings if not knowledge.knows(h.coin.name)]
+    lines = [
+        "A payer knows the coin it paid, and whoever you paid knows the coins you paid with. Name "
+        "others with --known: a table party,coin or the labels of a wallet (BIP 329)."
+    ]
+    if nobody:
+        lines.append(
+            f"Nobody is known to know {_numbers(wallet, nobody)}: newly mined, of a CoinJoin, or "
+            "change that was not evident."
+        )
+    linked = dict.fromkeys(knowledge.linked(h.coin.name) for h in wallet.holdings)
+    lines += [
+        f"Linked already, for everybody to see: {_numbers(wallet, group)} (one address, spent "
+        "together before, or evident change)."
+        for group in linked
+        if len(group) > 1
+    ]
+    lines += [f"{note}." for note in wallet.parties.notes]
+    columns = (("party", LEFT), ("knows", LEFT), ("unknown to it", RIGHT), ("worth", RIGHT))
+    return Section(
+        "Who knows which coins", tuple(lines), columns=columns if rows else (), rows=tuple(rows)
+    )
+
+
+def _groups(wallet: Wallet, unit: Unit) -> list[Section]:
     exposed = wallet.coin_set.exposed is not None
     lines = [
-        "Bits before are each coin's, after are those of a payment made of them together."
-        + (" Safe: no coin that is not exposed becomes so." if exposed else ""),
-        "Any coins spent together are taken to be one person's; neither figure weighs that.",
+        "Safe: no party learns of a coin it did not know"
+        + (", and no coin becomes exposed." if exposed else ".")
+        + f" {ONE_OWNER}",
+        "Bits are those of a payment made of the coins together. That they rise does not make a "
+        "merge safe: they say nothing of who learns what.",
         _reading(wallet),
     ]
-    if exposed:
-        lines.append("More bits do not make up for exposure: a payment can have more of both.")
     rows = [
-        (f"{kind}: {_numbers(wallet, some.coins)}", *_figures(wallet, some))
+        (f"{kind}: {_numbers(wallet, some.coins)}", *_figures(wallet, some, unit))
         for kind, some in wallet.groups
         if len(some.coins) > 1
     ]
@@ -290,7 +451,7 @@ def _groups(wallet: Wallet) -> list[Section]:
     if len(wallet.holdings) > 2:
         shown = {some.coins for _, some in wallet.groups}
         rows += [
-            (_numbers(wallet, p.coins), *_figures(wallet, p))
+            (_numbers(wallet, p.coins), *_figures(wallet, p, unit))
             for p in pairs[:MAX_ROWS]
             if p.coins not in shown
         ]
@@ -298,38 +459,30 @@ def _groups(wallet: Wallet) -> list[Section]:
         lines.append(f"{len(pairs) - MAX_ROWS:,} more pairs are in the JSON (--json).")
     if wallet.pairs is None:
         lines.append(f"Pairs are shown up to {MAX_PAIRED} coins: ask with --spend for others.")
-    columns = [("together", LEFT), ("bits before", RIGHT), ("after", RIGHT)]
-    columns += [("exposure before", RIGHT), ("after", RIGHT), ("verdict", LEFT)] if exposed else []
+    columns = [("together", LEFT), ("verdict", LEFT), ("bits", RIGHT)]
+    columns += [("exposure", RIGHT)] if exposed else []
     return [Section("Spending together", tuple(lines), columns=tuple(columns), rows=tuple(rows))]
 
 
-def _figures(wallet: Wallet, some: Combination) -> list[str]:
-    cells = [_range(some.bits_before, _bits), _bits(some.after.bits)]
-    if some.exposure is None or some.exposure_before is None:
-        return cells
-    before = _range(some.exposure_before, _percent)
-    return [*cells, before, _percent(some.exposure), _verdict(wallet, some)]
+def _figures(wallet: Wallet, some: Combination, unit: Unit) -> list[str]:
+    cells = [verdict_words(wallet, some, unit), _bits(some.after.bits)]
+    return cells if some.exposure is None else [*cells, _percent(some.exposure)]
 
 
-def _range(figures: Sequence[float], write: Callable[[float], str]) -> str:
-    """Format one or two figures, or the range of more of them."""
-    if len(figures) <= 2:
-        return ", ".join(map(write, figures))
-    low, high = write(min(figures)), write(max(figures))
-    return low if low == high else f"{low} to {high}"
+def verdict_words(wallet: Wallet, some: Combination, unit: Unit) -> str:
+    """Say whether coins can be merged: who would learn what, and what would become exposed."""
+    learns, exposes = wallet.merging(some).learns, some.taints(wallet.limit)
+    if not learns and not exposes:
+        return "safe: nobody learns anything"
+    parts = [learns_words(wallet, learns, unit, limit=MAX_NAMED)] if learns else []
+    if exposes:
+        verb = "may expose" if some.open > 0 else "exposes"
+        parts.append(f"{verb} {_numbers(wallet, exposes)}")
+    return f"keep apart: {'; '.join(parts)}"
 
 
 def _bits(bits: float) -> str:
     return f"{bits:.4f}"
-
-
-def _verdict(wallet: Wallet, some: Combination) -> str:
-    if some.is_safe(wallet.limit):
-        all_exposed = all(share > wallet.limit for share in some.worst_before)
-        already = "all may be exposed already" if some.open > 0 else "all exposed already"
-        return already if all_exposed else "safe"
-    exposes = "may expose" if some.open > 0 else "exposes"
-    return f"keep apart: {exposes} {_numbers(wallet, some.taints(wallet.limit))}"
 
 
 def _proposal(wallet: Wallet, proposal: Proposal, unit: Unit) -> Section:
@@ -355,10 +508,16 @@ def _proposal(wallet: Wallet, proposal: Proposal, unit: Unit) -> Section:
     columns = [("", LEFT), ("coin or address", LEFT), ("value", RIGHT), ("bits", RIGHT)]
     columns += [("exposure", RIGHT)] if exposed else []
     among = f"{2.0**answer.after.bits:,.1f}"
-    line = f"Every payment of it would be as uncertain as among {among} equal origins."
+    lines = [
+        f"{short_name(one.party)}: {_numbers(wallet, one.unknown)} worth "
+        f"{_value(one.unknown_value, unit)} stay unknown to it."
+        for one in proposal.disclosure.learns
+        if one.unknown
+    ]
+    lines.append(f"Every payment of it would be as uncertain as among {among} equal origins.")
     return Section(
         f"If it were spent: {proposal.what}",
-        (line,),
+        tuple(lines),
         proposal.warnings,
         tuple(columns),
         tuple(rows),
@@ -374,27 +533,48 @@ def _advice(wallet: Wallet, suggestion: Suggestion, unit: Unit) -> str:
     amount = unit.words(suggestion.amount)
     if suggestion.chosen is None:
         return f"To pay {amount}: no suggestion. {suggestion.why[0]}"
-    coins = suggestion.chosen.coins
-    return f"To pay {amount}: spend {_numbers(wallet, coins)} ({' and '.join(coins)})."
+    chosen = suggestion.chosen
+    tie = f" It is a tie with {len(suggestion.tied):,} other choices." if suggestion.tied else ""
+    others = chosen.disclosure.others
+    who = (
+        learns_words(wallet, others, unit, limit=MAX_NAMED)
+        if others
+        else "Nobody but whoever is paid learns anything"
+    )
+    return (
+        f"To pay {amount}: spend {_numbers(wallet, chosen.coins)} ({' and '.join(chosen.coins)})."
+        f" {who}.{tie}"
+    )
 
 
 def _suggestion(wallet: Wallet, suggestion: Suggestion, unit: Unit) -> Section:
-    lines = [_advice(wallet, suggestion, unit)] if suggestion.chosen is not None else []
-    lines.append(f"Why: {' '.join(suggestion.why)}")
-    lines.append(
-        "The rule: never exposed coins with others; then fewest coins; then most bits; then least "
-        "change. It knows nothing of fees (add them to the amount), of whom you pay, or of change."
-    )
-    some = () if suggestion.chosen is None else (suggestion.chosen, *suggestion.others)
-    rows = [
-        ("spend" if k == 0 else "instead", _numbers(wallet, s.coins), *_figures(wallet, s))
-        for k, s in enumerate(some)
-    ]
-    columns = [("", LEFT), ("coins", LEFT), ("bits before", RIGHT), ("after", RIGHT)]
-    if wallet.coin_set.exposed is not None:
-        columns += [("exposure before", RIGHT), ("after", RIGHT), ("verdict", LEFT)]
+    lines = [f"Why: {' '.join(suggestion.why)}", RULE]
+    some = [] if suggestion.chosen is None else [(SPEND, suggestion.chosen), *suggestion.others]
+    exposed = wallet.coin_set.exposed is not None
+    rows = [(role, *_choice(wallet, choice, unit, exposed=exposed)) for role, choice in some]
+    columns = [
+        ("", LEFT), ("coins", LEFT), ("who else learns", LEFT), ("payee sees", RIGHT),
+        ("change", LEFT), ("bits", RIGHT),
+    ]  # fmt: skip
+    columns += [("exposure", RIGHT)] if exposed else []
     title = f"To pay {unit.words(suggestion.amount)}"
     return Section(title, tuple(lines), (), tuple(columns) if rows else (), tuple(rows))
+
+
+def _choice(wallet: Wallet, choice: Choice, unit: Unit, *, exposed: bool) -> list[str]:
+    others = choice.disclosure.others
+    change = "none"
+    if choice.change:
+        change = f"{unit.words(choice.change)}, {'' if choice.change_known else 'not '}evident"
+    cells = [
+        _numbers(wallet, choice.coins),
+        learns_words(wallet, others, unit, limit=MAX_NAMED) if others else "nobody",
+        unit.words(choice.cost[2]),
+        change,
+    ]
+    assert choice.after is not None  # choices that are shown are weighed
+    cells.append(_bits(choice.after.after.bits))
+    return [*cells, _percent(choice.after.exposure or 0.0)] if exposed else cells
 
 
 def _made_by(made_by: Mapping[str, object]) -> Section:

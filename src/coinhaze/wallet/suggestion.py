@@ -1,28 +1,79 @@
 """Which coins to spend for an amount, by a stated rule.
 
-1. Exposed coins are never combined with others. Those not exposed come first.
-2. The fewest coins that are worth the amount.
-3. Of such sets the one whose payment would have most bits; if equal, the one that leaves least
-change; if equal, the first in the wallet's order.
+Exposed coins are never combined with others; those not exposed come first. No coin is spent that is
+not needed. Of such sets the best is the one with, in this order,
 
-The rule does not consider fees, the payee, the time, or what else the coins would reveal.
+1. the fewest parties, other than the payee, that learn something;
+2. the least value they learn;
+3. the least value the payee learns;
+4. the fewest coins, which cost the lowest fee;
+5. the least change.
+
+Sets that are equal in all of these are tied; the first in the wallet's order is taken. Bits are
+shown beside, and decide nothing.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import combinations, islice
-from math import comb
+from itertools import islice
 
 from coinhaze.errors import UsageError
+from coinhaze.graph.clusters.change import ChangeEvidence, evident_change
+from coinhaze.ledger.coins import Input, Output
 from coinhaze.units import SMALLEST, Unit
+from coinhaze.wallet.parties import Parties
 from coinhaze.wallet.wallet import ALL, EXPOSED, NOT_EXPOSED, Combination, HeldCoin, Wallet
+from coinhaze.wallet.who_learns import Disclosure
 
-# Sets examined, and those of them evaluated: beyond these, the best is reported as the best of
-# them.
-MAX_SETS, MAX_WEIGHED = 200_000, 2_000
-TIE = 1e-9  # bits; well above rounding errors
+MAX_SETS = 20_000  # sets compared: beyond these, the best is reported as the best of them
+PAYEE = "whoever is paid"
+# What is compared, in order, and how a choice that is worse in it is described.
+COMPARED = (
+    "the parties not paid that learn something",
+    "the value they learn",
+    "the value that whoever is paid learns",
+    "the number of coins",
+    "change",
+)
+WORSE = (
+    "lets more parties that are not paid learn something",
+    "lets those who are not paid learn more",
+    "lets whoever is paid learn more",
+    "takes more coins, so costs a higher fee",
+    "leaves more change",
+)
+SPEND, FEWEST, LEAST_CHANGE, INSTEAD = "spend", "fewest coins", "least change", "instead"
+
+
+@dataclass(frozen=True, eq=False)
+class Choice:
+    """Coins that suffice for an amount: who learns what, and the change they leave."""
+
+    coins: tuple[str, ...]
+    disclosure: Disclosure
+    evidence: ChangeEvidence  # what tells the change from the payment
+    change: int
+    after: Combination | None = None  # bits and exposure, where they were computed
+
+    @property
+    def change_known(self) -> bool:
+        """Whether an observer can tell the change."""
+        return self.change > 0 and self.evidence.output is not None
+
+    @property
+    def cost(self) -> tuple[int, int, int, int, int]:
+        """What the rule compares, in its order."""
+        others = self.disclosure.others
+        paid = [learnt for learnt in self.disclosure.learns if learnt.is_payee]
+        return (
+            len(others),
+            sum(learnt.value for learnt in others),
+            sum(learnt.value for learnt in paid),
+            len(self.coins),
+            self.change,
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,18 +81,27 @@ class Suggestion:
     """Coins for an amount, or None and the reason why there are none."""
 
     amount: int
-    chosen: Combination | None
-    others: tuple[Combination, ...]  # the next best with as many coins
+    payee: str
+    chosen: Choice | None
+    others: tuple[tuple[str, Choice], ...]  # what else there is, and what speaks for it
+    tied: tuple[Choice, ...]  # sets that are as good as the chosen one
     group: str  # exposed, not exposed or all coins
-    sets: int  # sets of that many coins in the group
-    weighed: int | None  # sets whose bits were compared; None: all that are worth the amount
+    compared: int  # sets compared
+    whole: bool  # whether these are all sets without a needless coin
     why: tuple[str, ...]
 
 
 def suggest_coins(
-    wallet: Wallet, amount: int, *, show: int = 2, unit: Unit = SMALLEST
+    wallet: Wallet,
+    amount: int,
+    *,
+    payee: str | None = None,
+    show: int = 2,
+    unit: Unit = SMALLEST,
 ) -> Suggestion:
     """Suggest coins worth the amount, in the smallest unit, by the rule above; say why in `unit`.
+
+    `payee` is an address or the name of a party; unless given, nothing is known of who is paid.
 
     >>> import coinhaze
     >>> from coinhaze.wallet.holdings import find_coin
@@ -60,8 +120,45 @@ def suggest_coins(
         raise UsageError("this ledger hides amounts: no coins can be suggested for one")
     for kind, group in _groups(wallet):
         if _worth(group) >= amount:
-            return _best(wallet, kind, group, amount, show)
-    return _none(wallet, amount, unit)
+            return _best(wallet, kind, group, amount, payee, show, unit)
+    return _none(wallet, amount, payee, unit)
+
+
+def choice_of(
+    wallet: Wallet, holdings: Sequence[HeldCoin], amount: int, payee: str | None = None
+) -> Choice:
+    """Say who learns what if coins were spent for an amount, and the rest came back as change."""
+    parties = wallet.parties
+    change = _worth(holdings) - amount
+    inputs = [Input("", 0, h.coin.value, h.coin.address) for h in holdings]
+    fresh = _fresh_address(holdings)
+    name, address = _payee(parties, payee)
+    outputs = [Output(amount, address)] + ([Output(change, fresh)] if change else [])
+    evidence = evident_change(
+        inputs, outputs, lambda given: given != fresh and parties.is_seen(given)
+    )
+    names = tuple(h.coin.name for h in holdings)
+    found = parties.knowledge.spend(
+        names, payees=[name], change_value=change, change_known=evidence.output == 1
+    )
+    return Choice(names, found, evidence, change)
+
+
+def _payee(parties: Parties, payee: str | None) -> tuple[str, str | None]:
+    """Return the name of who is paid and the address, if it is one."""
+    if payee is None:
+        return PAYEE, None
+    if payee in parties.knowledge.known:
+        return payee, None
+    return parties.name(payee), payee
+
+
+def _fresh_address(holdings: Sequence[HeldCoin]) -> str | None:
+    """Return a stand-in for a new address of the type that the coins have."""
+    address = holdings[0].coin.address
+    if address is None:
+        return None
+    return address[:-1] + ("q" if address[-1] != "q" else "p")
 
 
 def _groups(wallet: Wallet) -> list[tuple[str, list[HeldCoin]]]:
@@ -77,83 +174,120 @@ def _worth(holdings: Sequence[HeldCoin]) -> int:
 
 
 def _best(
-    wallet: Wallet, kind: str, group: Sequence[HeldCoin], amount: int, show: int
+    wallet: Wallet,
+    kind: str,
+    group: Sequence[HeldCoin],
+    amount: int,
+    payee: str | None,
+    show: int,
+    unit: Unit,
 ) -> Suggestion:
-    by_value = sorted(group, key=lambda h: -(h.coin.value or 0))
-    size = next(k for k in range(1, len(group) + 1) if _worth(by_value[:k]) >= amount)
-    weighed = {
-        names: wallet.coin_set.together(names)
-        for names in islice(_candidates(wallet, group, by_value, size, amount), MAX_WEIGHED)
+    place = {h.coin.name: k for k, h in enumerate(wallet.holdings)}
+    sets = list(islice(needed_sets(group, amount), MAX_SETS + 1))
+    whole = len(sets) <= MAX_SETS
+    choices = [
+        choice_of(wallet, sorted(some, key=lambda h: place[h.coin.name]), amount, payee)
+        for some in sets[:MAX_SETS]
+    ]
+    choices.sort(key=lambda choice: (choice.cost, [place[name] for name in choice.coins]))
+    chosen = choices[0]
+    tied = tuple(choice for choice in choices[1:] if choice.cost == chosen.cost)
+    others = {
+        FEWEST: min(choices, key=lambda choice: (choice.cost[3], choice.cost)),
+        LEAST_CHANGE: min(choices, key=lambda choice: (choice.change, choice.cost)),
     }
-    sets = comb(len(group), size)
-    ranked = _ranked(wallet, weighed)
-    whole = sets <= MAX_SETS and len(weighed) < MAX_WEIGHED
-    among = (
-        f"Of {len(weighed):,} choices of {_coins(size)} that suffice"
-        if whole
-        else f"Of {len(weighed):,} choices compared (there are up to {sets:,})"
-    )
-    best = f"{among}, its payment has most bits: {ranked[0].after.bits:.4f}."
-    only = "No other choice of so few coins suffices."
+    rows = [(role, choice) for role, choice in others.items() if choice is not chosen]
+    if len(rows) == 2 and rows[0][1] is rows[1][1]:
+        rows = [(f"{FEWEST}, {LEAST_CHANGE}", rows[0][1])]
+    seen = [chosen, *(choice for _, choice in rows)]
+    rows += [(INSTEAD, choice) for choice in choices if choice not in seen][:show]
     return Suggestion(
         amount=amount,
-        chosen=ranked[0],
-        others=tuple(ranked[1 : show + 1]),
+        payee=chosen.disclosure.payees[0],
+        chosen=_weighed(wallet, chosen),
+        others=tuple((role, _weighed(wallet, choice)) for role, choice in rows),
+        tied=tied,
         group=kind,
-        sets=sets,
-        weighed=None if whole else len(weighed),
-        why=(*_reasons(kind, size), best if len(weighed) > 1 else only),
+        compared=len(choices),
+        whole=whole,
+        why=tuple(_reasons(kind, choices, tied, whole, unit)),
     )
 
 
-def _candidates(
-    wallet: Wallet, group: Sequence[HeldCoin], by_value: Sequence[HeldCoin], size: int, amount: int
-) -> Iterator[tuple[str, ...]]:
-    """Yield sets worth the amount, each in the wallet's order; those with most bits come early."""
-    place = {h.coin.name: k for k, h in enumerate(wallet.holdings)}
-    by_bits = sorted(group, key=lambda h: -h.row.bits)
-
-    def names(some: Sequence[HeldCoin]) -> tuple[str, ...]:
-        return tuple(sorted((h.coin.name for h in some), key=place.__getitem__))
-
-    richest = names(by_value[:size])
-    yield richest  # the one set that is certain to be worth enough
-    for some in islice(combinations(by_bits, size), MAX_SETS):
-        if _worth(some) >= amount and names(some) != richest:
-            yield names(some)
+def _weighed(wallet: Wallet, choice: Choice) -> Choice:
+    after = wallet.coin_set.together(choice.coins)
+    return Choice(choice.coins, choice.disclosure, choice.evidence, choice.change, after)
 
 
-def _ranked(wallet: Wallet, weighed: dict[tuple[str, ...], Combination]) -> list[Combination]:
-    """Order sets by the rule; bits that differ by less than rounding errors are equal."""
-    place = {h.coin.name: k for k, h in enumerate(wallet.holdings)}
-    value = {h.coin.name: h.coin.value or 0 for h in wallet.holdings}
+def needed_sets(group: Sequence[HeldCoin], amount: int) -> Iterator[tuple[HeldCoin, ...]]:
+    """Yield the sets worth the amount of which no coin can be left out, fewest coins first."""
+    by_value = sorted(group, key=lambda h: -(h.coin.value or 0))
+    values = [h.coin.value or 0 for h in by_value]
 
-    def key(names: tuple[str, ...]) -> tuple[float, int, list[int]]:
-        steps = -round(weighed[names].after.bits / TIE)
-        return steps, sum(value[n] for n in names), [place[n] for n in names]
+    def of_size(first: int, size: int, rest: int) -> Iterator[tuple[HeldCoin, ...]]:
+        # In falling order the last coin is the smallest: without it, the others must fall short.
+        for k in range(first, len(values) - size + 1):
+            if sum(values[k : k + size]) < rest:
+                return
+            if size == 1:
+                yield (by_value[k],)
+            elif values[k] < rest:
+                for some in of_size(k + 1, size - 1, rest - values[k]):
+                    yield (by_value[k], *some)
 
-    return [weighed[names] for names in sorted(weighed, key=key)]
+    for size in range(1, len(values) + 1):
+        yield from of_size(0, size, amount)
 
 
-def _reasons(kind: str, size: int) -> tuple[str, ...]:
-    fewest = "One coin suffices." if size == 1 else f"No fewer than {size} coins suffice."
+def _reasons(
+    kind: str, choices: Sequence[Choice], tied: Sequence[Choice], whole: bool, unit: Unit
+) -> Iterator[str]:
+    """Say what was decided by, against the next best choice that differs."""
     if kind == NOT_EXPOSED:
-        return "No exposed coin is in it, so it ties nothing to one.", fewest
-    if kind == EXPOSED:
-        why = "Coins that are not exposed do not suffice; these are exposed already, all of them."
-        return why, fewest
-    return (fewest,)
+        yield "No exposed coin is in it, so it ties nothing to one."
+    elif kind == EXPOSED:
+        yield "Coins that are not exposed do not suffice; these are exposed already, all of them."
+    chosen = choices[0]
+    among = (
+        f"{len(choices):,} choices without a needless coin"
+        if whole
+        else (f"the {len(choices):,} choices compared (there are more)")
+    )
+    if len(choices) == 1:
+        yield "No other choice without a needless coin suffices."
+        return
+    if tied:
+        names = " and ".join(tied[0].coins)
+        more = f" and {len(tied) - 1:,} more" if len(tied) > 1 else ""
+        yield (
+            f"It is a tie with {names}{more}: they differ in nothing that is compared, and the "
+            "first in your list was taken."
+        )
+    rest = choices[len(tied) + 1 :]
+    if not rest:
+        return
+    pairs = zip(chosen.cost, rest[0].cost, strict=True)
+    decided = next(k for k, (mine, theirs) in enumerate(pairs) if mine != theirs)
+    mine, theirs = chosen.cost[decided], rest[0].cost[decided]
+    counted = decided in (0, 3)
+    figures = (
+        f"{theirs:,} instead of {mine:,}"
+        if counted
+        else (f"{unit.words(theirs)} instead of {unit.words(mine)}")
+    )
+    equal = f"is equal in {', '.join(COMPARED[:decided])}, but " if decided else ""
+    yield (
+        f"It is first of {among}. The next, {' and '.join(rest[0].coins)}, {equal}"
+        f"{WORSE[decided]}: {figures}."
+    )
 
 
-def _none(wallet: Wallet, amount: int, unit: Unit) -> Suggestion:
+def _none(wallet: Wallet, amount: int, payee: str | None, unit: Unit) -> Suggestion:
     total = wallet.total or 0
     why = (
         f"All coins are worth {unit.words(total)}, less than {unit.words(amount)}."
         if total < amount
         else "Only exposed coins together with others are worth so much; that is not suggested."
     )
-    return Suggestion(amount, None, (), ALL, 0, None, (why,))
-
-
-def _coins(count: int) -> str:
-    return "one coin" if count == 1 else f"{count} coins"
+    name = _payee(wallet.parties, payee)[0]
+    return Suggestion(amount, name, None, (), (), ALL, 0, True, (why,))

@@ -1,4 +1,4 @@
-"""Coins of a node, walked back only as far as a requested interval needs.
+"""Coins of a node or server, walked back only as far as a requested interval needs.
 
 The part of the chain fetched so far is a ledger like any other, with earlier coins as sources. What
 these may stand for is bounded (measures/mixture.py); the heaviest of them are fetched next.
@@ -7,10 +7,11 @@ these may stand for is bounded (measures/mixture.py); the heaviest of them are f
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Protocol
 
-from coinhaze.errors import InputError, UnknownName, UsageError
+from coinhaze.errors import InputError, ResourceError, UnknownName, UsageError
 from coinhaze.formats.lists.coins import ListedCoin
 from coinhaze.graph import transaction_graph
 from coinhaze.ledger import CoinLedger
@@ -31,7 +32,7 @@ class TransactionSource(Protocol):
     """Where transactions come from."""
 
     def transactions(self, txids: Sequence[str]) -> list[Transaction]:
-        """Return transactions by id, in that order."""
+        """Return transactions by id, in that order; without some if it has a limit of its own."""
 
     def is_unspent(self, txid: str, vout: int) -> bool:
         """Return whether an output is unspent."""
@@ -85,14 +86,18 @@ def walk_back(
         room = min(max(FIRST, len(known) // 4), max_transactions - len(known))
         if not wanted or room <= 0:
             return WalkedChain(ledger, blocks, beyond, accuracy)
-        known |= {t.txid: t for t in past.transactions(wanted[:room])}
+        more = past.transactions(wanted[:room])
+        if not more:
+            return WalkedChain(ledger, blocks, beyond, accuracy)
+        known |= {t.txid: t for t in more}
 
 
 def _check_name(entry: ListedCoin) -> str:
     if entry.coin is None:
         raise UsageError(
-            f"{entry.where}: a node does not tell the coins of {entry.address}: list them as "
-            "txid:vout, or as listunspent gives them"
+            f"{entry.where}: a node does not tell the coins of {entry.address or 'a key'}: list "
+            "them as txid:vout, or as listunspent gives them, or take an Electrum or Esplora "
+            "server: electrum+ssl://host:50002"
         )
     return entry.coin
 
@@ -101,13 +106,22 @@ def _first(
     past: TransactionSource, listed: Sequence[ListedCoin], coins: Sequence[str]
 ) -> list[Transaction]:
     """Fetch the transactions that created the coins, and check that the coins exist."""
+    wanted = list(dict.fromkeys(name.rpartition(":")[0] for name in coins))
     found: dict[str, Transaction] = {}
+    with suppress(UnknownName):  # which one, is seen below
+        found = {t.txid: t for t in past.transactions(wanted)}
     for entry, name in zip(listed, coins, strict=True):
         txid, _, vout = name.rpartition(":")
         try:
-            made = found[txid] if txid in found else past.transactions([txid])[0]
+            some = [found[txid]] if txid in found else past.transactions([txid])
         except UnknownName as error:
             raise UnknownCoin(f"{entry.where}: no coin {name!r}: {error}") from None
+        if not some:
+            raise ResourceError(
+                f"{entry.where}: coin {name} was made of more coins than --max-transactions lets "
+                "be fetched: raise it, or leave the coin out"
+            )
+        made = some[0]
         if int(vout) not in {output.vout for output in made.outputs}:
             raise UnknownCoin(f"{entry.where}: no coin {name!r}: {txid} has no such output")
         if not past.is_unspent(txid, int(vout)):

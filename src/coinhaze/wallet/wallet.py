@@ -1,11 +1,10 @@
-"""A wallet's coins, individually and together: bits, exposure, origins, and combinations.
+"""A wallet's coins, individually and together: bits, exposure, origins, and who knows them.
 
 A coin is *exposed* if its exposure is above a limit. Coins within the limit stay within it in any
-combination, since the exposure of a payment is a mean of its coins' (by value, or unweighted); so
-two groups, exposed and not, say what is safe to spend together.
+combination, since the exposure of a payment is a mean of its coins' (by value, or unweighted).
 
-Spending coins together also reveals that one person held them all (the common-input rule): these
-figures do not account for that. They describe what happens to doubt and to exposure.
+Spending coins together shows that one person held them all, whatever the bits: merging them is safe
+only if no party learns of a coin it did not know (who_learns.py), and no coin becomes exposed.
 """
 
 from __future__ import annotations
@@ -24,6 +23,8 @@ from coinhaze.observer.chain import ELSEWHERE
 from coinhaze.solve.local.mixing import mix, mix_weights
 from coinhaze.solve.structure.structure import Structure
 from coinhaze.wallet.holdings import NO_LABELS, NamedOrigin, WalletCoin, coin_ledger, origin_words
+from coinhaze.wallet.parties import NO_TABLE, Parties, parties_of
+from coinhaze.wallet.who_learns import Disclosure
 
 MAX_PAIRED = 40  # number of coins up to which all pairs are examined
 NOT_EXPOSED, EXPOSED, ALL = "not exposed", "exposed", "all coins"
@@ -63,10 +64,6 @@ class Combination:
         pairs = zip(self.coins, self.worst_before, strict=True)
         return tuple(coin for coin, exposure in pairs if exposure <= limit)
 
-    def is_safe(self, limit: float = 0.0) -> bool:
-        """Return whether no coin within the exposure limit is put above it by the others."""
-        return not self.taints(limit)
-
 
 class CoinSet:
     """A wallet's coins on one chain, each row computed once, for any combination.
@@ -78,8 +75,8 @@ class CoinSet:
     ... ])
     >>> chain = coinhaze.absorbing_chain(coinhaze.transaction_graph(ledger))
     >>> coin_set = CoinSet(chain, [find_coin(chain.graph, name) for name in ("a:0", "b:0")])
-    >>> [(pair.coins, pair.after.bits, pair.is_safe()) for pair in coin_set.pairs()]
-    [(('a:0', 'b:0'), 1.0, True)]
+    >>> [(pair.coins, pair.after.bits, pair.taints(0.0)) for pair in coin_set.pairs()]
+    [(('a:0', 'b:0'), 1.0, ())]
     """
 
     def __init__(
@@ -197,6 +194,7 @@ class Wallet:
     limit: float
     groups: tuple[tuple[str, Combination], ...]  # a group's name, and its coins in one payment
     pairs: tuple[Combination, ...] | None  # None: too many to examine
+    parties: Parties  # who knows which coins
 
     @property
     def chain(self) -> AbsorbingChain:
@@ -218,6 +216,18 @@ class Wallet:
         """Return whether a coin's exposure is, or as far as is known may be, above the limit."""
         return holding.may_pass(self.limit)
 
+    def merging(self, some: Combination) -> Disclosure:
+        """Return who learns what if these coins were merged, and nobody were paid."""
+        return self.parties.knowledge.spend(some.coins)
+
+    def is_safe(self, some: Combination) -> bool:
+        """Return whether merging coins tells nobody anything, and puts none above the limit."""
+        return not self.merging(some).learns and not some.taints(self.limit)
+
+    def safe_pairs(self) -> int:
+        """Count the pairs of coins that can be merged without telling anybody anything."""
+        return sum(self.is_safe(pair) for pair in self.pairs or ())
+
     def named(self, name: str) -> HeldCoin | None:
         """Return the wallet's coin of a given name."""
         return next((h for h in self.holdings if h.coin.name == name), None)
@@ -232,12 +242,14 @@ def weigh_wallet(
     labels: Mapping[str, str] = NO_LABELS,
     top: int = 3,
     most_origins: int | None = None,
+    known: Mapping[str, Sequence[str]] = NO_TABLE,
 ) -> Wallet:
     """Evaluate every coin of a wallet, its groups and pairs; name `top` origins of each.
 
     `exposed` is a chain of the same graph and policy with a list; `limit` is the exposure up to
     which a coin counts as not exposed. `most_origins` says that the ledger is a part of a chain
-    with at most that many origins: intervals are then over all of it.
+    with at most that many origins: intervals are then over all of it. `known` adds parties to those
+    of the ledger, with the coins and addresses they know to be yours (parties.py).
 
     >>> import coinhaze
     >>> from coinhaze.wallet.holdings import find_coin
@@ -257,7 +269,9 @@ def weigh_wallet(
         _holding(coin_set, coin, labels, top, most_origins) for coin in coin_set.coins.values()
     )
     pairs = tuple(coin_set.pairs()) if len(holdings) <= MAX_PAIRED else None
-    return Wallet(coin_set, holdings, limit, _groups(coin_set, holdings, limit), pairs)
+    found = [holding.coin for holding in holdings]
+    parties = parties_of(chain.graph, found, labels=labels, table=known)
+    return Wallet(coin_set, holdings, limit, _groups(coin_set, holdings, limit), pairs, parties)
 
 
 def _holding(

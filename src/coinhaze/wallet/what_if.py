@@ -13,6 +13,7 @@ from typing import Literal
 
 from coinhaze.errors import InputError, LedgerError, UsageError, first_few
 from coinhaze.formats.lists.coins import parse_entry
+from coinhaze.graph.clusters.change import ChangeEvidence, evident_change
 from coinhaze.ledger.coins import Input, Output, Transaction
 from coinhaze.measures.mixture import Mixture
 from coinhaze.observer import AbsorbingChain
@@ -20,7 +21,9 @@ from coinhaze.observer.policies import PROPORTIONAL
 from coinhaze.solve.local.mixing import listed_names, mix
 from coinhaze.solve.structure.structure import Structure
 from coinhaze.wallet.holdings import UnknownCoin, WalletCoin, coin_ledger, find_coin
+from coinhaze.wallet.parties import payee_names
 from coinhaze.wallet.wallet import Wallet
+from coinhaze.wallet.who_learns import Disclosure
 
 # An output is two steps from the coins spent for it: to its transaction, and to them.
 TO_COINS = 2.0
@@ -174,11 +177,22 @@ def _together(structure: Structure, coins: Sequence[WalletCoin]) -> Mixture:
 
 @dataclass(frozen=True, eq=False)
 class Proposal:
-    """The effect of coins in one payment, and warnings in words."""
+    """A payment seen from a wallet: who learns what, what tells its change, and warnings."""
 
     answer: WhatIf
     what: str  # a file, or how the coins were named
     warnings: tuple[str, ...]
+    disclosure: Disclosure  # of the coins that are the wallet's
+    without_change: Disclosure  # what the same coins would tell if there were no change
+    evidence: ChangeEvidence
+    change: int | None  # the number of the output that is change: yours, or evident
+    unneeded: tuple[str, ...]  # coins it spends that could be left out
+    one_coin: str | None  # a coin of the wallet that would do alone
+
+    @property
+    def change_known(self) -> bool:
+        """Whether an observer can tell the change."""
+        return self.change is not None and self.evidence.output == self.change
 
 
 def named_coins(text: str) -> list[str]:
@@ -193,25 +207,93 @@ def named_coins(text: str) -> list[str]:
     entries = [parse_entry(name, "--spend") for name in names]
     for entry in entries:
         if entry.coin is None:
-            raise InputError(f"--spend: {entry.address} is no coin; name coins txid:vout")
+            raise InputError(
+                f"--spend: {entry.address or 'a key'} is no coin; name coins txid:vout"
+            )
     return [entry.coin for entry in entries if entry.coin is not None]
 
 
 def propose(wallet: Wallet, proposed: Transaction | Sequence[str], *, what: str) -> Proposal:
     """Evaluate a proposed payment against a wallet; raise an error for unknown coins."""
     answer = what_if(wallet.chain, proposed, exposed=wallet.coin_set.exposed)
+    parties = wallet.parties
+    held = [h for coin in answer.coins if (h := wallet.named(coin.name)) is not None]
+    inputs = [Input("", 0, h.coin.value, h.coin.address) for h in held]
+    evidence = evident_change(inputs, answer.outputs, parties.is_seen)
+    change = _change(answer, wallet, evidence)
+    addresses = [o.address for k, o in enumerate(answer.outputs) if k != change and o.spendable]
+    payees = payee_names(parties, addresses)
+    value = None if change is None else answer.outputs[change].value
+    known = change is not None and evidence.output == change
+    names = [h.coin.name for h in held]
+    knowledge = parties.knowledge
+    nothing = Disclosure((), payees, ())
     warnings = [
         *_ties(wallet, answer),
         *_losses(answer),
         *_strangers(wallet, answer),
-        *_payments(wallet, answer),
+        *_payments(answer),
     ]
-    if len(answer.coins) > 1:
-        warnings.append(
-            "Coins spent together are taken to be one person's by anybody who sees the payment; "
-            "the figures do not weigh that."
-        )
-    return Proposal(answer, what, tuple(warnings))
+    return Proposal(
+        answer=answer,
+        what=what,
+        warnings=tuple(warnings),
+        disclosure=knowledge.spend(names, payees=payees, change_value=value, change_known=known)
+        if names
+        else nothing,
+        without_change=knowledge.spend(names, payees=payees) if names else nothing,
+        evidence=evidence,
+        change=change,
+        unneeded=_unneeded(answer, change),
+        one_coin=_one_coin(wallet, answer, change),
+    )
+
+
+def _change(answer: WhatIf, wallet: Wallet, evidence: ChangeEvidence) -> int | None:
+    """Return the output that comes back: the one to an address of yours, else the evident one."""
+    mine = [
+        k
+        for k, output in enumerate(answer.outputs)
+        if output.address is not None and wallet.parties.is_mine(output.address)
+    ]
+    return mine[0] if len(mine) == 1 else evidence.output
+
+
+def _payment(answer: WhatIf, change: int | None) -> int | None:
+    """Return what the coins must be worth: all payments and the fee, but not the change."""
+    if change is None or answer.fee is None:
+        return None
+    paid = (output.value or 0 for k, output in enumerate(answer.outputs) if k != change)
+    return sum(paid) + answer.fee
+
+
+def _unneeded(answer: WhatIf, change: int | None) -> tuple[str, ...]:
+    """Return coins that can be left out, all of them at once: the smallest first."""
+    needed = _payment(answer, change)
+    if needed is None:
+        return ()
+    spare = sum(coin.value or 0 for coin in answer.coins) - needed
+    found = []
+    for coin in sorted(answer.coins, key=lambda coin: coin.value or 0):
+        if (coin.value or 0) <= spare:
+            found.append(coin.name)
+            spare -= coin.value or 0
+    return tuple(found)
+
+
+def _one_coin(wallet: Wallet, answer: WhatIf, change: int | None) -> str | None:
+    """Return the smallest coin that would pay alone, one that is spent anyway if there is one."""
+    needed = _payment(answer, change)
+    if needed is None or len(answer.coins) < 2:
+        return None
+    spent = {coin.name for coin in answer.coins}
+    exposed = [h for h in wallet.holdings if h.coin.name in spent and wallet.is_exposed(h)]
+    enough = [
+        (h.coin.name not in spent, h.coin.value or 0, h.coin.name)
+        for h in wallet.holdings
+        if (h.coin.value or 0) >= needed and (exposed or not wallet.is_exposed(h))
+    ]
+    return min(enough)[2] if enough else None
 
 
 def _ties(wallet: Wallet, answer: WhatIf) -> list[str]:
@@ -242,16 +324,12 @@ def _strangers(wallet: Wallet, answer: WhatIf) -> list[str]:
     return [f"Not in your list of coins: {_names(strange)}."] if strange else []
 
 
-def _payments(wallet: Wallet, answer: WhatIf) -> list[str]:
-    mine = (wallet.named(coin.name) for coin in answer.coins)
-    spent = {holding.coin.address for holding in mine if holding is not None}
-    found = []
-    for output in answer.outputs:
-        if output.address in answer.listed:
-            found.append(f"It pays {output.address}, which is listed: that payment is exposed.")
-        if output.address is not None and output.address in spent:
-            found.append(f"It pays back to {output.address}, which shows that output to be change.")
-    return found
+def _payments(answer: WhatIf) -> list[str]:
+    return [
+        f"It pays {output.address}, which is listed: that payment is exposed."
+        for output in answer.outputs
+        if output.address in answer.listed
+    ]
 
 
 def _names(names: Sequence[str]) -> str:

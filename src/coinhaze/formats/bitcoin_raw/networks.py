@@ -73,6 +73,7 @@ _BASE32 = "qpzry9x8gf2tvdw0s3jn54khce6mua7l"
 _STEPS = (0x3B6A57B2, 0x26508E6D, 0x1EA119FA, 0x3D4233DD, 0x2A1462B3)
 _BECH32, _BECH32M = 1, 0x2BC830A3
 _LONGEST = 90  # letters of an address, by BIP173
+_LONGEST_BASE58 = 120  # letters; an extended key has 111
 _HASH = 20  # bytes
 _ETHEREUM = re.compile("0[xX][0-9a-fA-F]{40}")
 
@@ -123,19 +124,56 @@ def common_networks(owners: pa.StringArray) -> frozenset[str]:
     return reduce(frozenset.__and__, known) if known else frozenset()
 
 
-def _version(address: str) -> bytes | None:
-    """Give the bytes before the hash of a base58 address, None if its checksum is wrong."""
+def script_of(address: str, network: Network) -> bytes | None:
+    """Give the output script that an address of a network stands for; None if it is none of it.
+
+    >>> script_of("1111111111111111111114oLvT2", BITCOIN).hex()
+    '76a914000000000000000000000000000000000000000088ac'
+    """
+    if len(address) > _LONGEST:
+        return None
+    hrp = _prefix(address)
+    if hrp is not None:
+        return _witness_script(address) if network.hrp and hrp == network.hrp else None
+    version, hash_ = _version(address), (base58_octets(address) or b"")[-_HASH:]
+    if version == network.key_version:
+        return b"\x76\xa9\x14" + hash_ + b"\x88\xac"
+    return b"\xa9\x14" + hash_ + b"\x87" if version == network.script_version else None
+
+
+def _witness_script(address: str) -> bytes | None:
+    """Give the script of an address whose checksum is right (BIP-173, BIP-350)."""
+    version, *values = [_BASE32.index(c) for c in address.lower().rpartition("1")[2][:-6]]
     number = 0
-    for letter in address:
+    for value in values:
+        number = number << 5 | value
+    size, rest = divmod(5 * len(values), 8)
+    sizes = (20, 32) if version == 0 else range(2, 41)
+    if version > 16 or size not in sizes or rest > 4 or number & (1 << rest) - 1:
+        return None
+    program = (number >> rest).to_bytes(size)
+    return bytes([version and 0x50 + version, size]) + program
+
+
+def base58_octets(text: str) -> bytes | None:
+    """Decode base58 with a checksum; None if the checksum is wrong, or a letter is none of it."""
+    if len(text) > _LONGEST_BASE58:
+        return None
+    number = 0
+    for letter in text:
         if letter not in _BASE58:
             return None
         number = number * 58 + _BASE58.index(letter)
-    zeros = len(address) - len(address.lstrip("1"))
+    zeros = len(text) - len(text.lstrip("1"))
     octets = bytes(zeros) + number.to_bytes((number.bit_length() + 7) // 8)
     payload, check = octets[:-4], octets[-4:]
-    if len(payload) <= _HASH or double_sha256(payload)[:4] != check:
-        return None
-    return payload[:-_HASH]
+    return payload if payload and double_sha256(payload)[:4] == check else None
+
+
+def _version(address: str) -> bytes | None:
+    """Give the bytes before the hash of a base58 address, None if its checksum is wrong."""
+    payload = base58_octets(address)
+    return payload[:-_HASH] if payload is not None and len(payload) > _HASH else None
 
 
 def _prefix(address: str) -> str | None:

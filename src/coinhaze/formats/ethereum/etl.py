@@ -19,7 +19,7 @@ CSV, JSON lines or Parquet, by column name. What one cannot guess:
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -211,16 +211,19 @@ def batches(path: Path) -> Iterator[Batch]:
 
 def _table_batches(path: Path, layout: TableLayout, names: Sequence[str]) -> Iterator[Batch]:
     if layout is TRACES:
-        yield from _trace_batches(path, names)
+        if "status" not in names and "error" not in names:
+            what = "traces with neither `status` nor `error`: nothing tells which calls failed"
+            raise LedgerError(f"{path}:1", what, value=list(names)[:40])
+        yield from trace_batches(path, pieces(path, TRACES))
         return
     convert: Callable[[CheckedColumns], pa.Table] = {
         TRANSACTIONS: _transactions, TOKENS: _tokens, DATAFARM: _datafarm, BLOCKS: _withdrawn,
     }[layout]  # fmt: skip
     for piece in pieces(path, layout):
-        yield _batch(piece, layout, convert(piece.columns))
+        yield table_batch(piece, layout, convert(piece.columns))
 
 
-def _batch(piece: Piece, layout: TableLayout, transfers: pa.Table) -> Batch:
+def table_batch(piece: Piece, layout: TableLayout, transfers: pa.Table) -> Batch:
     """Put transfers, with the rows they stand on, and the blocks told of in one batch."""
     rows = {"transfers": transfers["row"]}
     tables = {"transfers": transfers.drop_columns(["row"])}
@@ -235,7 +238,7 @@ def _batch(piece: Piece, layout: TableLayout, transfers: pa.Table) -> Batch:
     return Batch(tables, where, piece.read)
 
 
-def _kept(columns: dict[str, pa.Array], kept: pa.Array) -> pa.Table:
+def transfers_of(columns: dict[str, pa.Array], kept: pa.Array) -> pa.Table:
     """Make transfers of the rows that are kept, and add which rows they were."""
     table = table_of("transfers", columns)
     table = table.append_column("row", pa.array(np.arange(len(table))))
@@ -273,7 +276,8 @@ def _repeat(value: object, n: int) -> pa.Array:
     return pa.repeat(pa.scalar(value), n)
 
 
-def _moved(amount: pa.Array) -> pa.Array:
+def has_moved(amount: pa.Array) -> pa.Array:
+    """Tell which amounts are above 0."""
     return pc.fill_null(pc.not_equal(amount, "0"), False)
 
 
@@ -285,7 +289,7 @@ def _transactions(columns: CheckedColumns) -> pa.Table:
     amount = columns.amounts("value")
     done = columns.numbers("status", 1, optional=True)
     done = pc.coalesce(columns.numbers("receipt_status", 1, optional=True), done)
-    return _kept(
+    return transfers_of(
         {
             "height": columns.numbers("block_number", HIGHEST_BLOCK),
             "position": columns.numbers("transaction_index", _MOST),
@@ -300,14 +304,14 @@ def _transactions(columns: CheckedColumns) -> pa.Table:
             "kind": _repeat("transaction", n),
             "time": columns.moments("block_timestamp"),
         },
-        pc.and_(_moved(amount), pc.fill_null(pc.not_equal(done, 0), True)),
+        pc.and_(has_moved(amount), pc.fill_null(pc.not_equal(done, 0), True)),
     )
 
 
 def _tokens(columns: CheckedColumns) -> pa.Table:
     log = columns.numbers("log_index", _MOST)
     token, amount = columns.addresses("token_address"), columns.amounts("value")
-    return _kept(
+    return transfers_of(
         {
             "height": columns.numbers("block_number", HIGHEST_BLOCK),
             "position": log,
@@ -320,13 +324,13 @@ def _tokens(columns: CheckedColumns) -> pa.Table:
             "kind": _repeat("token", len(columns)),
             "time": columns.moments("block_timestamp"),
         },
-        pc.and_(_moved(amount), pc.not_equal(token, ETHER_LOGGER)),
+        pc.and_(has_moved(amount), pc.not_equal(token, ETHER_LOGGER)),
     )
 
 
 def _datafarm(columns: CheckedColumns) -> pa.Table:
     amount = columns.amounts("txvalue")
-    return _kept(
+    return transfers_of(
         {
             "height": columns.numbers("blocknumber", HIGHEST_BLOCK),
             "position": columns.numbers("txindex", _MOST),
@@ -339,7 +343,7 @@ def _datafarm(columns: CheckedColumns) -> pa.Table:
             "kind": _repeat("token", len(columns)),
             "time": columns.moments("timestamp"),
         },
-        _moved(amount),
+        has_moved(amount),
     )
 
 
@@ -352,7 +356,7 @@ def _withdrawn(columns: CheckedColumns) -> pa.Table:
         "height": height,
         "position": _repeat(AFTER_ALL, n),
         "step": paid["index"],
-        "txid": _outside_name(_repeat("withdrawal", n), height),
+        "txid": outside_name(_repeat("withdrawal", n), height),
         "token": _repeat("", n),
         "sender": _repeat(ZERO_ADDRESS, n),
         "recipient": paid["address"],
@@ -360,21 +364,19 @@ def _withdrawn(columns: CheckedColumns) -> pa.Table:
         "kind": _repeat("withdrawal", n),
         "time": columns.moments("timestamp").take(row),
     }
-    return table_of("transfers", transfers).append_column("row", row).filter(_moved(paid["wei"]))
+    return table_of("transfers", transfers).append_column("row", row).filter(has_moved(paid["wei"]))
 
 
-def _outside_name(what: pa.Array, height: pa.Array) -> pa.Array:
+def outside_name(what: pa.Array, height: pa.Array) -> pa.Array:
     """Name money that no transaction moved after what did and its block."""
     return pc.binary_join_element_wise(what, pc.cast(height, TEXT), ":")
 
 
-def _trace_batches(path: Path, names: Sequence[str]) -> Iterator[Batch]:
-    if "status" not in names and "error" not in names:
-        what = "traces with neither `status` nor `error`: nothing tells which calls failed"
-        raise LedgerError(f"{path}:1", what, value=list(names)[:40])
+def trace_batches(path: Path, found: Iterable[Piece]) -> Iterator[Batch]:
+    """Settle traces, in the columns of this format, block by block."""
     pool = BlockBuffer(path)
     read = 0
-    for piece in pieces(path, TRACES):
+    for piece in found:
         read = piece.read
         blocks = told_blocks(piece.columns, TRACES)
         if blocks is not None:
@@ -432,12 +434,12 @@ def _moving(
     silent = pc.and_(pc.is_null(amount), alive)
     fix = "geth does not tell what a selfdestruct moved; export traces from a node that does"
     columns.refuse("value", silent, "is missing", fix)
-    calls = pc.and_(pc.equal(kind, "call"), pc.and_(_moved(amount), alive))
+    calls = pc.and_(pc.equal(kind, "call"), pc.and_(has_moved(amount), alive))
     columns.require("call_type", how, calls)
     strange = pc.invert(pc.is_in(how, value_set=pa.array(["call", *IDLE_CALLS])))
     columns.refuse("call_type", pc.and_(calls, strange), "is not known")
     idle = pc.and_(pc.equal(kind, "call"), pc.is_in(how, value_set=pa.array(IDLE_CALLS)))
-    return pc.and_(pc.and_(_moved(amount), alive), pc.invert(idle))
+    return pc.and_(pc.and_(has_moved(amount), alive), pc.invert(idle))
 
 
 def _parties(columns: CheckedColumns, kind: pa.Array, moves: pa.Array) -> dict[str, pa.Array]:
@@ -464,7 +466,7 @@ def _trace_txid(
     columns.require("transaction_index", index, pc.invert(outside))
     unnamed = pc.binary_join_element_wise(pc.cast(height, TEXT), pc.cast(index, TEXT), ":")
     inside = pc.coalesce(columns.hashes("transaction_hash", optional=True), unnamed)
-    return pc.if_else(outside, _outside_name(kind, height), inside)
+    return pc.if_else(outside, outside_name(kind, height), inside)
 
 
 def _trace_position(columns: CheckedColumns, kind: pa.Array, outside: pa.Array) -> pa.Array:

@@ -2,18 +2,26 @@
 
 | file | content |
 |---|---|
-| text | one coin `txid:vout`, or one address, a line; `#` begins a comment |
+| text | one coin `txid:vout`, one address or one public key, a line; `#` begins a comment |
 | CSV | a header with `txid` and `vout`, or `coin` (or `output`), or `address`; also `label` |
-| JSON | an array of such texts, or of objects with those names, as `listunspent` of a node gives |
+| JSON lines | labels of a wallet (BIP-329): those of coins and addresses |
+| JSON | an array of such texts, or of objects with those names |
 
-Values (`amount` of a node, in whole coins; `value` in the smallest unit) are compared with the
-ledger's.
+Sparrow's export of UTXOs is such CSV; `listunspent` of Bitcoin Core and of Electrum, and what
+Electrum's servers list, are such JSON. What other commands of theirs give names no coins, or not
+all: it is refused, with the command to take instead.
+
+Values are compared with the ledger's: `amount` in whole coins, and `value` in the smallest unit
+unless it has a point, as Sparrow (in BTC) and Electrum write it; Sparrow may write a comma instead.
+
+A public key is an extended one or a descriptor (`coinhaze.formats.descriptors`); private ones are
+refused.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
@@ -22,16 +30,43 @@ import msgspec
 
 from coinhaze.errors import InputError, LedgerError
 from coinhaze.formats.compression import read_plain
+from coinhaze.formats.descriptors import (
+    Descriptor,
+    hide_keys,
+    is_key,
+    parse_keys,
+    refuse_private,
+)
 from coinhaze.formats.json.records import FAULTS
+from coinhaze.formats.lists.bip329 import ADDRESS, OUTPUT, is_bip329, read_wallet_labels
 from coinhaze.formats.lists.labels import csv_rows, decoded, names_by_line, normal_address
+from coinhaze.formats.tabular.column_use import plain_name
 from coinhaze.ledger.checks import check_name, exact_amount
 
 LARGEST = 1 << 28  # bytes, unpacked
 COIN_UNIT = 100_000_000  # satoshi in a coin, the same in every chain a node lists coins of
 
-_NAMES = {"coin", "output", "address"}
+# What columns are called, plain, and what they tell.
+_COLUMNS = {
+    spelt: what
+    for what, spellings in {
+        "coin": ("coin", "output", "outpoint", "utxo"),
+        "txid": ("txid", "txhash", "transactionid", "transactionhash", "prevouthash"),
+        "vout": ("vout", "outputindex", "prevoutn", "txpos"),
+        "address": ("address",),
+        "label": ("label",),
+        "amount": ("amount", "amountbtc", "valuebtc"),
+        "value": ("value", "valuesats", "amountsats", "sats"),
+    }.items()
+    for spelt in spellings
+}
+_NO_CHANGE = "bitcoin-cli listunspent"
 _COIN = re.compile(r"(?P<txid>\S+):(?P<vout>[0-9]{1,10})", re.ASCII)
 _HASH = re.compile("[0-9a-fA-F]{64}")
+# As Sparrow writes it where a comma stands for the point; fewer places may be thousands.
+_COMMA = re.compile(r"[0-9]{1,8},[0-9]{8}", re.ASCII)
+_POINT = re.compile(r"[0-9]{1,12}\.[0-9]{0,8}", re.ASCII)
+_CHECKED = re.compile(r"[a-z_]+\([^#]*\)#[0-9a-z]*(?=\s|$)")
 _WHOLE = re.compile(r"[0-9]{1,12}(\.[0-9]{1,8})?", re.ASCII)
 _SMALLEST = Decimal(1) / COIN_UNIT
 Row = tuple[str, Mapping[str, object]]
@@ -39,13 +74,14 @@ Row = tuple[str, Mapping[str, object]]
 
 @dataclass(frozen=True)
 class ListedCoin:
-    """One entry: a coin by name, or an address that stands for its coins."""
+    """One entry: a coin by name, or an address or key that stands for its coins."""
 
     where: str
     coin: str | None = None
     address: str | None = None
     label: str | None = None
     value: int | None = None
+    keys: tuple[Descriptor, ...] = ()
 
 
 def read_coin_list(path: str | Path) -> list[ListedCoin]:
@@ -61,12 +97,18 @@ def parse_coin_list(content: bytes, *, where: str = "coins") -> list[ListedCoin]
     't:1'
     """
     text = decoded(content, where)
+    hide_keys(text)
+    refuse_private(text, where)
     begins = text.lstrip()
     head = begins.partition("\n")[0]
     rows: Iterable[Row]
-    if begins.startswith(("[", "{")):
+    if is_bip329(text):
+        rows = _from_labels(text, where)
+    elif begins.startswith(("[", "{")):
         rows = _from_json(text, where)
-    elif "," in head or head.strip().strip('"').lower() in _NAMES:
+    elif is_key(head):
+        rows = ((place, {"coin": name}) for place, name in _keys_by_line(text, where))
+    elif any(mark in head for mark in ",;\t") or plain_name(head) in ("coin", "output", "address"):
         rows = _from_csv(text, where)
     else:
         rows = ((place, {"coin": name}) for place, name in names_by_line(text, where))
@@ -77,48 +119,104 @@ def parse_coin_list(content: bytes, *, where: str = "coins") -> list[ListedCoin]
     return listed
 
 
+def names_coins(header: Sequence[str]) -> bool:
+    """Tell by the names of its columns whether a table lists coins.
+
+    >>> names_coins(["Date (UTC)", "Output", "Address", "Label", "Value"])
+    True
+    """
+    told = {_COLUMNS.get(plain_name(name)) for name in header}
+    return {"txid", "vout"} <= told or {"coin", "value"} <= told
+
+
 def parse_entry(text: str, where: str = "coin") -> ListedCoin:
     """Tell a coin from an address.
 
     >>> parse_entry("1A1zP1eP5QGefi2DMPTfTL5SLmv7DivfNa").address
     '1A1zP1eP5QGefi2DMPTfTL5SLmv7DivfNa'
     """
+    hide_keys(text)
+    refuse_private(text, where)
     return _entry(where, {"coin": text})
+
+
+def _from_labels(text: str, file: str) -> Iterator[Row]:
+    names = {OUTPUT: "coin", ADDRESS: "address"}
+    for read in read_wallet_labels(text, file):
+        if read.type in names:
+            label = {} if read.label is None else {"label": read.label}
+            yield read.where, {names[read.type]: read.ref} | label
+
+
+def _keys_by_line(text: str, where: str) -> Iterator[tuple[str, str]]:
+    """Give one name a line, with its place; `#` begins a comment, or a descriptor's checksum."""
+    for number, line in enumerate(text.split("\n"), 1):
+        name = line.strip()
+        if not (checked := _CHECKED.match(name)):
+            name = name.partition("#")[0].strip()
+        if name:
+            yield f"{where}:{number}", checked[0] if checked else name
 
 
 def _from_csv(text: str, file: str) -> Iterator[Row]:
     rows = csv_rows(text, file)
-    header = [name.strip().lower() for name in next(rows)[1]]
-    if len(set(header)) < len(header):
+    header = [name.strip() for name in next(rows)[1]]
+    told = [_COLUMNS.get(plain_name(name), name) for name in header]
+    if len(set(told)) < len(told):
         raise LedgerError(f"{file}:1", "a column twice", value=header)
-    if not ({"txid", "vout"} <= set(header) or _NAMES & set(header)):
-        fix = "txid,vout or coin or address"
-        raise LedgerError(f"{file}:1", "no column that names coins", value=header, fix=fix)
+    if not ({"txid", "vout"} <= set(told) or {"coin", "address"} & set(told)):
+        what, fix = _not_coins(header)
+        raise LedgerError(f"{file}:1", what, value=header, fix=fix)
     for where, row in rows:
-        cells = (cell.strip() for cell in row)
-        yield where, {name: cell for name, cell in zip(header, cells, strict=True) if cell}
+        cells = [cell.strip() for cell in row]
+        if cells == header:
+            raise LedgerError(where, "the header again", fix="remove this line")
+        yield where, {name: cell for name, cell in zip(told, cells, strict=True) if cell}
+
+
+def _not_coins(header: list[str]) -> tuple[str, str]:
+    """Say what a table is that names no coins, and what to take instead."""
+    plain = {plain_name(name) for name in header}
+    if {"octransactionhash", "transactionhash"} & plain:
+        return "a history of Electrum, which names no coins", "run listunspent in its console"
+    if {"txid", "balance"} <= plain:
+        fix = "export the UTXOs tab instead of the transactions"
+        return "Sparrow's transactions, which name no coins", fix
+    if "paymentaddress" in plain:
+        return "Sparrow's addresses, used or not", "export the UTXOs tab instead of the addresses"
+    return "no column that names coins", "txid,vout or coin or address"
 
 
 class _Unspent(msgspec.Struct):
-    """What of `listunspent` is asked for; Electrum says prevout_hash and prevout_n."""
+    """One coin as wallets and servers list it."""
 
     txid: str | None = None
     vout: int | None = None
-    prevout_hash: str | None = None
+    prevout_hash: str | None = None  # Electrum's listunspent
     prevout_n: int | None = None
+    tx_hash: str | None = None  # Electrum's servers
+    tx_pos: int | None = None
     coin: str | None = None
     address: str | None = None
     label: str | None = None
     amount: Decimal | None = None
-    value: int | None = None
+    value: int | str | None = None
+    value_sats: int | None = None
+    category: str | None = None  # listtransactions of Bitcoin Core
+    txids: list[str] | None = None  # listreceivedbyaddress
 
 
+_THEIRS = {
+    "prevout_hash": "txid", "tx_hash": "txid", "prevout_n": "vout", "tx_pos": "vout",
+    "value_sats": "value",
+}  # fmt: skip
 _JSON = msgspec.json.Decoder(list[str | _Unspent])
+_OBJECT = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
 
 def _from_json(text: str, file: str) -> Iterator[Row]:
     try:
-        entries = _JSON.decode(text)
+        entries = _JSON.decode(_array(text, file))
     except FAULTS as error:
         fix = "an array of txid:vout, of addresses, or of what listunspent gives"
         raise LedgerError(file, f"no coins in JSON: {error}", fix=fix) from None
@@ -127,21 +225,49 @@ def _from_json(text: str, file: str) -> Iterator[Row]:
         if isinstance(entry, str):
             yield where, {"coin": entry.strip()}
             continue
+        if entry.category is not None:
+            what = "payments as listtransactions gives them, which lack the change"
+            raise LedgerError(where, what, fix=_NO_CHANGE)
         told = {name: v for name, v in msgspec.structs.asdict(entry).items() if v is not None}
-        for theirs, ours in (("prevout_hash", "txid"), ("prevout_n", "vout")):
+        if told.pop("txids", None) is not None:
+            told.pop("amount", None)  # all that an address ever received
+        for theirs, ours in _THEIRS.items():
             if theirs in told:
                 told.setdefault(ours, told[theirs])
         yield where, told
 
 
+def _array(text: str, file: str) -> str | msgspec.Raw:
+    """Give the array of coins, also as a node's answer wraps it; no value is shown of others."""
+    if not text.lstrip().startswith("{"):
+        return text
+    found = _OBJECT.decode(text)
+    if "result" in found:
+        answer = found["result"]
+        if not bytes(answer).lstrip().startswith(b"{"):
+            return answer
+        found = _OBJECT.decode(answer)
+    if "descriptors" in found:
+        what = "descriptors, which name keys and no coins"
+        raise LedgerError(file, what, fix=_NO_CHANGE)
+    if "transactions" in found:
+        what = "a history of Electrum, which names no coins"
+        raise LedgerError(file, what, fix="electrum listunspent")
+    keys = list(found)[:8]
+    fix = f"an array, as listunspent gives it: {_NO_CHANGE}"
+    raise LedgerError(file, "an object where a list of coins is expected", value=keys, fix=fix)
+
+
 def _entry(where: str, row: Mapping[str, object]) -> ListedCoin:
-    name = row.get("coin", row.get("output"))
+    name = row.get("coin")
     if "txid" in row or "vout" in row:
         name = f"{row.get('txid', '')}:{row.get('vout', '')}"
     label = None if "label" not in row else check_name(row["label"], where, field="label")
     if name is None:
         address = row.get("address")
         return ListedCoin(where, address=_address(address, where), label=label)
+    if is_key(str(name)):
+        return ListedCoin(where, label=label, keys=parse_keys(str(name), where))
     coin = _COIN.fullmatch(str(name))
     if coin is None:
         if "txid" in row or ":" in str(name):
@@ -166,6 +292,11 @@ def _value(row: Mapping[str, object], where: str) -> int | None:
         if not _is_amount(amount):
             raise LedgerError(where, "not an amount in coins, of 8 places at most", value=amount)
         return int(Decimal(str(amount)) * COIN_UNIT)
+    if isinstance(value, str) and not value.isdecimal():
+        if not (_POINT.fullmatch(value) or _COMMA.fullmatch(value)):
+            fix = "digits of the smallest unit, or whole coins with a point and at most 8 places"
+            raise LedgerError(where, "value is not an amount", value=value, fix=fix)
+        return int(Decimal(value.replace(",", ".")) * COIN_UNIT)
     return None if value is None else exact_amount(value, where, field="value")
 
 
@@ -183,6 +314,6 @@ def _refuse_twice(listed: list[ListedCoin]) -> None:
     seen: dict[str, str] = {}
     for entry in listed:
         name = entry.coin or entry.address or ""
-        if name in seen:
+        if name and name in seen:
             raise LedgerError(entry.where, "listed twice", value=name, fix=f"see {seen[name]}")
         seen[name] = entry.where

@@ -111,7 +111,7 @@ def read_clusters(path: str | Path) -> dict[str, str]:
 
 
 def _is_list(path: str | Path) -> bool:
-    return Path(path).suffix.lower() in (".csv", ".json", ".yaml", ".yml")
+    return Path(path).suffix.lower() in (".csv", ".json", ".jsonl", ".yaml", ".yml")
 
 
 def _rows(path: str | Path, *columns: str, optional: tuple[str, ...] = ()) -> list[tuple[str, ...]]:

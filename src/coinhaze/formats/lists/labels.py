@@ -5,6 +5,7 @@
 | CSV | a header with `address` and, if names are known, `name` or `label`; other columns are left |
 | TXT | one address a line; `#` begins a comment |
 | JSON | an array of addresses, as OFAC's lists have it, or an object of address: name |
+| JSON lines | labels of a wallet (BIP-329): those of addresses, coins and transactions |
 | YAML | a GraphSense TagPack: `tags` with `address` and `label`, where need be from the header |
 
 The first name of an address stands. Ethereum's addresses become lower case. Tags of transactions in
@@ -26,6 +27,8 @@ import msgspec
 
 from coinhaze.errors import InputError, LedgerError, UsageError
 from coinhaze.formats.compression import SUFFIXES, read_plain
+from coinhaze.formats.lists.bip329 import ADDRESS, is_bip329, read_wallet_labels
+from coinhaze.formats.tabular.delimited import separator_of
 from coinhaze.ledger.checks import check_name
 
 LARGEST = 1 << 28  # bytes, unpacked
@@ -52,6 +55,8 @@ def read_labels(path: str | Path) -> Labels:
     text = decoded(read_plain(path, most=LARGEST, what="labels"), str(path))
     suffixes = [s.lower() for s in path.suffixes if s not in SUFFIXES]
     suffix = suffixes[-1] if suffixes else ""
+    if is_bip329(text):
+        return _wallet_labels(text, path)
     tags: Iterable[Tag]
     if suffix in (".yaml", ".yml"):
         tags = _from_yaml(text, path)
@@ -62,6 +67,20 @@ def read_labels(path: str | Path) -> Labels:
     else:
         tags = ((where, name, None) for where, name in names_by_line(text, str(path)))
     return _labels(tags)
+
+
+def _wallet_labels(text: str, path: Path) -> Labels:
+    """Give the labels of a wallet, those of coins and transactions by their names in a ledger."""
+    names: dict[str, str] = {}
+    addresses: dict[str, None] = {}
+    for read in read_wallet_labels(text, str(path)):
+        ref = read.ref
+        if read.type == ADDRESS:
+            ref = normal_address(check_name(ref, read.where, field="ref"))
+            addresses[ref] = None
+        if read.label is not None:
+            names.setdefault(ref, check_name(read.label, read.where, field="label"))
+    return Labels(names, tuple(addresses))
 
 
 def normal_address(address: str) -> str:
@@ -104,8 +123,12 @@ def names_by_line(text: str, where: str) -> Iterator[tuple[str, str]]:
 
 
 def csv_rows(text: str, where: str) -> Iterator[tuple[str, list[str]]]:
-    """Give the rows of CSV with their places, first the header, whose width all others have."""
-    lines = csv.reader(io.StringIO(text, newline=""), strict=True)
+    """Give the rows of CSV with their places, first the header, whose width all others have.
+
+    They are parted by commas, semicolons or tabs, whichever the header has most of.
+    """
+    separator = separator_of(text.partition("\n")[0])
+    lines = csv.reader(io.StringIO(text, newline=""), strict=True, delimiter=separator)
     try:
         header = next(lines, [])
         yield f"{where}:1", header

@@ -4,9 +4,16 @@ Candidates are narrowed in steps until exactly one output remains: it must be pa
 that the ledger has not seen before; then have the same address type as all inputs; then not be a
 round sum while all others are. A payment to one of its own input addresses has its change there,
 and no other is named. CoinJoins, and payments with more than a few outputs, are left out.
+
+A payment that has not been made yet is judged by every sign there is (`evident_change`), since
+different observers look at different ones.
 """
 
 from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -14,9 +21,15 @@ import pyarrow.compute as pc
 
 from coinhaze.amounts import Bools, Ints
 from coinhaze.errors import UsageError
-from coinhaze.graph.clusters.coinjoins import CoinJoin, coinjoin_kinds, satoshi
-from coinhaze.graph.clusters.merge import Clusters, cluster_labels, named_clusters
+from coinhaze.graph.clusters.coinjoins import CoinJoin, CoinJoinKinds, coinjoin_kinds, satoshi
+from coinhaze.graph.clusters.merge import (
+    Clusters,
+    cluster_labels,
+    common_inputs,
+    named_clusters,
+)
 from coinhaze.ledger import CoinLedger
+from coinhaze.ledger.coins import Input, Output
 
 ROUND = 100_000  # satoshi: what people consider a round sum
 MAX_OUTPUTS = 3  # of a payment; a person rarely pays more people at once
@@ -31,8 +44,10 @@ _TYPES = (
 _UNKNOWN = -1
 
 
-def change_outputs(ledger: CoinLedger) -> Ints:
+def change_outputs(ledger: CoinLedger, kinds: CoinJoinKinds | None = None) -> Ints:
     """Return the outputs identified as change, as rows of the ledger's outputs.
+
+    `kinds` are those of `coinjoin_kinds`, where they are known already.
 
     >>> from coinhaze.ledger import CoinLedger
     >>> ledger = CoinLedger.from_transactions([
@@ -48,12 +63,14 @@ def change_outputs(ledger: CoinLedger) -> Ints:
     tx = ledger.output_tx[made]
     count = np.bincount(tx, minlength=len(ledger.txids))
     fits = (count >= 2) & (count <= MAX_OUTPUTS) & ~ledger.coinbase
-    fits &= (coinjoin_kinds(ledger) == CoinJoin.none) & ~_pays_itself(ledger)
+    kinds = coinjoin_kinds(ledger) if kinds is None else kinds
+    fits &= (kinds == CoinJoin.none) & ~_pays_itself(ledger)
     fits[np.setdiff1d(np.arange(len(fits)), ledger.input_tx)] = False  # money out of a pool alone
     made = made[fits[tx]]
     tx = ledger.output_tx[made]
     left = _is_fresh(ledger)[made] & ~ledger.owner_is_coin[ledger.output_owner[made]]
-    kind, paid_with = _types(ledger.owners), _input_type(ledger)
+    kind = _types(ledger.owners)
+    paid_with = _input_type(ledger, kind)
     same_type = kind[ledger.output_owner[made]] == paid_with[tx]
     is_round = satoshi(ledger)[made] % ROUND == 0
     rounds = np.bincount(tx[is_round], minlength=len(count))
@@ -81,20 +98,98 @@ def change_clusters(ledger: CoinLedger) -> Clusters:
     ...      "outputs": [{"value": 20, "address": "shop"}, {"value": 29, "address": "new"}]}]))
     {'new': 'me'}
     """
-    change = change_outputs(ledger)
-    retained = coinjoin_kinds(ledger)[ledger.input_tx] == CoinJoin.none
-    owner = np.concatenate(
-        [ledger.output_owner[ledger.input_output[retained]], ledger.output_owner[change]]
-    )
-    joint = np.concatenate([ledger.input_tx[retained], ledger.output_tx[change]])
+    kinds = coinjoin_kinds(ledger)
+    payers, spent_in = common_inputs(ledger, coinjoins=False, kinds=kinds)
+    change = change_outputs(ledger, kinds)
+    owner = np.concatenate([payers, ledger.output_owner[change]])
+    joint = np.concatenate([spent_in, ledger.output_tx[change]])
     return named_clusters(ledger, cluster_labels(ledger, owner, joint))
+
+
+@dataclass(frozen=True)
+class ChangeEvidence:
+    """What tells the outputs of one payment apart: for each sign, the output it calls change."""
+
+    signs: tuple[tuple[int, str], ...] = ()
+
+    @property
+    def output(self) -> int | None:
+        """The output that the signs agree on; None where there are none, or they disagree."""
+        found = {output for output, _ in self.signs}
+        return found.pop() if len(found) == 1 else None
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """The signs in words."""
+        return tuple(reason for _, reason in self.signs)
+
+
+def evident_change(
+    inputs: Sequence[Input], outputs: Sequence[Output], seen: Callable[[str], bool]
+) -> ChangeEvidence:
+    """Find which output of a payment an observer takes for its change, and by which signs.
+
+    `seen` says whether an address is in the ledger already. An output that goes back to an address
+    of an input is the change, whatever else can be said.
+
+    >>> spent = [Input("t", 0, 950_000, "1a")]
+    >>> paid = [Output(200_000, "3b"), Output(749_000, "1c")]
+    >>> evident_change(spent, paid, lambda address: False).signs
+    ((1, 'its address is of the type of the coins spent'), (1, 'the rest are round sums'))
+    """
+    paid = [k for k, output in enumerate(outputs) if output.spendable]
+    if not 2 <= len(paid) <= MAX_OUTPUTS:
+        return ChangeEvidence()
+    payers = {given.address for given in inputs if given.address is not None}
+    back = [k for k in paid if outputs[k].address in payers]
+    if back:
+        reason = "it goes back to an address that coins came from"
+        return ChangeEvidence(tuple((k, reason) for k in back))
+    address = {k: outputs[k].address for k in paid}
+    value = {k: outputs[k].value for k in paid}
+    kinds = {None if given.address is None else address_type(given.address) for given in inputs}
+    kind = kinds.pop() if len(kinds) == 1 else None
+    types = {k: None if a is None else address_type(a) for k, a in address.items()}
+    spent = [given.value for given in inputs]
+    known = None not in spent and None not in value.values()
+    least = min((v or 0 for v in spent), default=0)
+    signs = (
+        (
+            "the rest go to addresses seen before",
+            [k for k in paid if (a := address[k]) is not None and not seen(a)],
+            None not in address.values(),
+        ),
+        (
+            "its address is of the type of the coins spent",
+            [k for k in paid if types[k] == kind],
+            kind is not None and None not in types.values(),
+        ),
+        ("the rest are round sums", [k for k in paid if (value[k] or 0) % ROUND], known),
+        (
+            "it is less than every coin spent: as a payment, it would not need them all",
+            [k for k in paid if (value[k] or 0) < least],
+            known and len(inputs) > 1,
+        ),
+    )
+    found = [(who[0], reason) for reason, who, applies in signs if applies and len(who) == 1]
+    return ChangeEvidence(tuple(found))
+
+
+def address_type(address: str) -> int | None:
+    """Number the type of one address; None if it is unknown.
+
+    >>> address_type("1abc"), address_type("alice")
+    (0, None)
+    """
+    return next((k for k, pattern in enumerate(_TYPES) if re.search(pattern, address)), None)
 
 
 def _pays_itself(ledger: CoinLedger) -> Bools:
     """Return which transactions pay an owner of one of their inputs."""
-    n = len(ledger.owners)
-    payers = np.unique(ledger.input_tx * n + ledger.output_owner[ledger.input_output])
-    back = np.isin(ledger.output_tx * n + ledger.output_owner, payers)
+    n = np.int64(len(ledger.owners))  # products of row numbers may pass what 32 bits hold
+    payers = np.sort(ledger.input_tx * n + ledger.output_owner[ledger.input_output])
+    payees = ledger.output_tx * n + ledger.output_owner
+    back = np.append(payers, -1)[np.searchsorted(payers, payees)] == payees
     found = np.zeros(len(ledger.txids), dtype=np.bool_)
     found[ledger.output_tx[back]] = True
     return found
@@ -119,9 +214,9 @@ def _types(owners: pa.StringArray) -> Ints:
     return kind
 
 
-def _input_type(ledger: CoinLedger) -> Ints:
+def _input_type(ledger: CoinLedger, of_owner: Ints) -> Ints:
     """Return the common type of all inputs of a transaction, -1 where they differ."""
-    kind = _types(ledger.owners)[ledger.output_owner[ledger.input_output]]
+    kind = of_owner[ledger.output_owner[ledger.input_output]]
     low = np.full(len(ledger.txids), len(_TYPES))
     high = np.full(len(ledger.txids), _UNKNOWN)
     np.minimum.at(low, ledger.input_tx, kind)

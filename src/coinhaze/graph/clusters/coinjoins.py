@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import IntEnum
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -56,7 +57,10 @@ class _Shapes:
     has_data: Bools  # whether an output holds data
 
 
-def coinjoin_kinds(ledger: CoinLedger) -> npt.NDArray[np.int8]:
+CoinJoinKinds: TypeAlias = npt.NDArray[np.int8]
+
+
+def coinjoin_kinds(ledger: CoinLedger) -> CoinJoinKinds:
     """Return the kind of CoinJoin that each transaction of the ledger looks like.
 
     >>> from coinhaze.ledger import CoinLedger
@@ -111,19 +115,28 @@ def _shapes(ledger: CoinLedger) -> _Shapes:
     lowest, highest = np.full(n, np.iinfo(np.int64).max), np.zeros(n, dtype=np.int64)
     np.minimum.at(lowest, spender, spent)
     np.maximum.at(highest, spender, spent)
-    pairs = np.unique(np.stack([spender, ledger.output_owner[ledger.input_output]]), axis=1)
+    owners = np.int64(max(len(ledger.owners), 1))
+    payers = np.sort(spender * owners + ledger.output_owner[ledger.input_output])
+    payers = payers[np.diff(payers, prepend=-1) > 0]
     return _Shapes(
         inputs=np.bincount(spender, minlength=n),
         outputs=np.bincount(tx, minlength=n),
         common=common,
         equals=equals,
-        payers=np.bincount(pairs[0], minlength=n),
+        payers=np.bincount(payers // owners, minlength=n),
         lowest=lowest,
         highest=highest,
         falling=~(_rises(tx, paid, n) | _rises(spender, spent, n)),
-        split=np.bincount(tx[np.isin(paid, split_amounts())], minlength=n),
+        split=np.bincount(tx[_is_one_of(paid, split_amounts())], minlength=n),
         has_data=np.bincount(ledger.output_tx[~ledger.output_spendable], minlength=n) > 0,
     )
+
+
+def _is_one_of(values: Ints, amounts: Ints) -> Bools:
+    """Tell which values are among some sorted amounts."""
+    at = np.minimum(np.searchsorted(amounts, values), len(amounts) - 1)
+    found: Bools = amounts[at] == values
+    return found
 
 
 def satoshi(ledger: CoinLedger) -> Ints:

@@ -11,7 +11,7 @@ import scipy.sparse
 import scipy.sparse.csgraph
 
 from coinhaze.amounts import Ints
-from coinhaze.graph.clusters.coinjoins import CoinJoin, coinjoin_kinds
+from coinhaze.graph.clusters.coinjoins import CoinJoin, CoinJoinKinds, coinjoin_kinds
 from coinhaze.graph.names import Aliases
 from coinhaze.ledger import CoinLedger
 
@@ -52,16 +52,36 @@ def common_input_clusters(ledger: CoinLedger, *, coinjoins: bool = True) -> Clus
     ...     {"txid": "y", "vout": 0, "value": 1, "address": "b"}], "outputs": []}]))
     {'b': 'a'}
     """
-    owner, joint = ledger.output_owner[ledger.input_output], ledger.input_tx
-    if not coinjoins:
-        retained = coinjoin_kinds(ledger)[joint] == CoinJoin.none
-        owner, joint = owner[retained], joint[retained]
+    owner, joint = common_inputs(ledger, coinjoins=coinjoins)
     return named_clusters(ledger, cluster_labels(ledger, owner, joint))
+
+
+def common_inputs(
+    ledger: CoinLedger, *, coinjoins: bool, kinds: CoinJoinKinds | None = None
+) -> tuple[Ints, Ints]:
+    """Give the owner of each input and its transaction, without CoinJoins unless told to.
+
+    `kinds` are those of `coinjoin_kinds`, where they are known already.
+    """
+    owner, joint = ledger.output_owner[ledger.input_output], ledger.input_tx
+    if coinjoins:
+        return owner, joint
+    kinds = coinjoin_kinds(ledger) if kinds is None else kinds
+    retained = kinds[joint] == CoinJoin.none
+    return owner[retained], joint[retained]
 
 
 def cluster_labels(ledger: CoinLedger, owner: Ints, joint: Ints) -> Ints:
     """Give the same label to owners joined directly or indirectly: each `owner` to a `joint`."""
-    n = len(ledger.owners)
+    return connected(len(ledger.owners), owner, joint)
+
+
+def connected(n: int, owner: Ints, joint: Ints) -> Ints:
+    """Label the numbers below n: those joined directly or indirectly have the same label.
+
+    >>> connected(4, np.array([0, 2, 2, 3]), np.array([7, 7, 9, 9])).tolist()
+    [0, 1, 0, 0]
+    """
     m = n + int(joint.max(initial=-1)) + 1
     links = scipy.sparse.coo_array(
         (np.ones(len(owner), dtype=np.int8), (owner, n + joint)), shape=(m, m)

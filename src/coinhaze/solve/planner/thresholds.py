@@ -76,6 +76,7 @@ DRAW_NS = (8.0, 0.6, 2.5)
 # beyond that they are bounded, unless asked for. A word takes this long.
 QUICK_WORDS = 1e8
 COUNT_NS = 3.0
+THREAD_SECONDS = 0.02  # of counting, for which another thread is started
 
 # Scores for a mean: seconds of one core that exact or proven ones may take before draws are taken.
 MAX_MEAN_SECONDS = 60.0

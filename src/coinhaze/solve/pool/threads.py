@@ -26,8 +26,12 @@ class ThreadWorkers(Generic[Piece, Room, Part]):
     def map(self, pieces: Iterable[Piece]) -> Iterator[Part]:
         """Give the parts in the order of their pieces, few of them begun ahead of the first.
 
-        Parts are large, and wait in memory to be added in order.
+        Parts are large, and wait in memory to be added in order. A single worker is the caller's
+        own thread: handing small pieces over takes longer than solving them.
         """
+        if self.count == 1:
+            yield from map(self._solve, pieces)
+            return
         begun: deque[Future[Part]] = deque()
         for piece in pieces:
             if len(begun) == self.count * self.work.waiting:

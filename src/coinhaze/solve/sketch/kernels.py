@@ -33,19 +33,21 @@ _LN2 = math.log(2.0)
 def fill_draws(source, seed, first, factor, shift, row, fresh):
     """Add `factor` times (X - shift) to a row, X the draws first, first + 1, ... of a source.
 
-    X follows the 1-stable law skewed to the left, E exp(cX) = c^c. With v uniform, z = pi v and E
-    exponential, X = z cot z + ln(E sin z / z). No branches, so that it runs on vector units.
+    A row has up to WIDTH draws, each the same however many there are. X follows the 1-stable law
+    skewed to the left, E exp(cX) = c^c. With v uniform, z = pi v and E exponential,
+    X = z cot z + ln(E sin z / z). No branches, so that it runs on vector units.
     """
+    width = len(row)
     one = np.empty(WIDTH)
     two = np.empty(WIDTH)
-    for c in range(WIDTH):
+    for c in range(width):
         k = np.uint64(seed) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(first + c)
         state = mix(source ^ mix(k))
         # Uniform numbers strictly between 0 and 1, from the upper 52 bits.
         one[c] = (np.float64(state >> np.uint64(12)) + 0.5) * 2.0**-52
         state = mix(state + np.uint64(0x9E3779B97F4A7C15))
         two[c] = (np.float64(state >> np.uint64(12)) + 0.5) * 2.0**-52
-    for c in range(WIDTH):
+    for c in range(width):
         v = one[c]
         near = v if v < 0.5 else 1.0 - v
         x = math.pi * near
@@ -72,10 +74,10 @@ def fill_draws(source, seed, first, factor, shift, row, fresh):
         exponential = -_LN2 * log2(two[c])
         one[c] = fma(_LN2, log2(exponential * sine / z), z * cosine / sine) - shift
     if fresh:
-        for c in range(WIDTH):
+        for c in range(width):
             row[c] = factor * one[c]
     else:
-        for c in range(WIDTH):
+        for c in range(width):
             row[c] = fma(factor, one[c], np.float64(row[c]))
 
 

@@ -4,7 +4,9 @@ If every walk from any requested row to a state passes through another one, its 
 state is visited in a fixed proportion to its dominator. So the sources behind one dominator reach
 every requested row in fixed proportions: they are one column, with an inner entropy h, and a
 row's entropy is that of its columns plus the sum of p h (chain rule, exact by the strong Markov
-property). The dominators are the children of the root in the dominator tree of "requested rows
+property). Where several sources are one outcome, as origins grouped by owner are, this holds of
+those outcomes whose sources are all behind one dominator; any other is a column by itself. The
+dominators are the children of the root in the dominator tree of "requested rows
 first"; states on cycles count as requested too, so that one pass against the order of the states
 finds all of them.
 """
@@ -70,9 +72,12 @@ def columns_of(query: Query, orders: Floats, *, lump: bool = True) -> Columns:
             dominator = np.where(many, n + np.arange(n), dominator)
     weight = np.where(source, visits * reduced.own, 0.0)
     # With a list several states share an outcome; without one, those of one dominator a column.
-    group = outcome if chain.listed else dominator
+    group, groups = outcome if chain.listed else dominator, max(2 * n, len(chain.outcomes))
+    if chain.shares_outcomes and not chain.listed:
+        spread = _spread(outcome, dominator, source, len(chain.outcomes))
+        group, groups = np.where(spread, 2 * n + outcome, dominator), 2 * n + len(chain.outcomes)
     # States are numbered in the order of the sweep, so that is the order groups are met in.
-    of_state, width = number_groups(group, source, max(2 * n, len(chain.outcomes)))
+    of_state, width = number_groups(group, source, groups)
     column = of_state[source]
     if chain.listed:
         outcomes = np.empty(width, dtype=np.int64)
@@ -80,9 +85,37 @@ def columns_of(query: Query, orders: Floats, *, lump: bool = True) -> Columns:
         elsewhere = outcomes.tolist().index(chain.elsewhere) if chain.elsewhere in outcomes else -1
         priors = Priors.of(chain, orders).take(outcomes)
         return Columns(of_state, outcomes, priors, elsewhere, 0.0)
-    likeliest, priors = _inner(column, weight[source], outcome[source], width, orders)
+    ends, weights, roundings = outcome[source], weight[source], float(error.max(initial=0.0))
+    if chain.shares_outcomes:
+        column, ends, weights = _by_outcome(column, ends, weights)
+        roundings += 1.0
+    likeliest, priors = _inner(column, weights, ends, width, orders)
     priors = priors.expanded(chain, orders, likeliest)
-    return Columns(of_state, likeliest, priors, NO_COLUMN, float(error.max(initial=0.0)))
+    return Columns(of_state, likeliest, priors, NO_COLUMN, roundings)
+
+
+def _spread(outcome: Ints, dominator: Ints, source: Bools, outcomes: int) -> Bools:
+    """Tell which states share their outcome with states behind another dominator.
+
+    Such an outcome reaches rows in no fixed proportion to either, so it is a column by itself.
+    """
+    low = np.full(outcomes, np.iinfo(np.int64).max)
+    high = np.full(outcomes, -1)
+    np.minimum.at(low, outcome[source], dominator[source])
+    np.maximum.at(high, outcome[source], dominator[source])
+    spread: Bools = source & (low[outcome] != high[outcome])
+    return spread
+
+
+def _by_outcome(column: Ints, outcome: Ints, weight: Floats) -> tuple[Ints, Ints, Floats]:
+    """Add up the weights of sources that are one outcome of one column, in the order first met."""
+    key = column * (int(outcome.max(initial=0)) + 1) + outcome
+    _, first, pair = np.unique(key, return_index=True, return_inverse=True)
+    place = np.empty(len(first), dtype=np.int64)
+    in_order = np.argsort(first)
+    place[in_order] = np.arange(len(first))
+    first = first[in_order]
+    return column[first], outcome[first], exact_sums(place[pair], weight, len(first))
 
 
 def cycling(reduced: Reduced) -> Bools:

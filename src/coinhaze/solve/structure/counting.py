@@ -91,7 +91,8 @@ class Counting:
         """Count the possible sources of each state."""
         total = np.zeros(len(self.reduced), dtype=np.int64)
         # Here, whatever solves the rows: it is part of preparing them.
-        with open_threads(self, self.pieces, budget) as workers:
+        worthwhile = 1 + int(self.seconds / thresholds.THREAD_SECONDS)
+        with open_threads(self, min(self.pieces, worthwhile), budget) as workers:
             for part in workers.map(range(self.pieces)):
                 total += part
         return total.astype(np.float64)

@@ -11,7 +11,7 @@ from functools import cached_property
 
 import numpy as np
 
-from coinhaze.amounts import Floats
+from coinhaze.amounts import Floats, Ints
 from coinhaze.ledger.frozen import release_unused
 from coinhaze.solve.planner.cost import ExactCost
 from coinhaze.solve.pool import UNLIMITED, Budget
@@ -58,6 +58,15 @@ def lump(query: Query, orders: Floats, *, merge: bool = True) -> LumpedChain:
     columns = columns_of(query, orders, lump=merge)
     if not merge:
         return LumpedChain(query, columns)
+    merged, keep = lump_states(query, columns.of_state, len(columns))
+    return LumpedChain(merged, replace(columns, of_state=columns.of_state[keep]))
+
+
+def lump_states(query: Query, column: Ints, columns: int) -> tuple[Query, Ints]:
+    """Lump the states whose walks all end in one column; also give which states are kept.
+
+    `column` is that of each state's absorber, of so many.
+    """
     reduced = query.reduced
     first, steps = find_lumps(
         reduced.block_start,
@@ -65,8 +74,8 @@ def lump(query: Query, orders: Floats, *, merge: bool = True) -> LumpedChain:
         reduced.indices,
         reduced.data,
         reduced.cost,
-        columns.of_state,
-        len(columns),
+        column,
+        columns,
     )
     is_first = first == np.arange(len(first))
     keep = np.flatnonzero(is_first)
@@ -97,4 +106,4 @@ def lump(query: Query, orders: Floats, *, merge: bool = True) -> LumpedChain:
     )
     merged = Query.by(query.chain, query.rows, small, missing=query.missing)
     release_unused()
-    return LumpedChain(merged, replace(columns, of_state=columns.of_state[keep]))
+    return merged, keep

@@ -36,7 +36,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from coinhaze.amounts import Floats, Ints
+from coinhaze.amounts import Bools, Floats, Ints
 from coinhaze.errors import ResourceError, UsageError
 from coinhaze.ledger.frozen import narrow, release_unused
 from coinhaze.observer.chain import NO_COLUMN
@@ -54,8 +54,6 @@ from coinhaze.solve.truncated.lists_kernels import (
     DROPS,
     ELSEWHERE,
     FREE,
-    LEFT,
-    LENGTH,
     LINE,
     MARKS,
     NEXT,
@@ -63,8 +61,8 @@ from coinhaze.solve.truncated.lists_kernels import (
     OF_LIST,
     PEAK,
     ROWS,
-    START,
     WORK,
+    last_uses,
     unfold,
 )
 from coinhaze.solve.truncated.topological_kernels import (
@@ -271,6 +269,8 @@ class ListWork:
 
     moves: Moves
     indices: Ints  # where moves lead, in as few bytes as they need: they are read for every block
+    ends: Bools  # which moves are the last to lead to a node
+    read: Bools  # which nodes any move leads to
     column: Ints  # the column each node ends in
     births: Ints  # how many states can end in each column ...
     block_of: Ints  # ... and the block it is in
@@ -318,6 +318,8 @@ class ListWork:
         return cls(
             moves=moves,
             indices=narrow(moves.indices),
+            ends=last_uses(moves.indices, n),
+            read=moves.uses > 0,
             column=narrow(moves.columns(columns.of_state)),
             births=births,
             block_of=np.zeros(len(births), dtype=np.int16) if block_of is None else block_of,
@@ -353,8 +355,8 @@ class ListWork:
         births = np.where(self.block_of == block, self.births, 0)
         while True:
             why = sweep_lists(
-                moves.indptr, self.indices, moves.data, moves.own, self.column,
-                births, self.scored, self.least, self.collapse, self.entries,
+                moves.indptr, self.indices, moves.data, self.ends, self.read, moves.own,
+                self.column, births, self.scored, self.least, self.collapse, self.entries,
                 priors.inner, priors.bits, priors.top, priors.powers, self.orders, self.elsewhere,
                 self.excess, self.seed, *room.arrays(),
             )  # fmt: skip
@@ -373,6 +375,7 @@ class ListRoom:
         orders, draws = len(work.orders), work.draws
         self.work = work
         self.states: tuple[Any, ...] = (
+            np.empty(n // 8 + 1, np.uint8),  # which states have a list
             np.empty((n, OF_LIST), np.int32),  # what there is of each state's list
             np.empty(n, np.int32),  # states with a list, in the order these stand in
             np.empty(columns, np.int32),  # each column's token
@@ -420,7 +423,7 @@ class ListRoom:
     @staticmethod
     def size(states: int, columns: int) -> int:
         """Give the bytes this takes at least."""
-        return 4 * (OF_LIST + 1) * states + 4 * columns
+        return 4 * (OF_LIST + 1) * states + states // 8 + 4 * columns
 
     def _reserve(self, what: int, length: int) -> tuple[npt.NDArray[Any], ...]:
         """Reserve what a block may need, within the memory it may take; give so much of it."""
@@ -442,10 +445,8 @@ class ListRoom:
     def clear(self) -> None:
         """Make ready for the next block."""
         self._fit(self.bytes)
-        lists, _, slot_of, count, mark = self.states
-        lists[:, LEFT] = self.work.moves.uses
-        lists[:, LENGTH] = 0
-        lists[:, START] = NO_SLOT
+        live, _, _, slot_of, count, mark = self.states
+        live[:] = 0
         slot_of[:] = NO_SLOT
         count[:] = 0
         count[FREE] = NO_SLOT

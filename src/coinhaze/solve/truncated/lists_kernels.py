@@ -25,7 +25,7 @@ import numpy as np
 from coinhaze.kernels import kernel
 from coinhaze.measures.intervals import ROUNDING
 from coinhaze.solve.exact.pairs_kernels import exact_sum
-from coinhaze.solve.exact.stream_kernels import WIDTH, surprise
+from coinhaze.solve.exact.stream_kernels import surprise
 from coinhaze.solve.sketch.kernels import fill_draws, mix
 
 NO_SLOT = -1
@@ -34,8 +34,8 @@ NO_SLOT = -1
 BITS, PRIOR, SLACK, TOP, LIKELIEST, BORN, LINE = range(7)
 # What `count` holds: slots ever used, the first free slot, tokens born.
 USED, FREE, BIRTHS = 0, 1, 2
-# What there is of each state's list: how often it is yet to be read, its length, its start.
-LEFT, LENGTH, START, OF_LIST = range(4)
+# What there is of each state's list, if it has one: its length, its start.
+LENGTH, START, OF_LIST = range(3)
 # What `mark` holds: where the lists end, how many are kept, entries alive, the most ever alive, and
 # entries met in all; the next state, how many rows are scored and states dropped something, and the
 # slot of what lies elsewhere.
@@ -140,6 +140,23 @@ def unfold(parent, share, born, weighed):
     for b in range(born - 1, -1, -1):
         if parent[b] >= 0:
             weighed[b] += share[b] * weighed[parent[b]]
+
+
+@kernel()
+def last_uses(indices, n):
+    """Tell of each move whether no later one leads to the same of n nodes."""
+    last = np.zeros(len(indices), np.bool_)
+    later = np.zeros(n, np.bool_)
+    for e in range(len(indices) - 1, -1, -1):
+        last[e] = not later[indices[e]]
+        later[indices[e]] = True
+    return last
+
+
+@kernel(inline="always")
+def has_list(live, i):
+    """Tell whether a state has a list: one bit each, since most have none of a block's columns."""
+    return live[i >> 3] >> (i & 7) & 1
 
 
 @kernel()
@@ -339,12 +356,9 @@ def sketch_drops(sketches, row, tokens, members, values, n, draws, drawn_for, se
         born = int(tokens[t, BORN])
         if drawn_for[t] != born:
             drawn_for[t] = born
-            fresh = np.empty(WIDTH)
             name = mix(np.uint64(born) + np.uint64(0x9E3779B97F4A7C15))
             bits = tokens[t, BITS] + tokens[t, PRIOR]
-            fill_draws(name, seed, 0, 1.0, bits * _LN2, fresh, True)
-            for d in range(width):
-                draws[t, d] = fresh[d]
+            fill_draws(name, seed, 0, 1.0, bits * _LN2, draws[t], True)
         v = np.float32(values[k])
         for d in range(width):
             sketches[row, d] += v * draws[t, d]

@@ -18,7 +18,6 @@ from coinhaze.solve.truncated.lists_kernels import (
     END,
     FREE,
     KEPT,
-    LEFT,
     LENGTH,
     LOWER,
     MISSING,
@@ -39,6 +38,7 @@ from coinhaze.solve.truncated.lists_kernels import (
     drop,
     estimate_tail,
     free_slot,
+    has_list,
     mix_list,
     mix_tail,
     part_tokens,
@@ -56,16 +56,17 @@ ENTROPY, MASS, PRIOR, SLACK_SUM, LARGEST, APART, FIGURES = range(7)
 
 @kernel(error_model="numpy")
 def sweep_lists(
-    indptr, indices, data, own, column, births, scored, least, collapsing, most_entries,
+    indptr, indices, data, ends, read, own, column, births, scored, least, collapsing, most_entries,
     inner_bits, prior_bits, prior_top, prior_powers, orders, elsewhere_column, excess, seed,
-    lists, kept, slot_of, count, mark,
+    live, lists, kept, slot_of, count, mark,
     touched, alone, alone_p, out, out_p, parent, share, weights, totals, holders, tokens, inner,
     drawn, drawn_for,
     rows, figures, likeliest, powers, dropping, dropped, sketches, held, shares,
 ):  # fmt: skip
     """Sweep over an acyclic chain, dropping entries of state i below `least[i]`.
 
-    `births` gives for each column the states that can end in it, 0 for columns of other blocks.
+    `ends` tells which moves are the last to read a list, `read` which states' lists are read at
+    all. `births` gives for each column the states that can end in it, 0 for those of other blocks.
     `scored` gives each state's row among the results, -1 if it has none. What follows `seed` is a
     worker's room (`ListRoom`). Found are the rows that have any of these columns, with the figures,
     largest column and sums of powers of each; and the states that dropped something, with its mass,
@@ -80,12 +81,11 @@ def sweep_lists(
         first, last = indptr[i], indptr[i + 1]
         room = 1
         for e in range(first, last):
-            room += lists[indices[e], LENGTH]
+            if has_list(live, indices[e]):
+                room += lists[indices[e], LENGTH]
         c = column[i]
         begins = c >= 0 and births[c] > 0
         if room == 1 and not begins:
-            for e in range(first, last):
-                lists[indices[e], LEFT] -= 1
             continue
         mark[NEXT] = i
         if room > len(touched):
@@ -109,14 +109,12 @@ def sweep_lists(
         met = 0
         for e in range(first, last):
             j = indices[e]
-            ends = lists[j, LEFT] == 1
-            lists[j, LEFT] -= 1
-            if lists[j, LENGTH] == 0:
+            if not has_list(live, j):
                 continue
             begin, end = lists[j, START], lists[j, START] + lists[j, LENGTH]
             if (
                 collapsing
-                and not ends
+                and not ends[e]
                 and lists[j, LENGTH] > 1
                 and count_alone(held, begin, end, totals, holders) > 1
             ):
@@ -128,12 +126,12 @@ def sweep_lists(
                 lists[j, LENGTH] = shorter - begin
                 end = shorter
             met = mix_list(
-                held, shares, begin, end, data[e], ends, totals, holders, count, touched, met
+                held, shares, begin, end, data[e], ends[e], totals, holders, count, touched, met
             )
-            if ends:
+            if ends[e]:
                 mark[ALIVE] -= lists[j, LENGTH]
                 lists[j, START] = -1
-                lists[j, LENGTH] = 0
+                live[j >> 3] &= ~(1 << (j & 7))
         if begins:
             if slot_of[c] == NO_SLOT:
                 # What lies elsewhere is kept apart, so it never goes into another token.
@@ -172,13 +170,12 @@ def sweep_lists(
         if weigh and excess[i] > 0:
             for k in range(met):
                 weights[int(tokens[touched[k], BORN])] += excess[i] * totals[touched[k]]
-        live = lists[i, LEFT] > 0
         begin = mark[END]
         n_alone, n_out, stay = part_tokens(
-            totals, holders, count, touched, met, live, collapsing, least[i], alone, alone_p, out,
+            totals, holders, count, touched, met, read[i], collapsing, least[i], alone, alone_p, out,
             out_p, held, shares, begin,
         )  # fmt: skip
-        if not live:
+        if not read[i]:
             continue
         if n_alone > 0:
             t, p = alone[0], alone_p[0]
@@ -209,6 +206,7 @@ def sweep_lists(
         if stay > 0:
             lists[i, START] = begin
             lists[i, LENGTH] = stay
+            live[i >> 3] |= 1 << (i & 7)
             kept[mark[KEPT]] = i
             mark[KEPT] += 1
             mark[END] = begin + stay

@@ -14,7 +14,6 @@ from coinhaze.explore.describe import (
     count_words,
     reading_words,
     share_words,
-    short_id,
 )
 from coinhaze.explore.models import (
     Before,
@@ -99,10 +98,7 @@ def _exposure(answer: GroupAnswer) -> tuple[str, str]:
 
 MAX_PAIRS = 60  # rows of pairs that a page shows
 MAX_NAMES = 12
-NO_LINK, APART, UNTOLD = "Groups that add no new link", "Keep apart", "Spent together"
-NO_EXPOSURE = (
-    "Exposure is not shown, since no exposed address was named: no group can be set apart."
-)
+MERGED, APART = "Safe to merge: nobody learns anything", "Keep apart"
 
 
 @dataclass(frozen=True)
@@ -112,6 +108,9 @@ class WalletForm:
     coins: str = ""
     exposed: str = ""
     amount: str = ""
+    known: str = ""
+    psbt: str = ""
+    payee: str = ""
 
 
 def wallet_page(card: LedgerCard, form: WalletForm, answer: WalletAnswer | Problem | None) -> str:
@@ -126,28 +125,26 @@ def wallet_page(card: LedgerCard, form: WalletForm, answer: WalletAnswer | Probl
         form=form,
         problem=problem,
         answer=weighed,
-        effect_words=effect_words,
         **(_groups(weighed) if weighed is not None else {}),
     )
 
 
 def _groups(answer: WalletAnswer) -> dict[str, Any]:
-    """Sort groups by what they do, those that put no coin with exposed ones first; then pairs."""
+    """Sort groups by what merging them does, those that tell nobody anything first; then pairs."""
     used = answer.settings
     read = reading_words(used.view, used.time, used.policy)
     panels = []
-    # Either some group is said to add no link, or nothing is said of any: ownership stands once.
-    for title, ties, notes in (
-        (NO_LINK, False, (OWNERSHIP,)),
-        (APART, True, ()),
-        (UNTOLD, None, (NO_EXPOSURE, OWNERSHIP)),
-    ):
-        rows = [(each.kind.capitalize(), each) for each in answer.groups if each.ties is ties]
+    for title, safe, notes in ((MERGED, True, (OWNERSHIP,)), (APART, False, ())):
+        rows = [
+            (each.kind.capitalize(), each)
+            for each in answer.groups
+            if each.safe is safe and len(each.coins) > 1
+        ]
         if rows:
             panels.append({"title": title, "rows": rows, "notes": notes})
     seen = {frozenset(group.coins) for group in answer.groups}
     pairs = [pair for pair in answer.pairs or () if frozenset(pair.coins) not in seen]
-    pairs.sort(key=lambda pair: not pair.ties)
+    pairs.sort(key=lambda pair: bool(pair.safe))
     return {
         "read": f"Bits and exposure: {read}. Amounts are those of the coins, none is assumed.",
         "panels": panels,
@@ -166,21 +163,6 @@ def exposed_by(coins: Sequence[Before], spend: Together, limit: float) -> tuple[
         return ()
     known = {coin.name: coin for coin in coins}
     return tuple(name for name in spend.coins if name in known and _within(known[name], limit))
-
-
-def effect_words(coins: Sequence[Before], spend: Together, limit: float) -> str:
-    """Say what spending coins together does to those that are not exposed."""
-    if spend.ties is None:
-        return DASH
-    if spend.ties:
-        names = ", ".join(short_id(name) for name in exposed_by(coins, spend, limit)[:MAX_NAMES])
-        left = len(exposed_by(coins, spend, limit)) - MAX_NAMES
-        more = f" and {left:,} more" if left > 0 else ""
-        sure = spend.exposure_high is None or (spend.exposure or 0.0) > limit
-        return f"keep apart: {'would' if sure else 'may'} expose {names}{more}"
-    if (spend.exposure_high or spend.exposure or 0.0) > limit:
-        return "exposed already"
-    return "no coin becomes exposed"
 
 
 def _within(coin: Before, limit: float) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Awaitable, Callable, Hashable
-from dataclasses import replace
+from dataclasses import asdict, fields, replace
 from typing import Any
 
 from fastapi import APIRouter, Request
@@ -346,10 +346,9 @@ async def weigh(answers: Served, request: Request, ledger: str) -> Response:
     """Weigh the wallet that was pasted."""
     card = answers.card(ledger)
     given = await form_of(request)
-    form = WalletForm(*(given.get(key, "").strip() for key in ("coins", "exposed", "amount")))
+    form = WalletForm(**{f.name: given.get(f.name, "").strip() for f in fields(WalletForm)})
     try:
-        fields: dict[str, object] = {"coins": form.coins, "exposed": form.exposed}
-        ask = validated(WalletQuery, {**fields, "amount": _amount(form.amount, card) or None})
+        ask = validated(WalletQuery, {**asdict(form), "amount": _amount(form.amount, card) or None})
         answer = (await answers.ask(ledger, Explorer.wallet, ask)).model
     except Refused as refused:
         return send(wallet_page(card, form, refused.problem), refused.status)

@@ -1,0 +1,124 @@
+"""Exports of Dune: its table `tokens.transfers`, and the event tables of single contracts, in CSV.
+
+`amount_raw` is exact, `amount` was divided by the token's decimals and rounded: only the first is
+read. Event tables have the exact amount in `value`. Nothing is written `<nil>`. Times end in UTC,
+and rows often come newest first. Ether in `tokens.transfers` has no `evt_index`, and calls that
+failed or borrowed code cannot be told there: it is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+import pyarrow.compute as pc
+
+from coinhaze.errors import LedgerError
+from coinhaze.formats.tabular.column_use import plain_name
+from coinhaze.formats.tabular.pieces import Piece
+from coinhaze.formats.tabular.table_rows import OpenRows, TableLayout, names_in, open_rows
+from coinhaze.formats.transfers.columns import AS_NAMED, ColumnChoice, DescribedColumns
+from coinhaze.formats.transfers.files import described_ledger, transfer_batches
+from coinhaze.ledger.accounts import AccountLedger
+from coinhaze.ledger.batches import Batch, with_columns
+from coinhaze.ledger.columns import CheckedColumns, is_text
+from coinhaze.ledger.window import ALL, LedgerWindow
+
+NOTHING = "<nil>"
+_EVENTS = {"evttxhash", "from", "to", "value"}
+_TRANSFERS = {"txhash", "blocktime", "from", "to"}
+_EXACT, _ROUNDED, _PRICED = "amountraw", "amount", {"amountusd", "priceusd"}
+
+
+def recognises(head: bytes) -> bool:
+    """Tell by its header whether a file is an export of Dune."""
+    return not head.lstrip().startswith((b"{", b"[")) and recognises_columns(names_in(head))
+
+
+def recognises_columns(names: Sequence[str]) -> bool:
+    """Tell by the names of its columns whether a file is an export of Dune."""
+    plain = {plain_name(name) for name in names}
+    priced = _ROUNDED in plain and bool(_PRICED & plain)
+    return plain >= _EVENTS or (plain >= _TRANSFERS and (_EXACT in plain or priced))
+
+
+def batches(path: Path, *, choice: ColumnChoice = AS_NAMED) -> Iterator[Batch]:
+    """Read one file for a store."""
+    from coinhaze.formats.registry import digest_of
+
+    rows, told = _opened(path, choice)
+    rows.close()
+
+    def read(layout: TableLayout) -> Iterator[Piece]:
+        return _opened(path, choice)[0].pieces(layout)
+
+    found = transfer_batches(read, told, lambda: digest_of(path))
+    yield from with_columns(found, told.use(rows.names))
+
+
+def ledger(
+    sources: Sequence[Path],
+    *,
+    complete: bool = False,
+    token: str | None = None,
+    window: LedgerWindow = ALL,
+    unknown: str = "error",
+    choice: ColumnChoice = AS_NAMED,
+) -> AccountLedger:
+    """Read files as one ledger."""
+    opened = (_opened(path, choice) for path in sources)
+    return described_ledger(opened, complete=complete, token=token, window=window, unknown=unknown)
+
+
+def _opened(path: Path, choice: ColumnChoice) -> tuple[OpenRows, DescribedColumns]:
+    rows = open_rows(path)
+    try:
+        told = _described(rows, choice)
+    except BaseException:
+        rows.close()
+        raise
+    return replace(rows, pieces=partial(_pieces, rows, told)), told
+
+
+def _described(rows: OpenRows, choice: ColumnChoice) -> DescribedColumns:
+    where = f"{rows.place}:1"
+    told = DescribedColumns.by(rows.names, choice, rows.place)
+    if told is None:
+        fix = "export it again with its header, or use --columns"
+        raise LedgerError(where, "no export of Dune", value=rows.names, fix=fix)
+    name = told.columns["amount"]
+    if "amount" not in choice.columns:
+        if plain_name(name) == _ROUNDED:
+            fix = "add amount_raw to the query and export it again"
+            raise LedgerError(where, f"Dune's {name} is rounded, and not exact", fix=fix)
+        if choice.decimals:
+            fix = "leave out --decimals"
+            raise LedgerError(where, f"Dune's {name} is in the smallest unit already", fix=fix)
+    told.check(rows.names, rows.place)
+    return told
+
+
+def _pieces(rows: OpenRows, told: DescribedColumns, layout: TableLayout) -> Iterator[Piece]:
+    index, amount = told.columns.get("log"), told.columns["amount"]
+    for piece in rows.pieces(layout):
+        table = piece.columns.table
+        for number, name in enumerate(table.column_names):
+            column = table[name]
+            if is_text(column.type):
+                gone = pc.equal(column, NOTHING)
+                table = table.set_column(number, name, pc.if_else(gone, None, column))
+        columns = CheckedColumns(table, piece.columns.where)
+        if told.decimals is None and columns.has(amount) and is_text(table[amount].type):
+            odd = pc.invert(pc.match_substring_regex(columns.plain(amount), "^[0-9]+$"))
+            fix = "export it from Dune as CSV: spreadsheets round long numbers"
+            columns.refuse(amount, odd, "is not a whole number in plain digits", fix)
+        if index is not None and columns.has(index):
+            gone = pc.is_null(columns.plain(index))
+            fix = (
+                "export tokens only (where token_standard = 'erc20'); for ether take traces of "
+                "ethereum-etl or cryo, or a node"
+            )
+            columns.refuse(index, gone, "is missing: ether, which no log tells", fix)
+        yield replace(piece, columns=columns)

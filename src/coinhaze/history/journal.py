@@ -1,0 +1,180 @@
+"""The journal of a history that follows a node: blocks that came after its last commit.
+
+A block counts from the moment its record is on the disk. A record is its length, its SHA-256 and
+the block; one that was cut short, and all behind it, do not count.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+
+import msgspec
+import numpy as np
+
+from coinhaze.errors import InputError, ResourceError
+from coinhaze.history.files import JOURNAL
+from coinhaze.ledger.coin_blocks import HASH, CoinBlocks
+from coinhaze.report.files import write_whole
+
+_LENGTH = 8
+_DIGEST = 32
+# The columns of a block as they are written, and how many entries each has: by transaction, by
+# input or by output.
+_COLUMNS = (
+    ("ids", "u1", "transactions"),
+    ("coinbase", "?", "transactions"),
+    ("inputs", "<u4", "transactions"),
+    ("outputs", "<u4", "transactions"),
+    ("spent_ids", "u1", "inputs"),
+    ("spent_vouts", "<u4", "inputs"),
+    ("spent_values", "<i8", "inputs"),
+    ("made_vouts", "<u4", "outputs"),
+    ("made_values", "<i8", "outputs"),
+    ("made_spendable", "?", "outputs"),
+)
+
+
+@dataclass(frozen=True, eq=False)
+class NamedBlock:
+    """One block with its own hash and that of the block before."""
+
+    hash: str
+    previous: str
+    content: CoinBlocks
+    base: str = ""  # the id of the last transaction before it
+
+    @property
+    def height(self) -> int:
+        """Its height."""
+        return int(self.content.heights[0])
+
+
+class _Head(msgspec.Struct):
+    hash: str
+    previous: str
+    base: str
+    height: int
+    time: int
+    transactions: int
+    inputs: int
+    outputs: int
+
+
+_head = msgspec.json.Decoder(_Head)
+
+
+def packed(block: NamedBlock) -> bytes:
+    """Write a block as bytes."""
+    content = block.content
+    sizes = len(content), len(content.spent_vouts), len(content.made_vouts)
+    time = int(content.times[0])
+    names = block.hash, block.previous, block.base
+    head = msgspec.json.encode(_Head(*names, block.height, time, *sizes))
+    parts = [len(head).to_bytes(_LENGTH, "little"), head]
+    for name, kind, _ in _COLUMNS:
+        parts.append(np.ascontiguousarray(getattr(content, name)).astype(kind).tobytes())
+    return b"".join(parts)
+
+
+def unpacked(octets: bytes) -> NamedBlock:
+    """Read a block from bytes."""
+    at = _LENGTH + int.from_bytes(octets[:_LENGTH], "little")
+    head = _head.decode(octets[_LENGTH:at])
+    columns = {}
+    for name, kind, each in _COLUMNS:
+        count = getattr(head, each) * (HASH if kind == "u1" else 1)
+        column = np.frombuffer(octets, kind, count, at)
+        at += column.nbytes
+        if kind == "u1":
+            columns[name] = column.reshape(-1, HASH)
+        else:
+            columns[name] = column.astype(np.bool_ if kind == "?" else np.int64)
+    content = CoinBlocks(
+        heights=np.array([head.height]),
+        times=np.array([head.time]),
+        sizes=np.array([head.transactions]),
+        **columns,
+    )
+    return NamedBlock(head.hash, head.previous, content, head.base)
+
+
+class Journal:
+    """The file of blocks after the last commit of a history."""
+
+    def __init__(self, folder: Path) -> None:
+        self.path = folder / JOURNAL
+        self.size = 0  # bytes of whole records
+        self.places: list[int] = []  # where those that were read begin
+
+    def read(self) -> list[NamedBlock]:
+        """Read all whole records; what is behind them is taken away."""
+        octets = self.path.read_bytes() if self.path.exists() else b""
+        blocks: list[NamedBlock] = []
+        self.places = []
+        at = 0
+        while True:
+            begin = at + _LENGTH + _DIGEST
+            end = begin + int.from_bytes(octets[at : at + _LENGTH], "little")
+            if begin > len(octets) or end > len(octets):
+                break
+            body = octets[begin:end]
+            if sha256(body).digest() != octets[at + _LENGTH : begin]:
+                break
+            blocks.append(unpacked(body))
+            self.places.append(at)
+            at = end
+        self.size = at
+        if at < len(octets):
+            self.cut(at)
+        return blocks
+
+    def append(self, block: NamedBlock) -> None:
+        """Let a block count from now on."""
+        record = _record(block)
+        try:
+            with open(self.path, "ab") as file:
+                file.write(record)
+                file.flush()
+                os.fsync(file.fileno())
+        except OSError as error:
+            raise _unwritten(self.path, error) from None
+        self.size += len(record)
+
+    def cut(self, size: int) -> None:
+        """Leave only so many bytes."""
+        try:
+            with open(self.path, "r+b") as file:
+                file.truncate(size)
+                os.fsync(file.fileno())
+        except OSError as error:
+            raise _unwritten(self.path, error) from None
+        self.size = size
+
+    def replace(self, blocks: Sequence[NamedBlock]) -> list[int]:
+        """Let these blocks count in place of all; give where each begins."""
+        records = [_record(block) for block in blocks]
+        whole = b"".join(records)
+        try:
+            write_whole(self.path, lambda place: place.write_bytes(whole))
+        except OSError as error:
+            raise _unwritten(self.path, error) from None
+        ends = np.cumsum([len(record) for record in records], dtype=np.int64).tolist()
+        self.size = len(whole)
+        return [0, *ends[:-1]] if ends else []
+
+
+def _record(block: NamedBlock) -> bytes:
+    body = packed(block)
+    return len(body).to_bytes(_LENGTH, "little") + sha256(body).digest() + body
+
+
+def _unwritten(path: Path, error: OSError) -> InputError | ResourceError:
+    full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+    kind = ResourceError if full else InputError
+    said = f"cannot be written: {error.strerror}; the history is as it was at its last block"
+    return kind(f"{path}: {said}")

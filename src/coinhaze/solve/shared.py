@@ -1,0 +1,82 @@
+"""Origins that coins have in common: rows of B, solved once, seen by every observer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Literal, Unpack
+
+import numpy as np
+
+from coinhaze.amounts import Floats
+from coinhaze.errors import UsageError
+from coinhaze.graph.find import find_node
+from coinhaze.measures.pairs import Seen, SharedOrigins, SourceRow, sums_by
+from coinhaze.observer.chain import AbsorbingChain, SourceNames
+from coinhaze.observer.owners import ladder, owner_groups
+from coinhaze.options import ModelKeywords
+from coinhaze.solve.local.origins import origins_or_reached
+from coinhaze.solve.source import Source, structure_of
+
+
+def shared(
+    source: Source,
+    nodes: Sequence[str],
+    *,
+    accuracy: Literal["exact"] | float = "exact",
+    owners: Mapping[str, str] | None = None,
+    labels: Mapping[str, str] | None = None,
+    **settings: Unpack[ModelKeywords],
+) -> SharedOrigins:
+    """Compare where coins came from, two by two: what they share, for every observer.
+
+    `source` and settings are those of `origins`; `owners` and `labels` (address -> name) are what
+    the last informed observer was told. `accuracy` is the widest interval of each coin's bits.
+
+    >>> import coinhaze
+    >>> ledger = coinhaze.AccountLedger.from_transfers(
+    ...     [("a", "x", 1), ("b", "x", 1), ("b", "y", 1)])
+    >>> coinhaze.shared(ledger, ["x", "y"]).pair("x", "y").collision.value
+    0.5
+    """
+    structure = structure_of(source, **settings)
+    chain = structure.chain
+    if type(chain.outcomes) is not SourceNames:
+        raise UsageError("coins are compared over all their sources: leave lists out")
+    if len(nodes) < 2:
+        raise UsageError(f"name at least two coins to compare, not {len(nodes)}")
+    rows, names = [], []
+    for node in dict.fromkeys(find_node(chain.graph, name) for name in nodes):
+        found = origins_or_reached(structure, node, accuracy=accuracy)
+        order = np.argsort(found.outcomes)
+        rows.append(SourceRow(found.outcomes[order], found.probability[order], found.missing))
+        names.append(found.name)
+    if len(rows) < 2:
+        raise UsageError(f"{names[0]} is named twice: name another coin to compare it with")
+    prior = _opening_shares(chain)
+    seen = [Seen(None, chain.outcomes, prior, tuple(rows))]
+    for observer in ladder(chain.graph.ledger, owners=owners, labels=labels):
+        groups = owner_groups(chain, observer.persons)
+        merged = None
+        if prior is not None:
+            merged = sums_by(groups.of_outcome, prior, len(groups.names))
+        seen.append(
+            Seen(
+                observer,
+                groups.names,
+                merged,
+                tuple(row.grouped(groups.of_outcome) for row in rows),
+            )
+        )
+    return SharedOrigins(tuple(names), tuple(seen), chain.notes)
+
+
+def _opening_shares(chain: AbsorbingChain) -> Floats | None:
+    """Give each source's share of all openings; None where amounts are hidden."""
+    opening = chain.graph.opening
+    if opening is None or chain.graph.amounts is None:
+        return None
+    assert isinstance(chain.outcomes, SourceNames)
+    worth = opening.take(chain.outcomes.nodes.astype(np.int64)).floats()
+    total = opening.floats().sum()
+    shares: Floats = worth / total
+    return shares
