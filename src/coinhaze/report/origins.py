@@ -161,7 +161,8 @@ def _observer_rows(found: OriginsReport) -> _Rows:
     naive: tuple[str, ...]
     naive = ("naive", "nothing", "", f"{found.origins.bits:.4f}", f"{len(found.origins):,}")
     rows: list[tuple[str, ...]]
-    rows = [naive] + [
+    rows = [naive]
+    rows += [
         (
             each.observer.name,
             each.observer.assumes,
