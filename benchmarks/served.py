@@ -47,12 +47,14 @@ class Served:
 
 @contextmanager
 def serving(
-    *arguments: str | Path, command: Sequence[str] = ("-m", "coinhaze", "serve")
+    *arguments: str | Path,
+    command: Sequence[str] = ("-m", "coinhaze", "serve"),
+    python: str | Path = sys.executable,
 ) -> Iterator[Served]:
     """Serve ledgers at a free port until the end of the block."""
     with tempfile.TemporaryDirectory() as folder:
         output, errors = Path(folder, "out"), Path(folder, "err")
-        whole = [sys.executable, "-P", *command, *map(str, arguments), "--port", "0"]
+        whole = [str(python), "-P", *command, *map(str, arguments), "--port", "0"]
         environment = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
         with open(output, "wb") as out, open(errors, "wb") as err:
             process = subprocess.Popen(whole, stdout=out, stderr=err, env=environment)

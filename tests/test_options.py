@@ -93,6 +93,8 @@ OTHERWISE = {
     ("walk_back", "listed"): "the coins to walk back from",
     ("walk_back", "accuracy"): "no word, and a default of its own",
     ("weigh_wallet", "labels"): "the names themselves",
+    ("weigh_wallet", "known"): "the parties themselves",
+    ("screen", "dust"): "the amount in the smallest unit",
     ("screen", "nodes"): "None is all sinks",
 }
 KEYWORDS = {

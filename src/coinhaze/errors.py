@@ -43,6 +43,16 @@ def keep_secret(*secrets: str) -> None:
         _secrets.update(forms)
 
 
+# Extended keys of wallets, public and private: who has one knows all of a wallet's coins.
+_WALLET_KEY = re.compile("[xyzYZtuvUV]p(?:ub|rv)[1-9A-HJ-NP-Za-km-z]{20,}")
+
+
+def hide_wallet_keys(text: str) -> None:
+    """Hide every extended key of a text in all messages from now on."""
+    if found := _WALLET_KEY.findall(text):
+        keep_secret(*found)
+
+
 def without_secrets(text: str) -> str:
     """Replace what `keep_secret` was given, however it is capitalised (hosts are lowered).
 

@@ -17,8 +17,6 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-_sources: dict[int, tuple[dict[str, Any], str]] = {}  # by module; held, so that ids stay theirs
-
 
 class CompiledFiles:
     """The files of one kernel, a file for each combination of types; for numba's cache."""
@@ -68,7 +66,7 @@ class CompiledFiles:
 
 
 def use_files(compiled: Any, source: str) -> None:
-    """Let a compiled function load and save its code; `source` is what `source_of` gives."""
+    """Let a compiled function load and save its code; `source` is a digest of its sources."""
     from numba.core.caching import FunctionCache
 
     cache = FunctionCache(compiled.py_func)
@@ -80,22 +78,30 @@ def use_files(compiled: Any, source: str) -> None:
     compiled._cache = cache
 
 
-def source_of(module: dict[str, Any], kernel: type[Any]) -> str:
-    """Give a digest of a module, by its names, and of all whose kernels it can call."""
-    if id(module) not in _sources:
-        digest = hashlib.sha256()
-        found: dict[str, dict[str, Any]] = {}
-        waiting = [module]
-        while waiting:
-            names = waiting.pop()
-            if names["__name__"] not in found:
-                found[names["__name__"]] = names
-                called = [value for value in names.values() if isinstance(value, kernel)]
-                waiting += [value.py_func.__globals__ for value in called]
-        for name in sorted(found):
-            digest.update(_digest(found[name]))
-        _sources[id(module)] = module, digest.hexdigest()
-    return _sources[id(module)][1]
+class Sources:
+    """What the code of each module's kernels follows from; `kernel` is the class of kernels."""
+
+    def __init__(self, kernel: type[Any]) -> None:
+        self._kernel = kernel
+        # By the module's own names, which are held so that their address stays theirs.
+        self._modules: dict[int, tuple[dict[str, Any], str]] = {}
+
+    def of(self, module: dict[str, Any]) -> str:
+        """Give a digest of a module, by its names, and of all whose kernels it can call."""
+        if id(module) not in self._modules:
+            found: dict[str, dict[str, Any]] = {}
+            waiting = [module]
+            while waiting:
+                names = waiting.pop()
+                if names["__name__"] not in found:
+                    found[names["__name__"]] = names
+                    called = [value for value in names.values() if isinstance(value, self._kernel)]
+                    waiting += [value.py_func.__globals__ for value in called]
+            digest = hashlib.sha256()
+            for name in sorted(found):
+                digest.update(_digest(found[name]))
+            self._modules[id(module)] = module, digest.hexdigest()
+        return self._modules[id(module)][1]
 
 
 def _digest(names: dict[str, Any]) -> bytes:

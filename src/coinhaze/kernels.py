@@ -23,7 +23,7 @@ from functools import update_wrapper
 from types import FunctionType
 from typing import Any
 
-from coinhaze.kernel_files import source_of, use_files
+from coinhaze.kernel_files import Sources, use_files
 
 Function = Callable[..., Any]
 
@@ -124,6 +124,7 @@ class _Names:
 
 _plain = _Names(lambda kernel: kernel.plain)
 _compiled = _Names(lambda kernel: kernel.compiled)
+_sources = Sources(Kernel)
 
 
 def kernel(
@@ -146,7 +147,7 @@ def kernel(
 
             _listen()
             made: Function = njit(nogil=True, fastmath=set(fastmath), **options)(copied)
-            use_files(made, source_of(function.__globals__, Kernel))
+            use_files(made, _sources.of(function.__globals__))
             return made
 
         return Kernel(function, compiler, plain)

@@ -430,6 +430,13 @@ class ScreenOptions:
     """Screening against a list."""
 
     paths: int = option(3, "How many paths to show for each of the largest.", minimum=0)
+    dust: str | None = option(
+        None,
+        "Set findings of less listed money than this apart, such as 0.0001 or 10_000 sat.",
+        metavar="AMOUNT",
+    )
+    case: str | None = option(None, "The number of the case, for the statement.", metavar="TEXT")
+    analyst: str | None = option(None, "Who made the statement.", metavar="TEXT")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -438,7 +445,7 @@ class WalletOptions:
 
     limit: float = option(
         0.0,
-        "Exposure up to which a coin counts as not exposed.",
+        "Exposure up to which a coin counts as not exposed; above it, screen has exit code 10.",
         minimum=0,
         maximum=1,
         below_maximum=True,
@@ -571,6 +578,11 @@ class HistoryOptions:
 
     group: Grouping = option("year", "What to group unspent coins by.", spelling="--group-by")
     blocks: int = option(1000, "How many blocks a simulated history has.", minimum=1)
+    transactions: Path | None = option(
+        None,
+        "Also score every transaction, and write a Parquet file for each piece to a new FOLDER.",
+        metavar="FOLDER",
+    )
     node: str = option(
         "", "The node that a history follows: bitcoin+http://127.0.0.1:8332.", metavar="URL"
     )

@@ -104,7 +104,8 @@ def test_json_carries_totals_nodes_and_paths(run: Run, payments: Path) -> None:
     assert code == 0
     document = json.loads(out)
     assert sorted(document) == [
-        "completeness", "nodes", "paths", "policy", "provenance", "time", "totals", "view",
+        "above_limit", "completeness", "dust", "limit", "listed", "match", "nodes", "paths",
+        "policy", "provenance", "time", "totals", "verdict", "view",
     ]  # fmt: skip
     assert [row["policy"] for row in document["totals"]] == ["haircut", "lifo"]
     assert [row["node"] for row in document["nodes"]] == ["carol"]
@@ -123,8 +124,6 @@ def test_nodes_come_from_a_file_too(run: Run, payments: Path) -> None:
     ("listed", "more", "code", "words"),
     [
         pytest.param("# none\n", [], 3, "lists no name", id="empty list"),
-        pytest.param("zoe\nyan\n", [], 3, "none of the 2 listed names is in the ledger: zoe, yan",
-                     id="none in the ledger"),
         pytest.param("alice\n", ["--nodes", "carl"], 3, "did you mean 'carol'?", id="unknown node"),
         pytest.param("alice\n", ["--policy", "fefo"], 2, "haircut, poison", id="unknown policy"),
         pytest.param("alice\n", ["-o", "s.txt"], 2, ".html, .csv", id="suffix"),
@@ -164,3 +163,74 @@ def test_addresses_of_another_network_are_told(run: Run, tmp_path: Path) -> None
     code, _, err = run("origins", "ether.csv", BITCOIN)
     assert code == 3
     assert words in err
+
+
+def test_no_match_is_a_statement_with_all_that_it_rests_on(
+    run: Run, payments: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1767225600")
+    Path("list.txt").write_text("zoe\nyan\n")
+    asked = ("--case", "2026-17", "--analyst", "A. Analyst", "--limit", "0")
+    code, out, err = run("screen", payments, "--listed", "list.txt", *asked)
+    assert (code, err) == (0, "")
+    words = flat(out)
+    assert "No match: none of the 2 listed names is in this ledger" in words
+    assert "Nothing is above the limit of 0.00%." in words
+    digest = hashlib.sha256(Path("list.txt").read_bytes()).hexdigest()
+    for part in (
+        "2026-17",
+        "A. Analyst",
+        "2026-01-01 00:00 UTC",
+        digest,
+        "heights not known",
+        "not checkable in this format",
+        "haircut, poison, fifo, lifo; account view",
+    ):
+        assert part in words
+    code, out, _ = run("screen", payments, "--listed", "list.txt", *asked, "--json")
+    assert code == 0
+    document = json.loads(out)
+    assert document["match"] is False
+    assert document["above_limit"] == []
+    assert document["provenance"]["case"] == "2026-17"
+    assert document["provenance"]["analyst"] == "A. Analyst"
+    assert document["provenance"]["date"] == "2026-01-01 00:00 UTC"
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "today")
+    assert run("screen", payments, "--listed", "list.txt")[0] == 2
+
+
+@pytest.mark.parametrize(("limit", "code"), [("0", 10), ("0.62", 10), ("0.63", 0)])
+def test_above_the_limit_the_exit_code_is_10(
+    run: Run, payments: Path, limit: str, code: int
+) -> None:
+    asked = ("screen", payments, "--listed", "list.txt", "--limit", limit)
+    assert run(*asked)[0] == code
+    found, out, _ = run(*asked, "--json")
+    assert found == code
+    assert bool(json.loads(out)["above_limit"]) is (code == 10)
+    assert run(*asked, "-o", "s.html")[0] == code
+    assert Path("s.html").exists()
+
+
+def test_entities_of_the_list_dust_and_the_annex(run: Run, payments: Path) -> None:
+    Path("list.csv").write_text("address,name,program\nalice,Alice Group,CYBER2\n")
+    asked = (
+        "screen",
+        payments,
+        "--listed",
+        "list.csv",
+        "--dust",
+        "2",
+        "--policy",
+        "haircut,poison",
+    )
+    assert run(*asked, "-o", "s.html")[0] == 0
+    page = Path("s.html").read_text()
+    first, annex = page.split('<div class="annex">')
+    assert "<h2>Statement</h2>" in first
+    assert "1 node, dust, below 2 each" in first
+    assert "Alice Group (CYBER2): alice" in annex
+    assert "break-before: page" in page
+    document = json.loads(run(*asked, "--json")[1])
+    assert document["listed"] == [{"name": "alice", "entity": "Alice Group", "programme": "CYBER2"}]
+    assert [row["dust"] for row in document["nodes"]] == [True, False]

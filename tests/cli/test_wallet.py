@@ -92,7 +92,12 @@ def test_json_holds_every_figure(run: Run, ledger: Path, coins: Path, exposed: P
     assert told["coins"][0]["bits_low"] <= 1 <= told["coins"][0]["bits_high"]
     assert told["coins"][1]["bits"] == 0
     assert told["suggestion"]["spend"]["coins"] == [f"{C}:0"]
-    assert [pair["safe"] for pair in told["pairs"]] == [False, True, False]
+    # Who paid to the address of the first two coins would learn of the newly mined one.
+    assert [pair["safe"] for pair in told["pairs"]] == [False, False, False]
+    assert [[one["party"] for one in pair["learns"]] for pair in told["pairs"]] == [
+        [], ["x", KNOWN], ["x", KNOWN],
+    ]  # fmt: skip
+    assert [len(pair["exposes"]) for pair in told["pairs"]] == [1, 0, 1]
     assert told["pairs"][0]["exposure"] == pytest.approx(40 / 110)
     assert told["total_value"] == 170
     assert {"file": "known.txt"}.items() <= told["provenance"]["inputs"][-1].items()
@@ -126,6 +131,51 @@ def test_what_if_on_a_psbt(run: Run, ledger: Path, coins: Path, exposed: Path) -
     assert told["outputs"][1]["exposure"] == pytest.approx(40 / 110)
     assert told["what"] == "pay.psbt"
     assert any(KNOWN in warning for warning in told["warnings"])
+
+
+def test_labels_of_a_wallet_say_who_knows_coins(run: Run, ledger: Path, coins: Path) -> None:
+    Path("labels.jsonl").write_text(
+        f'{{"type": "output", "ref": "{A}:1", "label": "Bob, a shop"}}\n'
+        f'{{"type": "addr", "ref": "{MINE}", "label": "Bob"}}\n'
+        f'{{"type": "xpub", "ref": "xpub1", "label": "savings"}}\n'
+    )
+    Path("more.csv").write_text(f"party,coin\nEve,{D}:0\n")
+    asked = ("--nodes", coins, "--known", "labels.jsonl", "--known", "more.csv", "--json")
+    told = json.loads(run("wallet", ledger, *asked)[1])
+    # Two of the coins lie on one address: who knows one knows both.
+    one = [f"{C}:0", f"{D}:0"]
+    assert {row["party"]: row["knows"] for row in told["parties"]} == {
+        "x": one, KNOWN: one, "Bob": [*one, f"{A}:1"], "a shop": [f"{A}:1"], "Eve": one,
+    }  # fmt: skip
+    assert [pair["safe"] for pair in told["pairs"]] == [True, False, False]
+    assert told["provenance"]["inputs"][-1]["file"] == "more.csv"
+    for text, fault in (
+        ("party,who\n", "no table of parties"),
+        ("party,coin\n", "names no party"),
+        ('{"type": "odd", "ref": "x"}', "more.csv:1: no label of BIP 329"),
+    ):
+        Path("more.csv").write_text(text)
+        code, _, err = run("wallet", ledger, *asked)
+        assert code == 3
+        assert fault in err
+
+
+def test_a_psbt_is_answered_first(run: Run, ledger: Path, coins: Path) -> None:
+    known = bytes.fromhex("0014751e76e8199196d454941c45d1b3a323f1433bd6")
+    new = bytes.fromhex(f"76a914{'11' * 20}88ac")
+    body = transaction([(bytes.fromhex(C), 0), (bytes.fromhex(A), 1)], [(62, known), (63, new)])
+    Path("pay.psbt").write_bytes(b"psbt\xff" + record(0, body) + b"\0" * 5)
+    code, out, _ = run("wallet", ledger, "--nodes", coins, "--psbt", "pay.psbt")
+    assert code == 0
+    words = " ".join(out.partition("Your coins")[0].split())
+    assert words.index("In short") < words.index("Who learns what: x learns coin 3 and the change")
+    for part in (
+        "One coin would do: coin 1 pays this alone",
+        "because the rest go to addresses seen before",
+        "one owner held these coins",
+        "Without change",
+    ):
+        assert part in words, part
 
 
 class Tags(HTMLParser):

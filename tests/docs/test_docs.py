@@ -41,6 +41,7 @@ def test_code_on_the_page_runs_and_prints_what_it_says(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "96")
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1767225600")  # statements are dated
     for csv in blocks(page, "csv"):
         Path("transfers.csv").write_text(csv)
     for toml in blocks(page, "toml"):

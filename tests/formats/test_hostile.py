@@ -220,6 +220,10 @@ HOSTILE: dict[str, tuple[str, Callable[[], bytes]]] = {
         "utxo-edges",
         lambda: bomb(b"1" * 4096, b"src_id,dst_id,src_position,dst_position,address,value\n"),
     ),
+    "rusty-blockparser: an endless line": (
+        "rusty-blockparser",
+        lambda: bomb(b"0" * 4096, b"ab" * 32 + b";0;5;"),
+    ),
     "bitcoin-blocks: 10^9 transactions": (
         "bitcoin-blocks",
         lambda: raw_block(b"\xfe" + struct.pack("<I", 10**9)),

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import coinhaze
-from coinhaze.errors import InputError, LedgerError
+from coinhaze.errors import CoinhazeError, InputError, LedgerError
 from coinhaze.formats import registry as formats
 from coinhaze.formats.compression import open_plain
 from coinhaze.formats.ethereum import tornado
@@ -179,3 +179,52 @@ def test_withdrawals_newest_first_are_turned_round_inside_their_block_too(tmp_pa
         ledger = coinhaze.read(paths)
         found.append([row["to"] for row in ledger.tables()["transfers"].to_pylist()])
     assert found[0] == found[1]
+
+
+CHAINS = {
+    "1_eth_0.1": ("eth", "eth_0.1"),
+    "eth_0.1": ("eth", "eth_0.1"),
+    "5_eth_0.1": ("eth@5", "eth_0.1@5"),
+    "10_eth_100": ("eth@10", "eth_100@10"),
+    "42161_eth_1": ("eth@42161", "eth_1@42161"),
+    "56_bnb_0.1": ("bnb", "bnb_0.1"),
+    "bnb_0.1": ("bnb", "bnb_0.1"),
+    "100_xdai_100000": ("xdai", "xdai_100000"),
+    "137_matic_1000": ("matic", "matic_1000"),
+    "43114_avax_500": ("avax", "avax_500"),
+    "5_cdai_5000": ("cdai@5", "cdai_5000@5"),
+}
+
+
+@pytest.mark.parametrize("pool", CHAINS)
+def test_pools_of_every_chain_are_read(tmp_path: Path, pool: str) -> None:
+    token, name = CHAINS[pool]
+    files = [
+        write(tmp_path, "deposits", DEPOSITS, pool),
+        write(tmp_path, "withdrawals", [withdrawal(0, 12, 0xAB)], pool),
+    ]
+    (batch, *_) = tornado.batches(files[0])
+    assert set(batch.tables["transfers"]["token"].to_pylist()) == {token}
+    assert set(batch.tables["transfers"]["recipient"].to_pylist()) == {f"pool:{name}"}
+    # Two deposits were in the pool when the one withdrawal was paid.
+    assert coinhaze.score(files, time="temporal")[f"0x{0xAB:040x}"].bits == pytest.approx(1)
+
+
+def test_one_money_on_two_chains_is_two_tokens(tmp_path: Path) -> None:
+    others = [event | {"commitment": word(99)} for event in DEPOSITS]
+    files: list[str | Path] = [
+        write(tmp_path, "deposits", DEPOSITS, "1_eth_0.1"),
+        write(tmp_path, "deposits", others, "10_eth_0.1"),
+    ]
+    with pytest.raises(CoinhazeError, match=r"2 tokens \(eth, eth@10\).*--token"):
+        coinhaze.read(files)
+    assert len(coinhaze.read(files, token="eth@10")) == len(DEPOSITS)
+
+
+def test_one_transaction_may_pay_into_two_pools(tmp_path: Path) -> None:
+    files: list[str | Path] = [
+        write(tmp_path, "deposits", [DEPOSITS[0] | {"commitment": word(n)}], f"43114_avax_{n}")
+        for n in (100, 500)
+    ]
+    ledger = coinhaze.read(files)
+    assert sorted(ledger.amounts.ints()) == [100 * 10**18, 500 * 10**18]  # type: ignore[union-attr]

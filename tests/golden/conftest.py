@@ -38,6 +38,7 @@ def folder(made: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def _settle(patch: pytest.MonkeyPatch, folder: Path) -> None:
     patch.chdir(folder)
     patch.setenv("COLUMNS", "100")
+    patch.setenv("SOURCE_DATE_EPOCH", "1767225600")  # statements are dated
     patch.setenv("XDG_CACHE_HOME", str(folder / "cache"))
 
 

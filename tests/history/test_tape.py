@@ -8,16 +8,19 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import duckdb
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import coinhaze
-from coinhaze import CoinLedger, History, LedgerError
-from coinhaze.history.score import LiveCoins, score_rows
+from coinhaze import CoinLedger, History, LedgerError, ResourceError, UsageError
+from coinhaze.history.score import LiveCoins, TapeDraws, score_rows
 from coinhaze.ledger.coin_blocks import blocks_of
 from coinhaze.simulate import simulate_week
+from coinhaze.simulate.history import bitcoin_history
+from coinhaze.solve.pool import Budget
 from history.tape_twin import Twin, twin_of
 from properties.comparison import profile
 from properties.strategies import transactions
@@ -141,6 +144,32 @@ def test_pieces_change_no_bit(tmp_path: Path) -> None:
     assert all(table.equals(found[0]) for table in found)
 
 
+def test_less_memory_changes_no_bit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ledger = simulate_week("bitcoin-week", size=0.001)
+    assert isinstance(ledger, CoinLedger)
+    history = History.index(tmp_path / "x.history", ledger)
+    rows = np.unique(LiveCoins.of(history.tape).row)
+    needed = TapeDraws(history.tape, (), 4, np.float32).room_bytes
+    widths = []
+    solve = TapeDraws.solve
+
+    def noted(self: TapeDraws, first: int, room: np.ndarray) -> np.ndarray:
+        widths.append(room.shape[1])
+        return solve(self, first, room)
+
+    monkeypatch.setattr(TapeDraws, "solve", noted)
+    limited = Budget(threads=1, memory=1 << 40)
+    whole = score_rows(history.tape, rows, draws=128, seed=4, budget=limited)
+    monkeypatch.setattr(Budget, "room", lambda self, usual=0: needed - 1)
+    half = score_rows(history.tape, rows, draws=128, seed=4, budget=limited)
+    assert widths == [64, 64, 32, 32]
+    for name in ("bits", "bits_low", "bits_high", "miss"):
+        np.testing.assert_array_equal(getattr(half, name), getattr(whole, name))
+    monkeypatch.setattr(Budget, "room", lambda self, usual=0: needed // 2 - 1)
+    with pytest.raises(ResourceError):
+        score_rows(history.tape, rows, draws=128, seed=4, budget=limited)
+
+
 def test_draws_are_those_of_a_preview(tmp_path: Path) -> None:
     """Sources are hashed by their names, so the same seed draws the same numbers."""
     halves = [{"value": 100 + k, "address": "a"} for k in range(60)]
@@ -223,6 +252,37 @@ def test_intervals_miss_at_most_as_often_as_stated(tmp_path: Path) -> None:
         total += int(mixed.sum())
         assert not np.any(wrong & ~mixed)
     assert 0 < missed <= 0.05 * total
+
+
+def test_every_transaction_has_the_scores_of_its_row(tmp_path: Path) -> None:
+    blocks = bitcoin_history(8)
+    history = History.index_blocks(tmp_path / "x.history", blocks, piece_rows=100)
+    written = history.write_transactions(tmp_path / "all", draws=128, seed=3)
+    assert len(written) == len(history.manifest.pieces) > 3
+    query = f"select txid, bits, bits_low, bits_high, steps from '{tmp_path}/all/*.parquet'"
+    found = {row[0]: row[1:] for row in duckdb.connect().execute(query).fetchall()}
+    assert len(found) == len(history)
+    coins = history.score(draws=128, seed=3).to_arrow().to_pylist()
+    for coin in coins:
+        txid = coin["node"].rpartition(":")[0]
+        kept = (coin["bits"], coin["bits_low"], coin["bits_high"], coin["steps"])
+        assert found[txid] == kept
+    with pytest.raises(UsageError, match="is not empty; write elsewhere"):
+        history.write_transactions(tmp_path / "all")
+
+
+def test_transactions_that_move_no_money_have_no_bits(tmp_path: Path) -> None:
+    ledger = CoinLedger.from_transactions(
+        [
+            {"txid": "c", "inputs": [], "outputs": [{"value": 0}, {"value": 5}]},
+            {"txid": "t", "inputs": [{"txid": "c", "vout": 0}], "outputs": [{"value": 0}]},
+        ],
+        complete=True,
+    )
+    history = History.index(tmp_path / "x.history", ledger)
+    (path,) = history.write_transactions(tmp_path / "all", accuracy="exact")
+    rows = duckdb.connect().execute(f"select txid, bits, steps from '{path}'").fetchall()
+    assert rows == [("c", 0.0, 2.0), ("t", None, None)]
 
 
 def test_a_width_takes_the_draws_it_needs(tmp_path: Path) -> None:

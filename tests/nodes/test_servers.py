@@ -608,8 +608,8 @@ def test_a_proxy_resolves_the_host_itself(
     proxy.close()
     esplora(fake)
     proxy = Socks(target=fake.server.server_port)
-    with EsploraServer("http://abc.onion/api", proxy=proxy.url, retries=0) as server:
-        assert server.height() == 7
+    with EsploraServer("http://abc.onion/api", proxy=proxy.url, retries=0) as other:
+        assert other.height() == 7
     assert set(proxy.hosts) == {(3, "abc.onion")}
     proxy.close()
     assert {str(host) for host in looked_up} <= {"127.0.0.1", "b'127.0.0.1'"}

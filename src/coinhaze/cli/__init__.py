@@ -12,7 +12,14 @@ import click
 
 from coinhaze import __version__
 from coinhaze.cli.help_texts import stored_help
-from coinhaze.errors import CoinhazeError, InputError, ResourceError, shorten
+from coinhaze.errors import (
+    CoinhazeError,
+    InputError,
+    ResourceError,
+    hide_wallet_keys,
+    shorten,
+    without_secrets,
+)
 from coinhaze.memory_limit import is_out_of_memory, leave, work_in_a_child
 from coinhaze.working_folder import refuse_settings
 
@@ -103,6 +110,7 @@ def _say_compiling() -> None:
 def _run() -> None:
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # names of files may be any bytes
+    hide_wallet_keys(" ".join(sys.argv))
     try:
         refuse_settings()
         text = stored_help(sys.argv[1:])
@@ -113,7 +121,9 @@ def _run() -> None:
         code = cli.main(prog_name="coinhaze", standalone_mode=False, obj=_prepare)
         sys.exit(code if isinstance(code, int) else 0)
     except click.ClickException as error:
-        error.show()
+        said = io.StringIO()
+        error.show(said)
+        click.echo(without_secrets(said.getvalue()), err=True, nl=False)
         sys.exit(error.exit_code)
     except BrokenPipeError:
         # The reader of a pipe has seen enough; say nothing, also not when Python closes stdout.

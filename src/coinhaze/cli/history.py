@@ -68,22 +68,45 @@ def index(history: Path, sources: tuple[str, ...], **options: Any) -> None:
 @click.argument("history", type=click.Path(path_type=Path))
 @takes(known("accuracy", default="preview"), "draws", "miss", "simultaneous", "seed")
 @takes("threads", "memory", known("output", metavar="FILE.csv|.json|.parquet"), "as_json")
-def score(history: Path, output: Path | None, as_json: bool, accuracy: Any, **options: Any) -> None:
+@takes("transactions")
+def score(
+    history: Path,
+    output: Path | None,
+    as_json: bool,
+    accuracy: Any,
+    transactions: Path | None,
+    **options: Any,
+) -> None:
     """Score every unspent coin of HISTORY, and keep the scores there.
 
     Example: coinhaze history score chain.history --draws 1024 -o scores.parquet
     """
     from coinhaze.history import History
+    from coinhaze.history.transactions import refuse_used
     from coinhaze.report.files import check_output
 
     if output is not None:
         check_output(output)
+    if transactions is not None:
+        refuse_used(transactions)
     settings = {name: value for name, value in options.items() if value is not None}
     opened = History.open(history)
     scores = wait_for(
         "scoring",
         lambda progress: opened.score(accuracy=accuracy, progress=progress, **settings),
     )
+    if transactions is not None:
+        settings |= {"seed": scores.about["seed"]} if "seed" in scores.about else {}
+        folder = transactions
+        written = wait_for(
+            "scoring transactions",
+            lambda progress: opened.write_transactions(
+                folder, accuracy=accuracy, progress=progress, **settings
+            ),
+        )
+        click.echo(
+            f"wrote {folder}: {len(opened):,} transactions in {len(written)} files", err=True
+        )
     if output is not None:
         _write(scores, output, _about(opened))
     if as_json:

@@ -197,8 +197,10 @@ def ledger_settings() -> dict[str, Option]:
 
 
 def command_line() -> str:
-    """Give the command as it was called, for provenance."""
-    return " ".join(["coinhaze", *sys.argv[1:]])
+    """Give the command as it was called, for provenance, without what is secret."""
+    from coinhaze.errors import without_secrets
+
+    return without_secrets(" ".join(["coinhaze", *sys.argv[1:]]))
 
 
 def tell_written(*paths: Path) -> None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -22,6 +23,10 @@ from coinhaze.cli.waiting import wait_for
 from coinhaze.options import GraphOptions, ReadOptions, known
 from coinhaze.units import Unit
 
+if TYPE_CHECKING:
+    from coinhaze.screening.report import ListFile, Statement
+    from coinhaze.screening.screen import Screening
+
 # Several, with commas between or one after another: they are shown side by side.
 _POLICY = known(
     "policy",
@@ -29,12 +34,16 @@ _POLICY = known(
     several=True,
     default_words="all",
 )
+_LIMIT = known("limit", default=None, default_words="none")
+ABOVE_LIMIT = 10  # the exit code
+FIRST_PAGE = 5  # nodes on the page to read; the annex has more
 SUFFIXES = (".html", ".csv", ".json", ".parquet")
 
 
 @click.command("screen", cls=Command)
 @click.argument("sources", nargs=-1, required=True, metavar="SOURCE...")
-@takes(known("listed", required=True), _POLICY, "nodes", "top", "paths")
+@takes(known("listed", required=True), _POLICY, "nodes", "top", "paths", "dust", _LIMIT)
+@takes("case", "analyst")
 @takes(ReadOptions, GraphOptions, known("time", default_words="temporal"))
 @takes("strict", "as_json", known("output", metavar="FILE.html|.csv|.json|.parquet"))
 def command(
@@ -47,18 +56,24 @@ def command(
     as_json: bool,
     output: Path | None,
     strict: bool,
+    dust: str | None,
+    limit: float | None,
+    case: str | None,
+    analyst: str | None,
     **options: Any,
 ) -> None:
     """Screen a ledger: what share of each balance came from a list, by every rule side by side.
+
+    A list that matches nothing is a result. With --limit, exit code 10 says that something is
+    above it.
 
     Example: coinhaze screen transfers.csv --listed list.txt -o statement.html
     """
     from coinhaze.errors import InputError, UsageError
     from coinhaze.formats.lists.knowledge import read_listed
     from coinhaze.formats.money import unit_of
-    from coinhaze.formats.registry import digest_of
-    from coinhaze.report.files import check_output, made_by
-    from coinhaze.screening.report import ListFile, notes_of
+    from coinhaze.report.files import check_output, made_by, today
+    from coinhaze.screening.report import Statement, notes_of
     from coinhaze.screening.screen import screen
     from coinhaze.solve.score import refuse_incomplete
 
@@ -83,42 +98,76 @@ def command(
     if strict:
         refuse_incomplete(found.graph)
     shown_in = unit_of(found.graph.ledger)
-    listing = ListFile(Path(listed).name, digest_of(Path(listed)))
+    if dust is not None:
+        found = replace(found, dust=shown_in.read(dust))
+    listing = _listing(Path(listed))
     about = made_by(inputs=inputs, command=command_line())
+    statement = Statement(today(), case, analyst, limit)
     if output is not None or as_json:  # what is shown has them
         tell_notes(notes_of(found))
     if output is not None:
-        _write(found, listing, about, output, top, shown_in)
+        _write(found, listing, about, statement, output, top, shown_in)
         click.echo(found.graph.ledger.completeness.line(), err=True)
     if as_json:
         from coinhaze.screening.report import screening_json
 
-        click.echo(screening_json(found, listing, about), nl=False)
+        click.echo(screening_json(found, listing, about, statement), nl=False)
     elif output is None:
-        _show(found, listing, about, top, shown_in)
+        _show(found, listing, about, statement, top, shown_in)
+    if limit is not None and len(found.above(limit)):
+        raise click.exceptions.Exit(ABOVE_LIMIT)
 
 
-def _show(found: Any, listing: Any, about: dict[str, object], top: int, unit: Unit) -> None:
+def _listing(path: Path) -> ListFile:
+    """Tell what the list says of its names beside them."""
+    from coinhaze.formats.lists.knowledge import is_label_list
+    from coinhaze.formats.lists.labels import read_labels
+    from coinhaze.formats.registry import digest_of
+    from coinhaze.screening.report import ListFile
+
+    if not is_label_list(path):
+        return ListFile(path.name, digest_of(path))
+    labels = read_labels(path)
+    return ListFile(path.name, digest_of(path), labels.names, labels.programmes)
+
+
+def _show(
+    found: Screening,
+    listing: ListFile,
+    about: dict[str, object],
+    statement: Statement,
+    top: int,
+    unit: Unit,
+) -> None:
     from coinhaze.report.grids import sections_text
     from coinhaze.report.terminal import show
     from coinhaze.screening.report import screening_sections
 
-    sections = screening_sections(found, listing, about, limit=top, unit=unit)
+    sections = screening_sections(found, listing, about, statement, limit=top, unit=unit)
     show(sections_text(f"Money from {listing.name}", sections))
 
 
 def _write(
-    found: Any, listing: Any, about: dict[str, object], output: Path, top: int, unit: Unit
+    found: Screening,
+    listing: ListFile,
+    about: dict[str, object],
+    statement: Statement,
+    output: Path,
+    top: int,
+    unit: Unit,
 ) -> None:
     from coinhaze.report.files import write_table
     from coinhaze.report.grids import sections_page
     from coinhaze.screening import report as report
 
     if output.suffix in (".csv", ".parquet"):
-        made = report.provenance_of(found, listing, about)
+        made = report.provenance_of(found, listing, about, statement)
         tell_written(*write_table(found.to_arrow(), output, made))
     elif output.suffix == ".html":
-        sections = report.screening_sections(found, listing, about, limit=max(top, 100), unit=unit)
+        sections = report.screening_sections(
+            found, listing, about, statement, limit=min(top, FIRST_PAGE), annex=max(top, 100),
+            unit=unit,
+        )  # fmt: skip
         write_text(output, sections_page(f"Money from {listing.name}", sections))
     else:
-        write_text(output, report.screening_json(found, listing, about))
+        write_text(output, report.screening_json(found, listing, about, statement))

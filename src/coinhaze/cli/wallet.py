@@ -208,13 +208,11 @@ def _known(files: Sequence[str]) -> dict[str, list[str]]:
 
 
 def _wallet(sources: Sequence[str], options: dict[str, Any]) -> Wallet:
-    from coinhaze.formats.descriptors import hide_keys
     from coinhaze.formats.lists.knowledge import read_listed
     from coinhaze.solve.source import chain_of
     from coinhaze.wallet.holdings import exposed_chain, find_coins
     from coinhaze.wallet.wallet import weigh_wallet
 
-    hide_keys(" ".join(sys.argv))
     listed = _coins(options["nodes"])
     names = None if options["listed"] is None else read_listed(options["listed"])
     labels = labels_of(options["labels"])

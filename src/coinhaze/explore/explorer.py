@@ -13,6 +13,7 @@ from coinhaze.errors import UnknownName
 from coinhaze.explore.cache import Cache
 from coinhaze.explore.coin.answer import Question, answer_coin
 from coinhaze.explore.coin.comparators import compare
+from coinhaze.explore.coin.shared import compare_two
 from coinhaze.explore.describe import LUMPED
 from coinhaze.explore.distribution import ZERO, counted, curve_of, density_of, histogram_of
 from coinhaze.explore.group import Grouping
@@ -32,12 +33,20 @@ from coinhaze.explore.models import (
     LedgerSummary,
     OriginsPage,
     SearchAnswer,
+    SharedAnswer,
     TablePage,
     WalletAnswer,
     WhatIfAnswer,
 )
 from coinhaze.explore.nodes import Nodes, node_named
-from coinhaze.explore.query import CoinQuery, Settings, TableQuery, WalletQuery, WhatIfQuery
+from coinhaze.explore.query import (
+    CoinQuery,
+    Settings,
+    SharedQuery,
+    TableQuery,
+    WalletQuery,
+    WhatIfQuery,
+)
 from coinhaze.explore.search import Seeker
 from coinhaze.explore.table import Exposures, Table, cursor_at, place_of_cursor
 from coinhaze.explore.views import SMALL, ViewOptions, Views
@@ -155,6 +164,14 @@ class Explorer:
     def comparators(self, name: str, query: Settings = OWN) -> Comparators:
         """Give a coin's other rules and measures."""
         return compare(self._question(name, query)[0])
+
+    def shared(self, name: str, query: SharedQuery) -> SharedAnswer:
+        """Say what a coin has in common with another one."""
+        first, _ = self._question(name, query)
+        second, _ = self._question(query.other, query)
+        return compare_two(
+            self.views, (first, second), self.settings(query).settings, limit=query.limit
+        )
 
     def origins(
         self,

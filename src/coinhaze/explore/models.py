@@ -454,8 +454,18 @@ class Measure(Model):
     refused: str | None = None
 
 
+class ObservedBits(Bits):
+    """The same coin to an observer who takes origins of one owner for one origin."""
+
+    observer: str
+    assumes: str
+    confidence: Number  # null where it is as sure as what was given
+    confidence_origin: str
+    owners: Count
+
+
 class Comparators(Model):
-    """A coin under other rules and by other people's measures."""
+    """A coin under other rules, to other observers, and by other people's measures."""
 
     ledger: Id
     name: str
@@ -463,6 +473,49 @@ class Comparators(Model):
     exposure_time: str | None = None
     rules: tuple[Rule, ...]
     measures: tuple[Measure, ...]
+    observed: str = ""  # what informed observers lack, in a sentence
+    observers: tuple[ObservedBits, ...] = ()
+
+
+class BoundedFigure(Model):
+    """A figure and the interval it is proven to lie in; null where it has no value."""
+
+    value: Number
+    low: Number
+    high: Number
+
+
+class CommonOrigin(Model):
+    """An origin of both coins; `weight` is its part of the evidence, or of the collision."""
+
+    origin: str
+    share_of_first: Share
+    share_of_second: Share
+    share_of_openings: MaybeShare
+    weight: Share
+
+
+class SharedFigures(Model):
+    """What two coins have in common, to one observer."""
+
+    observer: str
+    assumes: str
+    collision: BoundedFigure
+    overlap: BoundedFigure
+    divergence: BoundedFigure
+    evidence: BoundedFigure
+    common: tuple[CommonOrigin, ...]
+
+
+class SharedAnswer(Model):
+    """What two coins have in common."""
+
+    ledger: Id
+    first: str
+    second: str
+    settings: Settings
+    sentence: str
+    observers: tuple[SharedFigures, ...]
 
 
 class Spent(Model):

@@ -222,6 +222,13 @@ class TableQuery(Settings):
     steps_high: float | None = None
 
 
+class SharedQuery(Settings):
+    """Another coin to compare a coin with, and how many common origins to show."""
+
+    other: str = Field(min_length=1, max_length=LONGEST_IN_ADDRESS)
+    limit: int = Field(default=5, ge=1, le=100)
+
+
 class WhatIfQuery(Settings):
     """Coins to be spent together."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import NamedTuple, TypeVar
 
@@ -23,6 +23,7 @@ from coinhaze.ledger import AccountLedger, CoinLedger
 from coinhaze.measures import Scores
 from coinhaze.observer import AbsorbingChain
 from coinhaze.observer.knowledge import SourceSet, source_set
+from coinhaze.observer.owners import Observer, ladder
 from coinhaze.observer.policies import POLICIES, Policy, default_policy, score_policies
 from coinhaze.options import Accuracy
 from coinhaze.session import Session
@@ -92,6 +93,7 @@ class Views:
         self._graphs: Cache[TransactionGraph] = Cache(graphs)
         self._sessions: Cache[Session] = Cache(sessions)
         self._lists: Cache[Listed] = Cache(CACHED_LISTS)
+        self._observers: Cache[tuple[Observer, ...]] = Cache(1)
 
     @staticmethod
     def _own(chain: AbsorbingChain) -> ViewOptions:
@@ -101,6 +103,10 @@ class Views:
             raise UsageError(f"an explorer's own chain is over all sources, not {name!r}")
         view = str(chain.settings["view"])
         return ViewOptions(policy.column, view, str(chain.settings.get("time") or "temporal"), None)
+
+    def observers(self, labels: Mapping[str, str]) -> tuple[Observer, ...]:
+        """Give the informed observers of the ledger, found once; `labels` are its own."""
+        return self._observers.make((), lambda: ladder(self.ledger, labels=labels))
 
     @cached_property
     def policies(self) -> tuple[str, ...]:

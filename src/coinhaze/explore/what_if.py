@@ -46,7 +46,7 @@ from coinhaze.wallet.report import (
     verdict_words,
     would_change,
 )
-from coinhaze.wallet.suggestion import Choice, Suggestion, suggest_coins
+from coinhaze.wallet.suggestion import SpendChoice, Suggestion, suggest_coins
 from coinhaze.wallet.wallet import CoinSet, Combination, Wallet, weigh_wallet
 from coinhaze.wallet.what_if import TO_COINS, Proposal, propose
 from coinhaze.wallet.who_learns import Learnt
@@ -376,7 +376,7 @@ class CoinSets:
             why=suggestion.why,
         )
 
-    def _choice(self, wallet: Wallet, choice: Choice) -> Together:
+    def _choice(self, wallet: Wallet, choice: SpendChoice) -> Together:
         assert choice.after is not None  # choices that are shown are weighed
         others = choice.disclosure.others
         update = {

@@ -21,7 +21,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from coinhaze.errors import InputError, UsageError, keep_secret
+from coinhaze.errors import InputError, UsageError, hide_wallet_keys, keep_secret
 from coinhaze.formats.bitcoin_raw.networks import base58_octets
 
 if TYPE_CHECKING:
@@ -95,11 +95,6 @@ def is_key(text: str) -> bool:
     return bool(_FUNCTION.match(text) or _EXTENDED.match(text) or _PRIVATE.match(text))
 
 
-def hide_keys(text: str) -> None:
-    """Hide every extended key of a text in all messages from now on."""
-    keep_secret(*_EXTENDED.findall(text))
-
-
 def refuse_private(text: str, where: str) -> None:
     """Raise an error, that does not show it, where a text holds a private key or seed words.
 
@@ -135,7 +130,7 @@ def parse_keys(text: str, where: str = "key") -> tuple[Descriptor, ...]:
     ['wpkh receive', 'wpkh change']
     """
     text = text.strip()
-    hide_keys(text)
+    hide_wallet_keys(text)
     refuse_private(text, where)
     try:
         if len(text) > LONGEST:

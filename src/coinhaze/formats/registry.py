@@ -203,6 +203,10 @@ for _entry in (
         "zcash_raw.blocks", whole_blocks=True,
     ),
     _builtin(
+        "rusty-blockparser", "rusty-blockparser", "blocks as csvdump writes them: four files (CSV)",
+        "tabular.rusty_blockparser", whole_blocks=True,
+    ),
+    _builtin(
         "plain", "Plain columns", "the store's own tables, in CSV, Parquet or Arrow",
         "tabular.plain", "recognises_columns", "needs",
     ),

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from coinhaze.amounts import Floats, Ints
-from coinhaze.errors import LedgerError, ResourceError, UsageError
+from coinhaze.errors import LedgerError, UsageError
 from coinhaze.history import files
 from coinhaze.history.index_kernels import (
     ALL_SOURCES,
@@ -52,6 +52,7 @@ from coinhaze.history.sources import joined, raw_checks
 from coinhaze.history.tape import Tape
 from coinhaze.measures.confidence import MISS, check_miss
 from coinhaze.solve.exact.stream_kernels import WIDTH
+from coinhaze.solve.pool import Budget
 from coinhaze.solve.sketch.sketch import DRAWS
 
 RETAINED = 100  # blocks that can be taken back by what they changed
@@ -157,9 +158,7 @@ class Follower:
         work = TapeDraws(tape, tuple(tape.scored_in(rows)), self.seed, self.kind)
         tiles = range(0, self.draws, WIDTH)
         needed = work.room_bytes * len(tiles)
-        if self._memory is not None and needed > self._memory:
-            what = f"rows of {self.draws} draws take {needed:,} bytes, more than {self._memory:,}"
-            raise ResourceError(f"{self.path}: {what}: make fewer draws")
+        Budget(memory=self._memory).fits(needed, f"rows of {self.draws} draws")
         self.rooms = [work.room() for _ in tiles]
         self.totals = np.zeros(manifest.slots)
         total = np.zeros(len(rows))
@@ -167,6 +166,7 @@ class Follower:
             total += work.solve(first, room)
         self.totals[tape.slots_of(rows)] = total
         self.indexer = Indexer.open(self.path, manifest)
+        self._stack.callback(self.indexer.close)
         self.committed = manifest
         # Blocks after the commit: hash, and where their record begins; the newest can be undone.
         self.hashes: dict[int, str] = {}
@@ -245,7 +245,7 @@ class Follower:
         scored = np.arange(len(slots))
         total, some = np.zeros(len(slots)), np.empty(len(slots))
         for k, room in enumerate(self.rooms):
-            pass_draws(*tape, self.seed, WIDTH * k, room, scored, some)
+            pass_draws(*tape, self.seed, WIDTH * k, 0, room, scored, some)
             total += some
         self.totals[slots] = total
         self.done.append(done)

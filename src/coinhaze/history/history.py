@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -28,6 +29,7 @@ from coinhaze.history.sources import (
 )
 from coinhaze.history.table import history_table
 from coinhaze.history.tape import Tape
+from coinhaze.history.transactions import refuse_used, write_transactions
 from coinhaze.ledger import CoinLedger
 from coinhaze.ledger.coin_blocks import CoinBlocks
 from coinhaze.ledger.completeness import Completeness
@@ -208,6 +210,40 @@ class History:
         object.__setattr__(self, "manifest", manifest)
         return scores
 
+    def write_transactions(
+        self,
+        folder: str | Path,
+        *,
+        accuracy: Accuracy = "preview",
+        draws: int = DRAWS,
+        miss: float | None = None,
+        simultaneous: bool = False,
+        seed: int | None = None,
+        threads: int | None = None,
+        memory: int | str | None = None,
+        progress: Progress = silent,
+    ) -> list[Path]:
+        """Score every transaction, and write a Parquet file for each piece; give the files.
+
+        A row is a transaction: txid, height, bits with their interval, steps to its outputs. Those
+        that move no money have no bits.
+        """
+        folder = Path(folder)
+        refuse_used(folder)
+        budget = Budget(threads, None if memory is None else bytes_of(memory), None, THREADS)
+        found = score_rows(
+            self.tape,
+            np.arange(self.manifest.rows),
+            accuracy=accuracy,
+            draws=draws,
+            miss=miss,
+            simultaneous=simultaneous,
+            seed=secrets.randbits(63) if seed is None else seed,
+            budget=budget,
+            progress=progress,
+        )
+        return write_transactions(self.tape, found, folder)
+
     def _refuse_changed(self) -> None:
         """Refuse to go on if another process has appended to the history since it was opened."""
         now = files.read_manifest(self.path)
@@ -252,14 +288,15 @@ def _index(
             manifest = replace(manifest, complete=source.complete, unit=told)
         indexer = Indexer.open(path, manifest, piece_rows)
         done = 0
-        for blocks in source.blocks:
-            for part in blocks.parts(min(AT_ONCE, piece_rows)):
-                indexer.append(part, source.where)
-                done += len(part)
-                progress(done, max(source.transactions, done))
-        where = str(path / files.MANIFEST)
-        before = dict(manifest.completeness)
-        record = joined(before, source.completeness, where, first=not manifest.transactions)
-        if done or not begun:
-            manifest = indexer.finish(record, source.notes)
+        with closing(indexer):
+            for blocks in source.blocks:
+                for part in blocks.parts(min(AT_ONCE, piece_rows)):
+                    indexer.append(part, source.where)
+                    done += len(part)
+                    progress(done, max(source.transactions, done))
+            where = str(path / files.MANIFEST)
+            before = dict(manifest.completeness)
+            record = joined(before, source.completeness, where, first=not manifest.transactions)
+            if done or not begun:
+                manifest = indexer.finish(record, source.notes)
         return History(path, manifest)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, cast
@@ -281,7 +282,11 @@ class Indexer:
     path: Path
     manifest: Manifest
     live: _Live
+    # Of the piece that is being made, and of the one that is being written.
     columns: _Columns = field(default_factory=_Columns)
+    spare: _Columns = field(default_factory=_Columns)
+    writer: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1))
+    writing: Future[None] | None = None
     # Of the piece that is being made: sources, blocks, and names that are no hashes.
     pending: dict[str, list[pa.Table]] = field(default_factory=lambda: {t: [] for t in _LISTS})
     uncommitted: list[PieceFiles] = field(default_factory=list)
@@ -445,12 +450,15 @@ class Indexer:
 
     def end_piece(self) -> None:
         """Write what is pending as a piece; commit where that is worth its cost."""
+        self._wait()
         number = len(self.manifest.pieces) + len(self.uncommitted)
         counts = self.live.counts
         rows, terms, n = self.rows, int(counts[TERMS]), self.transactions
         lists = {t: pa.concat_tables(self.pending[t]) for t in ("sources", "blocks")}
         octets = pa.py_buffer(self.columns.ids[:n])
         ids = pa.Array.from_buffers(pa.binary(HASH), n, [None, octets])
+        # A coin's maker is found by the first two bytes of its id: these are soon looked through.
+        marks = np.ascontiguousarray(self.columns.ids[:n, :2]).view(np.uint16).reshape(-1)
         names = {"id": ids}
         if self.manifest.names == "text":
             text = pa.concat_tables(self.pending["names"])["id"].combine_chunks()
@@ -461,7 +469,7 @@ class Indexer:
             "terms": pa.table(column("terms", terms)),
             "facts": pa.table(column("facts", rows)),
             "sources": lists["sources"],
-            "transactions": pa.table(names | column("transactions", n)),
+            "transactions": pa.table(names | {"mark": marks} | column("transactions", n)),
             "blocks": lists["blocks"],
         }
         heights = tables["blocks"]["height"]
@@ -475,15 +483,31 @@ class Indexer:
             last_height=heights[-1].as_py(),
             files={},
         )
-        marks = {t: files.write_table(self.path / piece.file(t), tables[t]) for t in tables}
-        self.uncommitted.append(replace(piece, files=marks))
+        self.columns, self.spare = self.spare, self.columns
+        self.writing = self.writer.submit(self._write, piece, tables)
         self.pending = {t: [] for t in _LISTS}
         counts[[ROWS, TERMS]] = 0
         self.transactions = 0
         if self.made * LIVE_SHARE >= int(counts[LIVE]):
             self._commit()
 
+    def _write(self, piece: PieceFiles, tables: Mapping[str, pa.Table]) -> None:
+        """Write the files of a piece, while the next one is made."""
+        marks = {t: files.write_table(self.path / piece.file(t), tables[t]) for t in tables}
+        self.uncommitted.append(replace(piece, files=marks))
+
+    def _wait(self) -> None:
+        """Wait until the last piece is written."""
+        writing, self.writing = self.writing, None
+        if writing is not None:
+            writing.result()
+
+    def close(self) -> None:
+        """Let no piece be written any more."""
+        self.writer.shutdown(wait=True)
+
     def _commit(self) -> None:
+        self._wait()
         done, counts = self.uncommitted, self.live.counts
         before = self.manifest
         manifest = replace(

@@ -13,6 +13,7 @@ import numpy as np
 
 from coinhaze.amounts import Floats, Ints
 from coinhaze.errors import UnknownName
+from coinhaze.history import files
 from coinhaze.history.pass_kernels import pass_back
 from coinhaze.measures.intervals import ROUNDING, slack_from_each, surprise
 
@@ -106,21 +107,24 @@ def sources_of(tape: Tape, row: int) -> tuple[Ints, Floats, int, int]:
     """Give the rows of the sources behind a row, rising, their chances, rows met and terms."""
     mass = np.zeros(tape.manifest.slots)
     found: list[tuple[Ints, Floats]] = []
-    met = terms = 0
+    met = terms = held = 0
     for piece in reversed(tape.pieces):
         rows = min(len(piece), row + 1 - piece.first_row)
         if rows <= 0:
             continue
-        if rows < len(piece) or row == piece.first_row + len(piece) - 1:
+        if not met:
             mass[piece.row_slot[row - piece.first_row]] = 1.0
+            held = 1
         before = int(piece.row_terms[:rows].sum(dtype=np.int64))
         source = np.empty(len(piece.hashes), dtype=np.int64)
         share = np.empty(len(piece.hashes))
         tables = (piece.row_slot, piece.row_terms, piece.slot, piece.weight)
-        count, some, brought = pass_back(*tables, rows, before, mass, source, share)
+        count, some, brought, held = pass_back(*tables, rows, before, held, mass, source, share)
         met += some
         terms += brought
         found.append((piece.first_row + source[:count][::-1], share[:count][::-1]))
+        if not held:
+            break  # all of it has come to its sources
     found.reverse()
     rows_of, shares = (np.concatenate(parts) for parts in zip(*found, strict=True))
     return rows_of, shares, met, terms
@@ -128,15 +132,19 @@ def sources_of(tape: Tape, row: int) -> tuple[Ints, Floats, int, int]:
 
 def _place(history: History, transaction: int, vout: int) -> tuple[int | None, int | None, int]:
     """Give the value of a coin and its rank, if it is unspent, and how many are."""
-    from coinhaze.history.score import LiveCoins
-
-    coins = LiveCoins.of(history.tape)
-    low, high = np.searchsorted(coins.transaction, [transaction, transaction + 1])
-    at = low + np.flatnonzero(coins.vout[low:high] == vout)
+    coins = history.tape.live_table("coins")
+    values = files.column(coins, "value")
+    held = values > 0
+    unspent = int(np.count_nonzero(held))
+    makers = files.column(coins, "transaction")
+    low, high = np.searchsorted(makers, np.array([transaction, transaction + 1], makers.dtype))
+    at = low + np.flatnonzero((files.column(coins, "vout")[low:high] == vout) & held[low:high])
     if not len(at):
-        return None, None, len(coins)
-    value = int(coins.value[at[0]])
+        return None, None, unspent
+    value = int(values[at[0]])
     if history.manifest.scores is None:
-        return value, None, len(coins)
-    bits = history.scores().bits
-    return value, int((bits > bits[at[0]]).sum()) + 1, len(coins)
+        return value, None, unspent
+    scores = files.read_table(history.path / files.scores_file(history.manifest.scores))
+    bits = files.column(scores, "bits")
+    own = bits[np.count_nonzero(held[: at[0]])]
+    return value, int(np.count_nonzero(bits > own)) + 1, unspent

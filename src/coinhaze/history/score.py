@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -22,7 +22,7 @@ from coinhaze.amounts import Floats, Ints
 from coinhaze.errors import AccuracyError, UsageError
 from coinhaze.formats.money import with_amount_texts
 from coinhaze.history import files
-from coinhaze.history.pass_kernels import pass_columns, pass_draws
+from coinhaze.history.pass_kernels import HALF, pass_columns, pass_draws
 from coinhaze.history.tape import Tape
 from coinhaze.measures.confidence import (
     MISS,
@@ -92,32 +92,40 @@ class RowScores:
 
 @dataclass(frozen=True, eq=False)
 class TapeDraws:
-    """The work of tiles of draws; a piece is a tile's first draw."""
+    """The work of tiles of draws; a piece is a tile's first draw.
+
+    A tile is one pass, or two of half its width, which give the same bits in half the memory.
+    """
 
     tape: Tape
     scored: tuple[Ints, ...]  # in each piece of the tape
     seed: int
     kind: type[np.floating]
+    width: int = WIDTH
     waiting: int = 2
 
     @property
     def room_bytes(self) -> int:
         """The bytes of one worker's rows."""
-        return self.tape.manifest.slots * WIDTH * np.dtype(self.kind).itemsize
+        return self.tape.manifest.slots * self.width * np.dtype(self.kind).itemsize
 
     def room(self) -> npt.NDArray[Any]:
         """Make one worker's rows."""
-        return np.zeros((self.tape.manifest.slots, WIDTH), dtype=self.kind)
+        return np.zeros((self.tape.manifest.slots, self.width), dtype=self.kind)
 
     def solve(self, first: int, room: npt.NDArray[Any]) -> Floats:
         """Add exp(y) of a tile of draws up for every scored row."""
+        found = [self._pass(first, half, room) for half in range(WIDTH // self.width)]
+        return found[0] if len(found) == 1 else found[0] + found[1]
+
+    def _pass(self, first: int, half: int, room: npt.NDArray[Any]) -> Floats:
         total = np.zeros(sum(map(len, self.scored)))
         at = 0
         for piece, scored in zip(self.tape.pieces, self.scored, strict=True):
             part = total[at : at + len(scored)]
             at += len(scored)
             tape = (piece.row_slot, piece.row_terms, piece.slot, piece.weight, piece.hashes)
-            pass_draws(*tape, self.seed, first, room, scored, part)
+            pass_draws(*tape, self.seed, first, half, room, scored, part)
         return total
 
 
@@ -184,6 +192,8 @@ def score_rows(
         raise UsageError(f"draws come in tiles: a multiple of {WIDTH}, not {draws}")
     kind, error = precision_of(tape, rows, draws, each)
     work = TapeDraws(tape, tuple(tape.scored_in(rows)), seed, kind)
+    if budget.memory is not None and work.room_bytes > budget.room():
+        work = replace(work, width=HALF)
     total = np.zeros(len(rows))
     firsts = range(0, draws, WIDTH)
     with open_workers(work, len(firsts), budget) as workers:

@@ -165,8 +165,8 @@ class Tape:
                 return None
             else:
                 octets = files.octets_of(ids)
-                words = octets.view(np.uint64)
-                near = np.flatnonzero(words[:, 0] == np.frombuffer(wanted, np.uint64)[0])
+                mark = np.frombuffer(wanted, np.uint16)[0]
+                near = np.flatnonzero(files.column(table, "mark") == mark)
                 found = near[(octets[near] == np.frombuffer(wanted, np.uint8)).all(axis=1)]
                 found = self._of_height(piece, found, txid)
             if len(found):

@@ -80,15 +80,16 @@ def owners_of_row(
         used, number = np.unique(groups.of_outcome[outcomes], return_inverse=True)
         share = sums_by(number, probability, len(used))
         order = np.argsort(-share, kind="stable")
-        entropy = float(surprise(share).sum())
+        certain = len(used) == 1 and missing == 0
+        entropy = 0.0 if certain else float(surprise(share).sum())
         ends = from_missing_mass(
             np.array([entropy]),
             np.array([missing]),
             share.max(initial=0.0, keepdims=True),
             np.array([float(len(groups.names))]),
         )
-        room = slack + 8 * ROUNDING * (len(share) + 64) * (entropy + 2)
-        most = min(most, float(ends[1][0]) + room)
+        room = 0.0 if certain else slack + 8 * ROUNDING * (len(share) + 64) * (entropy + 2)
+        most = 0.0 if certain else min(most, float(ends[1][0]) + room)
         low = min(max(float(ends[0][0]) - room, 0.0), most)
         found.append(
             OwnerOrigins(

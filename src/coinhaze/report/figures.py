@@ -294,7 +294,7 @@ def pyplot() -> Any:
     try:
         import matplotlib.pyplot as plt
     except ImportError:
-        raise UsageError("figures need matplotlib: pip install matplotlib") from None
+        raise UsageError("figures need matplotlib: pip install 'coinhaze[figures]'") from None
     return plt
 
 

@@ -8,6 +8,7 @@ import json
 import os
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
@@ -214,6 +215,18 @@ def made_by(*, inputs: Sequence[str | Path] = (), command: str = "") -> dict[str
         "command": command,
         "inputs": input_digests(inputs),
     }
+
+
+def today() -> str:
+    """Return the date and time in UTC; that of SOURCE_DATE_EPOCH where it is set."""
+    epoch = os.environ.get("SOURCE_DATE_EPOCH")
+    if epoch is None:
+        now = datetime.now(UTC)
+    elif epoch.isascii() and epoch.isdigit():
+        now = datetime.fromtimestamp(int(epoch), UTC)
+    else:
+        raise UsageError(f"SOURCE_DATE_EPOCH is a number of seconds since 1970, not {epoch!r}")
+    return now.strftime("%Y-%m-%d %H:%M UTC")
 
 
 def input_digests(inputs: Sequence[str | Path]) -> list[dict[str, str]]:

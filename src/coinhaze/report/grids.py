@@ -11,7 +11,7 @@ from rich.console import Group, OverflowMethod, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from coinhaze.report.page import page, paragraph, section, table
+from coinhaze.report.page import division, page, paragraph, section, table
 
 _LATEX = {
     "\\": r"\textbackslash{}",
@@ -151,6 +151,7 @@ class Section:
     warnings: tuple[str, ...] = ()
     columns: tuple[tuple[str, str], ...] = ()  # heading, and left or right
     rows: tuple[tuple[str, ...], ...] = ()
+    annex: bool = False  # printed on pages of its own, after those that are not
 
 
 def sections_text(title: str, sections: Sequence[Section]) -> Group:
@@ -177,7 +178,9 @@ def sections_page(title: str, sections: Sequence[Section]) -> str:
     >>> "<h2>Why</h2>" in sections_page("Coins", [Section("Why", lines=("a & b",))])
     True
     """
-    return page(title, [_section(part) for part in sections])
+    first = [_section(part) for part in sections if not part.annex]
+    annex = [_section(part) for part in sections if part.annex]
+    return page(title, [*first, *([division("annex", *annex)] if annex else [])])
 
 
 def _section(part: Section) -> str:

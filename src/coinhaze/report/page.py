@@ -25,7 +25,21 @@ th.number, td.number { text-align: right; font-variant-numeric: tabular-nums;
 svg { max-width: none; }
 svg text { font: 12px system-ui, sans-serif; fill: var(--ink); paint-order: stroke;
   stroke: var(--paper); stroke-width: 3px; }
-@media print { body { margin: 0; max-width: none; } }
+.annex { border-top: 1px solid var(--line); margin-top: 3rem; }
+@page { margin: 16mm 15mm; }
+@media print {
+  :root { color-scheme: light; --ink: #000; --paper: #fff; --soft: #333; --line: #999; }
+  body { margin: 0; padding: 0; max-width: none; font-size: 9.5pt; line-height: 1.35; }
+  h1 { font-size: 14pt; margin: 0 0 2mm; }
+  h2 { font-size: 11pt; margin: 4mm 0 1mm; break-after: avoid; }
+  p { margin: 1mm 0; orphans: 3; widows: 3; }
+  table { font-size: 8.5pt; width: 100%; }
+  th, td { padding: .6mm 1.5mm; }
+  th.number, td.number { white-space: pre-line; }
+  tr { break-inside: avoid; }
+  .wide { overflow: visible; }
+  .annex { break-before: page; border-top: 0; margin-top: 0; }
+}
 """
 # No script runs and nothing is fetched, whatever a name contains.
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
@@ -60,6 +74,11 @@ def section(title: str, *parts: object) -> Html:
     """Return parts below a heading; a part that is not markup becomes a paragraph."""
     body = "".join(p if isinstance(p, Html) else paragraph(p) for p in parts)
     return Html(f"<h2>{escape(title)}</h2>\n{body}")
+
+
+def division(kind: str, *parts: Html) -> Html:
+    """Return parts that are styled together."""
+    return Html(f'<div class="{escape(kind)}">\n{"".join(parts)}</div>\n')
 
 
 def table(

@@ -98,8 +98,9 @@ def shared_json(found: SharedOrigins, made_by: Mapping[str, object], *, limit: i
     """Give all pairs and, of two coins, the common origins that tell most, as JSON text."""
     document: dict[str, object] = {"coins": found.names, "pairs": found.rows()}
     if len(found.names) == 2:
+        one, other = found.names
         document["common"] = {
-            seen.name: found.common(*found.names, seen.name, limit=limit).to_pylist()
+            seen.name: found.common(one, other, seen.name, limit=limit).to_pylist()
             for seen in found.seen
         }
     document["provenance"] = dict(made_by)

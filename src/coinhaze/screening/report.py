@@ -6,8 +6,8 @@ The same sections are shown on a terminal and on a page.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -52,8 +52,10 @@ ASSUMED = (
     "a table of balances with --opening to know it."
 )
 
+COVERED = "This covers the ledger and window below, and says nothing of money from before."
 MANY_DIGITS = 10**15
 MAX_NAMED = 3  # nodes described in the summary
+MAX_LISTED = 50  # listed names shown with their entities
 
 
 @dataclass(frozen=True)
@@ -62,33 +64,146 @@ class ListFile:
 
     name: str
     sha256: str
+    entities: Mapping[str, str] = field(default_factory=dict)  # address -> whom it belongs to
+    programmes: Mapping[str, str] = field(default_factory=dict)  # address -> why it is listed
+
+    def words(self, address: str) -> str:
+        """Return an address with the entity and the programme that the list gives.
+
+        >>> ListFile("l", "", {"0x1": "A Group"}, {"0x1": "CYBER2"}).words("0x1")
+        'A Group (CYBER2): 0x1'
+        """
+        entity, programme = self.entities.get(address), self.programmes.get(address)
+        if entity is None and programme is None:
+            return address
+        return f"{entity or 'listed'}{f' ({programme})' if programme else ''}: {address}"
+
+
+@dataclass(frozen=True)
+class Statement:
+    """What a statement is for: a case, who makes it and when, and above which exposure to act."""
+
+    date: str
+    case: str | None = None
+    analyst: str | None = None
+    limit: float | None = None
 
 
 def screening_sections(
     found: Screening,
     listing: ListFile,
     made_by: Mapping[str, object],
+    about: Statement,
     *,
     limit: int = 10,
+    annex: int = 0,
     unit: Unit = SMALLEST,
 ) -> list[Section]:
-    """Return the sections of the statement, with amounts in `unit`."""
-    return [
-        _short(found, unit),
+    """Return the sections of the statement, with amounts in `unit`: one page, then the annex.
+
+    `limit` nodes are shown first; `annex` of them in the annex, where there are more.
+    """
+    more = len(found.order()) > limit and annex > limit
+    first = [
+        _short(found, about, unit),
+        _statement(found, listing, about, made_by),
         _found(found, limit, unit),
-        _rules(found, unit),
-        *([_ways(found)] if found.routes else []),
+    ]
+    rest = [
+        *([_found(found, annex, unit, title="All that was found")] if more else []),
+        *([_rules(found, unit)] if found.is_match else []),
+        *([_ways(found, listing)] if found.routes else []),
+        *([_listed(found, listing)] if found.found else []),
         Section("How sure it is", _certainty(found)),
         Section("What would change it", CHANGES),
         Section("What it is not", IS_NOT),
         _made(found, listing, made_by),
     ]
+    return [*first, *(replace(part, annex=True) for part in rest)]
 
 
-def screening_json(found: Screening, listing: ListFile, made_by: Mapping[str, object]) -> str:
+def verdict_words(found: Screening, about: Statement) -> Iterator[str]:
+    """Say whether there is a match, and whether it is above the limit."""
+    nodes = f"{len(found):,} node{'' if len(found) == 1 else 's'}"
+    listed = len(found.found) + len(found.missing)
+    if not found.found:
+        yield (
+            f"No match: none of the {listed:,} listed names is in this ledger, so no money of the "
+            f"{nodes} screened came from the list, by any rule. {COVERED}"
+        )
+    elif not found.is_match:
+        yield f"No match: none of the {nodes} screened holds or held money from the list. {COVERED}"
+    else:
+        count = int(found.reached().sum())
+        yield f"Match: {count:,} of {nodes} screened hold or held money from the list by some rule."
+    if about.limit is not None:
+        above = found.above(about.limit)
+        names = first_few(found.graph.names.of(found.taint.nodes[above]).to_pylist())
+        yield (
+            f"Above the limit of {about.limit:.2%}: {len(above):,} ({names})."
+            if len(above)
+            else f"Nothing is above the limit of {about.limit:.2%}."
+        )
+
+
+def _statement(
+    found: Screening, listing: ListFile, about: Statement, made_by: Mapping[str, object]
+) -> Section:
+    window = window_of(found)
+    listed = len(found.found) + len(found.missing)
+    rows = [
+        ("case", about.case),
+        ("analyst", about.analyst),
+        ("date", about.date),
+        ("list", f"{listing.name}: {len(found.found):,} of {listed:,} names are in the ledger"),
+        ("SHA-256 of the list", listing.sha256),
+        ("window", "; ".join(_span(window, name) for name in ("height", "time"))),
+        ("completeness", found.graph.ledger.completeness.line().removeprefix("completeness: ")),
+        ("method", f"{', '.join(found.policies)}; {reading_words(found.graph.settings)}"),
+        ("made by", made_by.get("software")),
+    ]
+    cells = tuple((name, str(value)) for name, value in rows if value is not None)
+    return Section("Statement", columns=(("of", LEFT), ("what", LEFT)), rows=cells)
+
+
+def _listed(found: Screening, listing: ListFile) -> Section:
+    named = [name for name in found.found if name in listing.entities or name in listing.programmes]
+    rows = [
+        (name, listing.entities.get(name, "-"), listing.programmes.get(name, "-"))
+        for name in found.found[:MAX_LISTED]
+    ]
+    lines = (
+        (f"{len(found.found) - MAX_LISTED:,} more are not shown.",)
+        if len(found.found) > MAX_LISTED
+        else ()
+    )
+    if not named:
+        return Section("Listed names in the ledger", (first_few(found.found, MAX_LISTED), *lines))
+    columns = (("address", LEFT), ("entity", LEFT), ("programme", LEFT))
+    return Section("Listed names in the ledger", lines, columns=columns, rows=tuple(rows))
+
+
+def screening_json(
+    found: Screening, listing: ListFile, made_by: Mapping[str, object], about: Statement
+) -> str:
     """Return the statement as JSON text with stable keys."""
+    names = found.graph.names.of(found.taint.nodes)
+    above = None if about.limit is None else found.above(about.limit)
     document = {
-        "provenance": provenance_of(found, listing, made_by),
+        "provenance": provenance_of(found, listing, made_by, about),
+        "match": found.is_match,
+        "verdict": list(verdict_words(found, about)),
+        "limit": about.limit,
+        "above_limit": None if above is None else [names[k].as_py() for k in above.tolist()],
+        "dust": found.dust,
+        "listed": [
+            {
+                "name": name,
+                "entity": listing.entities.get(name),
+                "programme": listing.programmes.get(name),
+            }
+            for name in found.found
+        ],
         **reading_of(found.graph.settings),
         "policy": list(found.policies),
         "completeness": found.graph.ledger.completeness.line(),
@@ -100,10 +215,13 @@ def screening_json(found: Screening, listing: ListFile, made_by: Mapping[str, ob
 
 
 def provenance_of(
-    found: Screening, listing: ListFile, made_by: Mapping[str, object]
+    found: Screening, listing: ListFile, made_by: Mapping[str, object], about: Statement
 ) -> dict[str, object]:
     """Return the provenance of a screening: software, inputs, list, window, settings, accuracy."""
     return dict(made_by) | {
+        "date": about.date,
+        "case": about.case,
+        "analyst": about.analyst,
         "list": {
             "file": listing.name,
             "sha256": listing.sha256,
@@ -138,13 +256,13 @@ def window_of(found: Screening) -> dict[str, object]:
     return {k: v if v is None or isinstance(v, int) else str(v) for k, v in window.items()}
 
 
-def _short(found: Screening, unit: Unit) -> Section:
-    """Summarise the lowest and highest findings for the largest nodes, and the names not found."""
+def _short(found: Screening, about: Statement, unit: Unit) -> Section:
+    """Give the verdict, then the lowest and highest findings for the largest nodes."""
     rows = found.order()[:MAX_NAMED]
     names = found.graph.names.of(found.taint.nodes[rows]).to_pylist()
     balance = found.taint.balance.take(rows).ints()
     assumed = found.assumed.take(rows).ints()
-    lines = []
+    lines = list(verdict_words(found, about))
     for k, row in enumerate(rows.tolist()):
         shares = [s for s in (found.shares[p][row] for p in found.policies) if not np.isnan(s)]
         if shares and max(shares) > 0:
@@ -152,7 +270,6 @@ def _short(found: Screening, unit: Unit) -> Section:
             much = low if low == high else f"{low} to {high}, by rule"
             part = assumed_words(balance[k], assumed[k], _amount(assumed[k], unit))
             lines.append(f"{names[k]}: {much}, of the {_amount(balance[k], unit)} it holds{part}.")
-    lines = lines or ["No money from the list was found."]
     lines.append(f"All figures: {reading_words(found.graph.settings)}; rules as named.")
     there = f"{len(found.found):,} of {len(found.found) + len(found.missing):,}"
     not_found = f"; not found: {first_few(found.missing)}" if found.missing else ""
@@ -161,12 +278,17 @@ def _short(found: Screening, unit: Unit) -> Section:
     return Section("In short", (*lines, f"Names listed and in the ledger: {there}{not_found}."))
 
 
-def _found(found: Screening, limit: int, unit: Unit) -> Section:
-    rows = found.order()
+def _found(found: Screening, limit: int, unit: Unit, title: str = "What was found") -> Section:
+    every = found.order()
+    apart = (found.is_dust() | found.burned)[every]
+    rows = every[~apart]
     what = "holding money at the end" if found.every else "asked about"
     count = int(found.reached().sum())
     some = f"{len(found):,} node{'' if len(found) == 1 else 's'}"
     lines = [f"Of {some} {what}, {count:,} hold or held money from the list by some rule."]
+    lines += [_deposit_words(found, name) for name in found.deposits]
+    lines += _apart(found, unit)
+    lines += [f"{policy}: {POLICIES[policy].meaning}" for policy in found.policies if len(every)]
     for reason in dict.fromkeys(found.undefined.values()):
         names = ", ".join(p for p, why in found.undefined.items() if why == reason)
         lines.append(f"{names} not defined (-): {reason}.")
@@ -182,7 +304,37 @@ def _found(found: Screening, limit: int, unit: Unit) -> Section:
     columns += [(p, RIGHT) for p in found.requested]
     lines.append(f"Shares and amounts: {reading_words(found.graph.settings)}.")
     cells = _rows(found, rows[:limit], unit)
-    return Section("What was found", tuple(lines), columns=tuple(columns), rows=tuple(cells))
+    return Section(title, tuple(lines), (), tuple(columns) if cells else (), tuple(cells))
+
+
+def _deposit_words(found: Screening, name: str) -> str:
+    if isinstance(found.graph.ledger, CoinLedger):
+        return f"{name}: what this transaction paid, spent since or not."
+    return (
+        f"{name}: the balance its transfer was paid from, as it was then. Shares are of all of "
+        "that balance."
+    )
+
+
+def _apart(found: Screening, unit: Unit) -> Iterator[str]:
+    """Describe what is set apart: burned money, dust, and what one rule alone finds."""
+    policy = found.policies[0]
+    for which, words in (
+        (found.burned, "burned, so nobody holds it"),
+        (found.is_dust() & ~found.burned, f"dust, below {_amount(found.dust, unit)} each"),
+    ):
+        rows = np.flatnonzero(which & found.reached())
+        if len(rows):
+            much = sum(found.amounts(policy, rows))
+            yield (
+                f"Apart: {len(rows):,} node{'' if len(rows) == 1 else 's'}, {words}; listed there "
+                f"by {policy}: {_amount(much, unit)}."
+            )
+    if alone := found.poison_alone():
+        yield (
+            f"By poison alone: {alone:,}. No rule that follows single units finds listed money "
+            "there: such a match may be a false positive."
+        )
 
 
 def _in_all(found: Screening, unit: Unit) -> str:
@@ -227,7 +379,7 @@ def _rules(found: Screening, unit: Unit) -> Section:
         if total:
             cells[1] += f"\n{row['screened'] / total:.2%}"
         rows.append((row["policy"], *cells))
-    lines = [f"{policy}: {POLICIES[policy].meaning}" for policy in found.policies]
+    lines = []
     whole = [row["policy"] for row in found.totals() if row["listed"] is not None]
     if whole:
         lines.append(
@@ -240,8 +392,8 @@ def _rules(found: Screening, unit: Unit) -> Section:
     return Section("By which rule", tuple(lines), columns=columns, rows=tuple(rows))
 
 
-def _ways(found: Screening) -> Section:
-    rows = [_way(route) for route in found.routes]
+def _ways(found: Screening, listing: ListFile) -> Section:
+    rows = [_way(route, listing) for route in found.routes]
     lines = [
         "By haircut, what carried most first: the share is of the node's money, and at least that "
         "much came this way."
@@ -255,9 +407,11 @@ def _ways(found: Screening) -> Section:
     return Section("Which way it came", tuple(lines), columns=columns, rows=tuple(rows))
 
 
-def _way(route: Route) -> tuple[str, ...]:
+def _way(route: Route, listing: ListFile) -> tuple[str, ...]:
     part = "-" if not route.listed else f"{min(route.share / route.listed, 1.0):.2%}"
-    return route.node, way_words(route.names), f"{route.share:.2%}", part
+    whose = listing.words(route.source)
+    known = "" if whose == route.source else f"{whose.removesuffix(route.source)}"
+    return route.node, f"{known}{way_words(route.names)}", f"{route.share:.2%}", part
 
 
 def _certainty(found: Screening) -> tuple[str, ...]:

@@ -9,18 +9,21 @@ from typing import Any, Unpack
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from coinhaze.amounts import Bools, Floats, Ints
-from coinhaze.errors import InputError, UsageError, first_few
+from coinhaze.errors import InputError, UsageError
 from coinhaze.formats.money import unit_of, with_amount_texts
 from coinhaze.graph import TransactionGraph
-from coinhaze.graph.find import find_holdings, name_in, other_network
+from coinhaze.graph.find import find_holdings, moved_by, name_in, other_network
+from coinhaze.graph.graph import Kind
 from coinhaze.graph.opening import assumed_openings
 from coinhaze.ledger import Amounts
 from coinhaze.measures import Taint
+from coinhaze.measures.taint import Trail
 from coinhaze.observer import AbsorbingChain, absorbing_chain
 from coinhaze.observer.knowledge import source_set
-from coinhaze.observer.policies import POLICIES, PROPORTIONAL
+from coinhaze.observer.policies import POISON, POLICIES, PROPORTIONAL
 from coinhaze.options import LedgerKeywords, ScreenOptions
 from coinhaze.solve import score_or_reached, taint
 from coinhaze.solve.local.origins import origins_or_reached
@@ -29,11 +32,14 @@ from coinhaze.solve.lots.payments import check_order
 from coinhaze.solve.lots.taint import choose_taint_policies
 from coinhaze.solve.lots.tiho import check_coins
 from coinhaze.solve.planner import thresholds
+from coinhaze.solve.score import rows_of
 from coinhaze.solve.source import Source, graph_of
 from coinhaze.solve.structure.structure import Structure
 
 # Paths through the same accounts at other times are one route: this many are examined per route.
 LOOKED_AT = 10
+# Where people send Ethereum's money to be rid of it; the zero address is a node kind of its own.
+DEAD_ADDRESS = "0x" + "0" * 36 + "dead"
 ROUTED = 5  # the number of largest nodes whose paths are searched
 
 
@@ -99,6 +105,9 @@ class Screening:
     missing: tuple[str, ...]  # ... and those it does not
     listed: Bools  # which nodes are on the list themselves
     every: bool  # whether all sinks were screened, or only named nodes
+    burned: Bools  # which nodes are money that nobody can move again
+    dust: int = 0  # findings of less listed money are set apart
+    deposits: tuple[str, ...] = ()  # names that were given as the hash of a transaction
     routes: tuple[Route, ...] = ()
 
     def __len__(self) -> int:
@@ -136,6 +145,47 @@ class Screening:
             reached |= share > 0
         return reached
 
+    @property
+    def is_match(self) -> bool:
+        """Whether listed money was found anywhere, by any policy."""
+        return bool(self.reached().any())
+
+    def is_dust(self) -> Bools:
+        """Return which rows listed money reached, but less of it than the limit of dust.
+
+        Counted is the most by any policy but poison, which counts whole balances.
+        """
+        most = np.zeros(len(self), dtype=np.float64)
+        for policy in self.policies:
+            if policy != POISON.column:
+                rows = np.arange(len(self))
+                held = np.array([float(a) for a in self.amounts(policy, rows)])
+                most = np.fmax(most, held)
+        return self.reached() & (most < self.dust) & self.taint.balance.positive()
+
+    def above(self, limit: float) -> Ints:
+        """Return the rows whose exposure is, or may be, above a limit; dust and burned apart.
+
+        Exposure is the share under haircut, at the upper end of its interval; where haircut was
+        not requested, the largest share under any policy.
+        """
+        if PROPORTIONAL.column in self.policies:
+            high = self.taint.exposure_high
+            share = self.shares[PROPORTIONAL.column] if high is None else high
+        else:
+            share = np.fmax.reduce([self.shares[policy] for policy in self.policies])
+        passed = np.nan_to_num(share) > limit
+        # A bound above 0 by rounding alone is no finding.
+        return np.flatnonzero(passed & self.reached() & ~self.is_dust() & ~self.burned)
+
+    def poison_alone(self) -> int:
+        """Count rows that poison reaches, and of which no policy that follows units holds any."""
+        units = [self.shares[p] for p in self.policies if POLICIES[p].kind != "walk"]
+        if POISON.column not in self.policies or not units:
+            return 0
+        none = np.fmax.reduce([np.nan_to_num(share) for share in units]) == 0
+        return int(np.sum((self.shares[POISON.column] > 0) & none))
+
     def order(self) -> Ints:
         """Return the rows by descending listed money under the first policy.
 
@@ -168,6 +218,8 @@ class Screening:
             "node": taint.graph.names.of(taint.nodes),
             "kind": taint.to_arrow()["kind"],
             "listed": pa.array(self.listed),
+            "burned": pa.array(self.burned),
+            "dust": pa.array(self.is_dust()),
             "balance": taint.balance.text(),
             "assumed": self.assumed.text(),
         }
@@ -223,13 +275,16 @@ def screen(
     policies: Sequence[str] | None = None,
     nodes: Iterable[str] | None = None,
     paths: int = ScreenOptions.paths,
+    dust: int = 0,
     **settings: Unpack[LedgerKeywords],
 ) -> Screening:
     """Compute how much of the balance of nodes came from listed names, under every policy.
 
     `source` and settings are those of `taint`. `nodes` are names, an address standing for its
-    unspent coins; all sinks unless given. A policy that is undefined for the ledger is reported as
-    such. `paths` is how many single paths to search for, for each of the largest nodes.
+    unspent coins and a transaction's hash for what it moved; all sinks unless given. A policy that
+    is undefined for the ledger is reported as such. `paths` is how many single paths to search for,
+    for each of the largest nodes. Findings of less than `dust` are set apart. A list with no name
+    in the ledger is a result: no match.
 
     >>> import coinhaze
     >>> ledger = coinhaze.AccountLedger.from_transfers(
@@ -250,10 +305,17 @@ def screen(
     if not defined:
         raise UsageError("; ".join(dict.fromkeys(undefined.values())))
     rows: Any = "sinks"
+    deposits: tuple[str, ...] = ()
     if nodes is not None:
+        nodes = list(nodes)
+        deposits = tuple(name for name in nodes if len(moved_by(graph, name)))
         rows = graph.names.of(find_holdings(graph, nodes)).to_pylist()
-    found = taint(graph, known, policies=defined, nodes=rows)
-    chosen = source_set(graph, known)
+    if known:
+        found = taint(graph, known, policies=defined, nodes=rows)
+        listed_nodes = source_set(graph, known).nodes[found.nodes]
+    else:
+        found = _no_match(graph, defined, rows)
+        listed_nodes = np.zeros(len(found), dtype=np.bool_)
     screening = Screening(
         taint=found,
         requested=requested,
@@ -261,10 +323,45 @@ def screen(
         shares={policy: _shares(found, policy, known) for policy in found.policies},
         found=tuple(known),
         missing=tuple(missing),
-        listed=chosen.nodes[found.nodes],
+        listed=listed_nodes,
         every=nodes is None,
+        burned=_burned(found),
+        dust=dust,
+        deposits=deposits,
     )
     return _with_routes(screening, known, paths)
+
+
+def _no_match(graph: TransactionGraph, policies: Sequence[str], nodes: Any) -> Taint:
+    """Return a taint of nothing: no listed name is in the ledger."""
+    rows = np.array(list(dict.fromkeys(rows_of(graph, nodes).tolist())), dtype=np.int64)
+    assert graph.closing is not None
+    balance = graph.closing.take(rows)
+    zeros, empty = np.zeros(len(rows)), np.zeros(0, dtype=np.int64)
+    nothing = Amounts.zeros(0)
+    trail = Trail(empty, empty, nothing, nothing, nothing, nothing, nothing, nothing)
+    haircut = PROPORTIONAL.column in policies
+    return Taint(
+        graph=graph,
+        listed=(),
+        nodes=rows,
+        balance=balance,
+        exposure=zeros if haircut else None,
+        exposure_low=zeros if haircut else None,
+        exposure_high=zeros if haircut else None,
+        poison=Amounts.zeros(len(rows)) if POISON.column in policies else None,
+        trails={p: trail for p in policies if POLICIES[p].kind != "walk"},
+        settings=graph.settings | {"policies": list(policies), "listed": 0},
+        notes=graph.notes,
+    )
+
+
+def _burned(found: Taint) -> Bools:
+    """Return which nodes are burned money: paid to nobody, or to an address nobody has a key to."""
+    names = found.graph.names.of(found.nodes)
+    dead = pc.equal(pc.utf8_lower(names), DEAD_ADDRESS).to_numpy(zero_copy_only=False)
+    burned: Bools = (found.graph.kinds[found.nodes] == Kind.burn) | dead.astype(np.bool_)
+    return burned
 
 
 def _with_routes(screening: Screening, known: Sequence[str], paths: int) -> Screening:
@@ -279,19 +376,21 @@ def _with_routes(screening: Screening, known: Sequence[str], paths: int) -> Scre
 
 
 def _resolved(graph: TransactionGraph, names: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Split names into those the ledger knows and those it does not; raise if it knows none."""
+    """Split names into those the ledger knows and those it does not.
+
+    A list of other networks' addresses alone is an error: it could not match.
+    """
     if not names:
         raise InputError("the list names nothing: write one name a line")
     as_written = {name: name_in(graph, name) for name in names}
     known = [own for own in as_written.values() if len(graph.names.nodes(own))]
     missing = [name for name, own in as_written.items() if not len(graph.names.nodes(own))]
-    if known:
-        return list(dict.fromkeys(known)), missing
-    foreign = other_network(graph, missing)
-    why = "" if foreign is None else f"; {foreign}"
-    raise InputError(
-        f"none of the {len(names):,} listed names is in the ledger: {first_few(missing)}{why}"
-    )
+    foreign = [other_network(graph, [name]) for name in missing]
+    if not known and all(foreign):
+        raise InputError(
+            f"none of the {len(names):,} listed names can be in the ledger: {foreign[0]}"
+        )
+    return list(dict.fromkeys(known)), missing
 
 
 def _undefined(graph: TransactionGraph, requested: Sequence[str]) -> dict[str, str]:
@@ -313,6 +412,8 @@ def _shares(found: Taint, policy: str, known: Sequence[str]) -> Floats:
     if policy == PROPORTIONAL.column:
         assert found.exposure is not None
         return found.exposure
+    if not known:
+        return np.zeros(len(found))
     held = found.amounts(policy)
     some = np.flatnonzero(held.positive())
     shares = np.where(found.balance.positive(), 0.0, np.nan)

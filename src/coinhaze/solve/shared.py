@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal, Unpack
 
 import numpy as np
@@ -11,8 +11,8 @@ from coinhaze.amounts import Floats
 from coinhaze.errors import UsageError
 from coinhaze.graph.find import find_node
 from coinhaze.measures.pairs import Seen, SharedOrigins, SourceRow, sums_by
-from coinhaze.observer.chain import AbsorbingChain, SourceNames
-from coinhaze.observer.owners import ladder, owner_groups
+from coinhaze.observer.chain import Belief, SourceNames
+from coinhaze.observer.owners import Observer, ladder, owner_groups
 from coinhaze.options import ModelKeywords
 from coinhaze.solve.local.origins import origins_or_reached
 from coinhaze.solve.source import Source, structure_of
@@ -40,8 +40,6 @@ def shared(
     """
     structure = structure_of(source, **settings)
     chain = structure.chain
-    if type(chain.outcomes) is not SourceNames:
-        raise UsageError("coins are compared over all their sources: leave lists out")
     if len(nodes) < 2:
         raise UsageError(f"name at least two coins to compare, not {len(nodes)}")
     rows, names = [], []
@@ -52,10 +50,22 @@ def shared(
         names.append(found.name)
     if len(rows) < 2:
         raise UsageError(f"{names[0]} is named twice: name another coin to compare it with")
-    prior = _opening_shares(chain)
-    seen = [Seen(None, chain.outcomes, prior, tuple(rows))]
-    for observer in ladder(chain.graph.ledger, owners=owners, labels=labels):
-        groups = owner_groups(chain, observer.persons)
+    return seen_by(chain, names, rows, ladder(chain.graph.ledger, owners=owners, labels=labels))
+
+
+def seen_by(
+    belief: Belief,
+    names: Sequence[str],
+    rows: Sequence[SourceRow],
+    observers: Iterable[Observer],
+) -> SharedOrigins:
+    """Show rows to the naive observer and to informed ones."""
+    if type(belief.outcomes) is not SourceNames:
+        raise UsageError("coins are compared over all their sources: leave lists out")
+    prior = _opening_shares(belief)
+    seen = [Seen(None, belief.outcomes, prior, tuple(rows))]
+    for observer in observers:
+        groups = owner_groups(belief, observer.persons)
         merged = None
         if prior is not None:
             merged = sums_by(groups.of_outcome, prior, len(groups.names))
@@ -67,16 +77,16 @@ def shared(
                 tuple(row.grouped(groups.of_outcome) for row in rows),
             )
         )
-    return SharedOrigins(tuple(names), tuple(seen), chain.notes)
+    return SharedOrigins(tuple(names), tuple(seen), belief.notes)
 
 
-def _opening_shares(chain: AbsorbingChain) -> Floats | None:
+def _opening_shares(belief: Belief) -> Floats | None:
     """Give each source's share of all openings; None where amounts are hidden."""
-    opening = chain.graph.opening
-    if opening is None or chain.graph.amounts is None:
+    opening = belief.graph.opening
+    if opening is None or belief.graph.amounts is None:
         return None
-    assert isinstance(chain.outcomes, SourceNames)
-    worth = opening.take(chain.outcomes.nodes.astype(np.int64)).floats()
+    assert isinstance(belief.outcomes, SourceNames)
+    worth = opening.take(belief.outcomes.nodes.astype(np.int64)).floats()
     total = opening.floats().sum()
     shares: Floats = worth / total
     return shares

@@ -10,7 +10,7 @@ from typing import Any
 from coinhaze.formats.lists.bip329 import OUTPUT, Haze, label_lines
 from coinhaze.observer.chain import reading_of
 from coinhaze.wallet.report import IS_NOT, WalletReport, how_sure, would_change
-from coinhaze.wallet.suggestion import Choice, Suggestion
+from coinhaze.wallet.suggestion import SpendChoice, Suggestion
 from coinhaze.wallet.wallet import Combination, HeldCoin, Wallet
 from coinhaze.wallet.what_if import Proposal
 from coinhaze.wallet.who_learns import Disclosure
@@ -155,7 +155,7 @@ def _suggestion(suggestion: Suggestion) -> dict[str, object]:
     }
 
 
-def _choice(choice: Choice) -> dict[str, Any]:
+def _choice(choice: SpendChoice) -> dict[str, Any]:
     after = choice.after
     assert after is not None  # choices that are shown are weighed
     return {

@@ -150,7 +150,7 @@ def _addresses_of(
         return [bool(names) for names in addresses(scripts)] or [False] * len(scripts)
 
     found = [each.script for each in scripts_in_use(entry.keys, used, gap_limit=gap_limit)]
-    return sorted(set().union(*addresses(found))) if found else []
+    return list(dict.fromkeys(name for names in addresses(found) for name in sorted(names)))
 
 
 def _coin(

@@ -10,7 +10,7 @@ from coinhaze.observer.policies import POLICIES, UNIFORM
 from coinhaze.report.grids import LEFT, RIGHT, Section
 from coinhaze.units import NOT_KNOWN, SMALLEST, Unit
 from coinhaze.wallet.holdings import coin_ledger
-from coinhaze.wallet.suggestion import SPEND, Choice, Suggestion
+from coinhaze.wallet.suggestion import SPEND, SpendChoice, Suggestion
 from coinhaze.wallet.wallet import MAX_PAIRED, Combination, HeldCoin, Wallet
 from coinhaze.wallet.what_if import Proposal
 from coinhaze.wallet.who_learns import CHANGE, ONE_OWNER, Learnt
@@ -561,7 +561,7 @@ def _suggestion(wallet: Wallet, suggestion: Suggestion, unit: Unit) -> Section:
     return Section(title, tuple(lines), (), tuple(columns) if rows else (), tuple(rows))
 
 
-def _choice(wallet: Wallet, choice: Choice, unit: Unit, *, exposed: bool) -> list[str]:
+def _choice(wallet: Wallet, choice: SpendChoice, unit: Unit, *, exposed: bool) -> list[str]:
     others = choice.disclosure.others
     change = "none"
     if choice.change:

@@ -48,7 +48,7 @@ SPEND, FEWEST, LEAST_CHANGE, INSTEAD = "spend", "fewest coins", "least change", 
 
 
 @dataclass(frozen=True, eq=False)
-class Choice:
+class SpendChoice:
     """Coins that suffice for an amount: who learns what, and the change they leave."""
 
     coins: tuple[str, ...]
@@ -82,9 +82,9 @@ class Suggestion:
 
     amount: int
     payee: str
-    chosen: Choice | None
-    others: tuple[tuple[str, Choice], ...]  # what else there is, and what speaks for it
-    tied: tuple[Choice, ...]  # sets that are as good as the chosen one
+    chosen: SpendChoice | None
+    others: tuple[tuple[str, SpendChoice], ...]  # what else there is, and what speaks for it
+    tied: tuple[SpendChoice, ...]  # sets that are as good as the chosen one
     group: str  # exposed, not exposed or all coins
     compared: int  # sets compared
     whole: bool  # whether these are all sets without a needless coin
@@ -126,7 +126,7 @@ def suggest_coins(
 
 def choice_of(
     wallet: Wallet, holdings: Sequence[HeldCoin], amount: int, payee: str | None = None
-) -> Choice:
+) -> SpendChoice:
     """Say who learns what if coins were spent for an amount, and the rest came back as change."""
     parties = wallet.parties
     change = _worth(holdings) - amount
@@ -141,7 +141,7 @@ def choice_of(
     found = parties.knowledge.spend(
         names, payees=[name], change_value=change, change_known=evidence.output == 1
     )
-    return Choice(names, found, evidence, change)
+    return SpendChoice(names, found, evidence, change)
 
 
 def _payee(parties: Parties, payee: str | None) -> tuple[str, str | None]:
@@ -214,9 +214,9 @@ def _best(
     )
 
 
-def _weighed(wallet: Wallet, choice: Choice) -> Choice:
+def _weighed(wallet: Wallet, choice: SpendChoice) -> SpendChoice:
     after = wallet.coin_set.together(choice.coins)
-    return Choice(choice.coins, choice.disclosure, choice.evidence, choice.change, after)
+    return SpendChoice(choice.coins, choice.disclosure, choice.evidence, choice.change, after)
 
 
 def needed_sets(group: Sequence[HeldCoin], amount: int) -> Iterator[tuple[HeldCoin, ...]]:
@@ -240,7 +240,7 @@ def needed_sets(group: Sequence[HeldCoin], amount: int) -> Iterator[tuple[HeldCo
 
 
 def _reasons(
-    kind: str, choices: Sequence[Choice], tied: Sequence[Choice], whole: bool, unit: Unit
+    kind: str, choices: Sequence[SpendChoice], tied: Sequence[SpendChoice], whole: bool, unit: Unit
 ) -> Iterator[str]:
     """Say what was decided by, against the next best choice that differs."""
     if kind == NOT_EXPOSED:

@@ -18,6 +18,7 @@ from coinhaze.explore.query import (
     PageQuery,
     SearchQuery,
     Settings,
+    SharedQuery,
     TableQuery,
     WalletQuery,
     WhatIfQuery,
@@ -164,6 +165,20 @@ async def comparators(
     """The same coin under other rules and measures."""
     return replies.data(
         request, await answers.ask(ledger, Explorer.comparators, name_in_path(name), query)
+    )
+
+
+@_get(f"{COIN}/shared", models.SharedAnswer)
+async def shared(
+    answers: Served,
+    request: Request,
+    ledger: Ledger,
+    name: Thing,
+    query: Annotated[SharedQuery, Query()],
+) -> Response:
+    """What a coin has in common with another one."""
+    return replies.data(
+        request, await answers.ask(ledger, Explorer.shared, name_in_path(name), query)
     )
 
 

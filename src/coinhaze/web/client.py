@@ -34,6 +34,7 @@ from coinhaze.explore.query import (
     SearchQuery,
     Settings,
     SettingsKeywords,
+    SharedQuery,
     TableKeywords,
     TableQuery,
     WalletKeywords,
@@ -152,6 +153,13 @@ class Client:
         """Give a coin under other rules and measures."""
         path = _of(ledger, "coins", name, "comparators")
         return self._get(path, models.Comparators, Settings(**settings))
+
+    def shared(
+        self, ledger: str, name: str, other: str, **settings: Unpack[SettingsKeywords]
+    ) -> models.SharedAnswer:
+        """Give what a coin has in common with another one."""
+        path = _of(ledger, "coins", name, "shared")
+        return self._get(path, models.SharedAnswer, SharedQuery(other=other, **settings))
 
     def origins(
         self, ledger: str, name: str, **settings: Unpack[PageKeywords]

@@ -1,7 +1,10 @@
 """Tornado Cash events as its web page keeps them: deposits and withdrawals of one pool a file.
 
 Which pool it is only the file's name tells: `deposits_CHAIN_TOKEN_AMOUNT.json`, packed by zlib or
-gzip. Who deposited is not told: each deposit is money of its own, `deposit:TOKEN_AMOUNT:LEAF`, that
+gzip; older files leave out the chain's number. The same money on several chains is several tokens:
+ether of chain 10 is `eth@10`.
+
+Who deposited is not told: each deposit is money of its own, `deposit:TOKEN_AMOUNT:LEAF`, that
 goes into the account `pool:TOKEN_AMOUNT`. A withdrawal pays its recipient the amount less the fee,
 and the fee goes to `relayers:TOKEN_AMOUNT`, since no event names the relayer. Inside a block
 deposits come first: no withdrawal can come before its deposit. Where a list of deposits is cut
@@ -26,14 +29,21 @@ from coinhaze.ledger.batches import Batch, Rows, gather
 from coinhaze.ledger.checks import exact_amount, whole_number
 
 # Digits after the point of each money, as its contract counts.
-DIGITS = {"eth": 18, "dai": 18, "cdai": 8, "usdc": 6, "usdt": 6, "wbtc": 8}
+DIGITS = {
+    "eth": 18, "dai": 18, "cdai": 8, "usdc": 6, "usdt": 6, "wbtc": 8, "bnb": 18, "matic": 18,
+    "xdai": 18, "avax": 18,
+}  # fmt: skip
+# Chains whose own money needs no number; that of all others is Ethereum's.
+HOME = {"bnb": 56, "matic": 137, "xdai": 100, "avax": 43114}
 MOST_LEAVES = 2**20  # of a pool's tree, which is 20 levels high
 EVENTS = 30_000  # in a batch
 
-_NAME = re.compile(r"(deposits|withdrawals)_([0-9]+)_([a-z]+)_([0-9]+(?:\.[0-9]+)?)\.json.*")
+_NAME = re.compile(
+    r"(deposits|withdrawals)_(?:([0-9]{1,9})_)?([a-z]+)_([0-9]+(?:\.[0-9]+)?)\.json.*"
+)
 _HASH = re.compile("0x[0-9a-f]{64}")
 _ADDRESS = re.compile("0x[0-9a-f]{40}")
-# Pools of one money pay in steps of ten: the size of the amount tells them apart in a number.
+# Pools of one money pay in steps of five or ten: twice the amount has another number of digits.
 _SIZES, _MOVES = 64, 4
 
 
@@ -81,7 +91,7 @@ def batches(path: Path) -> Iterator[Batch]:
     if named is None:
         fix = "such as deposits_1_eth_0.1.json: kind, number of the chain, money, amount"
         raise LedgerError(str(path), "the name of the file must tell the pool", fix=fix)
-    pool = _pool(path, token=named[3], amount=named[4])
+    pool = _pool(path, chain=named[2], token=named[3], amount=named[4])
     row = 0
     if named[1] == "deposits":
         for found in _deposits.records(path, lambda _: 1, EVENTS):
@@ -106,7 +116,7 @@ def _last_row(path: Path) -> int | None:
     return count - 1 if falls and not rises else None
 
 
-def _pool(path: Path, *, token: str, amount: str) -> _Pool:
+def _pool(path: Path, *, chain: str | None, token: str, amount: str) -> _Pool:
     if token not in DIGITS:
         fix = f"one of {', '.join(DIGITS)}"
         raise LedgerError(
@@ -116,7 +126,9 @@ def _pool(path: Path, *, token: str, amount: str) -> _Pool:
     if units != int(units) or not 0 < units < 2**128:
         what = f"an amount with more than {DIGITS[token]} digits after the point, or none at all"
         raise LedgerError(str(path), what, value=amount)
-    return _Pool(token, f"{token}_{amount}", int(units))
+    home = HOME.get(token, 1)
+    abroad = "" if chain is None or int(chain) == home else f"@{int(chain)}"
+    return _Pool(token + abroad, f"{token}_{amount}{abroad}", int(units))
 
 
 def _deposit_batch(found: Records[_Deposit], pool: _Pool) -> Batch:
@@ -167,7 +179,7 @@ def _moment(
     event: _Deposit | _Withdrawal, pool: _Pool, where: str, *, row: int, move: int
 ) -> dict[str, object]:
     """Say when a transfer was; withdrawals come after all deposits of their block."""
-    step = (row * _SIZES + len(str(pool.amount))) * _MOVES + move
+    step = (row * _SIZES + len(str(2 * pool.amount))) * _MOVES + move
     return {
         "height": whole_number(event.blockNumber, where, field="blockNumber", most=HIGHEST),
         "position": row if move == 0 else MOST_LEAVES + row,

@@ -28,11 +28,10 @@ from pathlib import Path
 
 import msgspec
 
-from coinhaze.errors import InputError, LedgerError
+from coinhaze.errors import InputError, LedgerError, hide_wallet_keys
 from coinhaze.formats.compression import read_plain
 from coinhaze.formats.descriptors import (
     Descriptor,
-    hide_keys,
     is_key,
     parse_keys,
     refuse_private,
@@ -97,7 +96,7 @@ def parse_coin_list(content: bytes, *, where: str = "coins") -> list[ListedCoin]
     't:1'
     """
     text = decoded(content, where)
-    hide_keys(text)
+    hide_wallet_keys(text)
     refuse_private(text, where)
     begins = text.lstrip()
     head = begins.partition("\n")[0]
@@ -135,7 +134,7 @@ def parse_entry(text: str, where: str = "coin") -> ListedCoin:
     >>> parse_entry("1A1zP1eP5QGefi2DMPTfTL5SLmv7DivfNa").address
     '1A1zP1eP5QGefi2DMPTfTL5SLmv7DivfNa'
     """
-    hide_keys(text)
+    hide_wallet_keys(text)
     refuse_private(text, where)
     return _entry(where, {"coin": text})
 

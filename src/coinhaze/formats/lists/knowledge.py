@@ -36,7 +36,7 @@ def read_listed(path: str | Path) -> list[str]:
 
     Lists of addresses in CSV, JSON and YAML are read too: see labels.py.
     """
-    if _is_list(path):
+    if is_label_list(path):
         return list(read_labels(path).addresses)
     try:
         text = Path(path).read_text(encoding="utf-8-sig")
@@ -101,7 +101,7 @@ def _chance(text: str, where: str, *, field: str) -> float:
 
 def read_clusters(path: str | Path) -> dict[str, str]:
     """Read `address,cluster`: addresses known to be one entity; or a TagPack, by its labels."""
-    if _is_list(path) and Path(path).suffix.lower() != ".csv":
+    if is_label_list(path) and Path(path).suffix.lower() != ".csv":
         return dict(read_labels(path).names)
     clusters: dict[str, str] = {}
     for where, address, cluster in _rows(path, "address", "cluster"):
@@ -110,7 +110,8 @@ def read_clusters(path: str | Path) -> dict[str, str]:
     return clusters
 
 
-def _is_list(path: str | Path) -> bool:
+def is_label_list(path: str | Path) -> bool:
+    """Tell whether a list may name entities, by its suffix; see labels.py."""
     return Path(path).suffix.lower() in (".csv", ".json", ".jsonl", ".yaml", ".yml")
 
 

@@ -2,7 +2,7 @@
 
 | file | content |
 |---|---|
-| CSV | a header with `address` and, if names are known, `name` or `label`; other columns are left |
+| CSV | a header with `address` and, if known, `name` or `label`, and `programme`; others are left |
 | TXT | one address a line; `#` begins a comment |
 | JSON | an array of addresses, as OFAC's lists have it, or an object of address: name |
 | JSON lines | labels of a wallet (BIP-329): those of addresses, coins and transactions |
@@ -19,7 +19,7 @@ import importlib
 import io
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +38,8 @@ MOST_ALIASES = 1000
 
 _ETHEREUM = re.compile("0[xX][0-9a-fA-F]{40}")
 _NOTHING = ("", "~", "null", "Null", "NULL")
-Tag = tuple[str, str, str | None]  # where, address, name
+# Where, address, name; and the programme, if the file has one.
+Tag = tuple[str, str, str | None] | tuple[str, str, str | None, str | None]
 
 
 @dataclass(frozen=True)
@@ -47,6 +48,7 @@ class Labels:
 
     names: dict[str, str]
     addresses: tuple[str, ...]
+    programmes: dict[str, str] = field(default_factory=dict)  # by which an address was listed
 
 
 def read_labels(path: str | Path) -> Labels:
@@ -95,14 +97,17 @@ def normal_address(address: str) -> str:
 def _labels(tags: Iterable[Tag]) -> Labels:
     addresses: dict[str, None] = {}
     names: dict[str, str] = {}
-    for where, address, name in tags:
+    programmes: dict[str, str] = {}
+    for where, address, name, *more in tags:
         if " " in check_name(address, where, field="address"):
             raise LedgerError(where, "an address with a blank in it", value=address)
         address = normal_address(address)
         addresses[address] = None
         if name:
             names.setdefault(address, check_name(name, where, field="name"))
-    return Labels(names, tuple(addresses))
+        if more and more[0]:
+            programmes.setdefault(address, check_name(more[0], where, field="programme"))
+    return Labels(names, tuple(addresses), programmes)
 
 
 def decoded(content: bytes, where: str) -> str:
@@ -151,10 +156,15 @@ def _from_csv(text: str, path: Path) -> Iterator[Tag]:
     header = [name.strip() for name in next(rows)[1]]
     address = _column(header, ("address",), path)
     name = _column(header, ("name", "label"), path)
+    programme = _column(header, ("programme", "program", "programs"), path)
     if address is None:
         raise LedgerError(f"{path}:1", "no column 'address'", value=header)
+
+    def cell(row: list[str], column: int | None) -> str | None:
+        return None if column is None else row[column].strip()
+
     for where, row in rows:
-        yield where, row[address].strip(), None if name is None else row[name].strip()
+        yield where, row[address].strip(), cell(row, name), cell(row, programme)
 
 
 def _column(header: list[str], names: tuple[str, ...], path: Path) -> int | None:

@@ -16,11 +16,22 @@ from coinhaze.explore.describe import (
     short_id,
     steps_words,
 )
-from coinhaze.explore.models import CoinAnswer, Comparators, Exposure, LedgerCard, ListCard, Rule
-from coinhaze.explore.query import Settings
+from coinhaze.explore.models import (
+    BoundedFigure,
+    CoinAnswer,
+    Comparators,
+    Exposure,
+    LedgerCard,
+    ListCard,
+    ObservedBits,
+    Rule,
+    SharedAnswer,
+)
+from coinhaze.explore.query import Settings, thing_link
 from coinhaze.graph.opening import assumed_words
 from coinhaze.observer.policies import POLICIES
 from coinhaze.report.page import Html
+from coinhaze.report.shared import NOT, WORDS
 from coinhaze.web.pages.render import render, render_part
 from coinhaze.web.pages.words import DASH, bits_text, noun_of, share_or_dash
 
@@ -180,15 +191,52 @@ def comparators_page(found: Comparators, card: LedgerCard) -> str:
         else:
             unit = measure.unit.removesuffix("s") if measure.value == 1 else measure.unit
             measures.append((measure, f"{measure.value:,.4g} {unit}".strip()))
+    used = found.settings
     return render(
         "comparators.html",
         f"{found.name} by other rules",
         card=card,
         read=_read(found),
         rules=[_rule(rule) for rule in found.rules],
+        observed=found.observed,
+        observers=[(each, _sure(each), f"{each.bits:.2f}") for each in found.observers],
+        shared=f"{thing_link(card.id, 'coin', found.name)}/shared" if found.observers else None,
+        used=[]
+        if used is None
+        else [("policy", used.policy), ("view", used.view), ("time", used.time)],
         measures=measures,
         refused=refused,
     )
+
+
+def _sure(observer: ObservedBits) -> str:
+    sure = observer.confidence
+    return observer.confidence_origin + ("" if sure is None else f" {sure:.2f}")
+
+
+def shared_page(found: SharedAnswer, card: LedgerCard) -> str:
+    """Return what two coins share, to every observer, with the origins that tell most."""
+    return render(
+        "shared.html",
+        "Shared origins",
+        card=card,
+        found=found,
+        first=thing_link(card.id, "coin", found.first),
+        second=thing_link(card.id, "coin", found.second),
+        figure=_figure,
+        read=reading_words(found.settings.view, found.settings.time, found.settings.policy),
+        caution=NOT,
+        words=WORDS,
+    )
+
+
+def _figure(figure: BoundedFigure) -> str:
+    """Write a figure, or its interval where that is wide."""
+    if figure.value is None or figure.low is None or figure.high is None:
+        return DASH if figure.high is None else f"at most {figure.high:.4f}"
+    if figure.high - figure.low < 5e-5:
+        return f"{figure.value:.4f}"
+    return f"{figure.low:.4f} to {figure.high:.4f}"
 
 
 def _read(found: Comparators) -> str:

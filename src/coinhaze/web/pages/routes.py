@@ -26,6 +26,7 @@ from coinhaze.explore.query import (
     JobQuery,
     PageQuery,
     Settings,
+    SharedQuery,
     TableQuery,
     WalletQuery,
     WhatIfQuery,
@@ -36,7 +37,7 @@ from coinhaze.explore.query import (
 from coinhaze.web import replies
 from coinhaze.web.answers import Answer, Answers
 from coinhaze.web.pages.coin import CoinView, coin_page
-from coinhaze.web.pages.coin_facts import comparators_page
+from coinhaze.web.pages.coin_facts import comparators_page, shared_page
 from coinhaze.web.pages.coin_sets import MANY as MANY_OF
 from coinhaze.web.pages.coin_sets import WalletForm, group_page, wallet_page
 from coinhaze.web.pages.ledger import compare_page, ledger_page, start_page, table_page
@@ -263,6 +264,21 @@ async def comparators(answers: Served, request: Request, ledger: str, name: str)
     async def view() -> Callable[[], str]:
         page = found.model.model_copy(update={"name": name})
         return lambda: comparators_page(page, card)
+
+    return await drawn(request, answers, found, "page", view)
+
+
+@router.get("/l/{ledger}/coin/{name}/shared")
+async def shared(answers: Served, request: Request, ledger: str, name: str) -> Response:
+    """Show what a coin has in common with another one."""
+    name = name_in_path(name)
+    ask = query_from(request, SharedQuery)
+    found = await answers.ask(ledger, Explorer.shared, name, ask)
+    card = answers.card(ledger)
+
+    async def view() -> Callable[[], str]:
+        page = found.model
+        return lambda: shared_page(page, card)
 
     return await drawn(request, answers, found, "page", view)
 
