@@ -250,6 +250,7 @@ def site(known: Path) -> Any:
     return _app(known)
 
 
+OTHER = quote(f"{C}:1", safe="")
 COIN, PAGE, API = quote(f"{D}:0", safe=""), "/l/ledger", "/api/v1/ledgers/ledger"
 # Every route with what to ask of it; None: it has no figures of a ledger, or begins work.
 PATHS: dict[str, tuple[str, ...] | None] = {
@@ -263,6 +264,7 @@ PATHS: dict[str, tuple[str, ...] | None] = {
     "/l/{ledger}/score": None,
     "/l/{ledger}/coin/{name}": (f"{PAGE}/coin/{COIN}", f"{PAGE}/coin/{COIN}?list=bad"),
     "/l/{ledger}/coin/{name}/comparators": (f"{PAGE}/coin/{COIN}/comparators",),
+    "/l/{ledger}/coin/{name}/shared": (f"{PAGE}/coin/{COIN}/shared?other={OTHER}",),
     "/l/{ledger}/{thing}/{name}": (f"{PAGE}/tx/{C}", f"{PAGE}/address/dan", f"{PAGE}/block/3"),
     "/l/{ledger}/wallet": (f"{PAGE}/wallet",),
     "/jobs": ("/jobs",),
@@ -277,6 +279,7 @@ PATHS: dict[str, tuple[str, ...] | None] = {
     "/api/v1/ledgers/{ledger}/coins/{name}/comparators": (f"{API}/coins/{COIN}/comparators",),
     "/api/v1/ledgers/{ledger}/coins/{name}/origins": (f"{API}/coins/{COIN}/origins",),
     "/api/v1/ledgers/{ledger}/coins/{name}/origins.csv": (f"{API}/coins/{COIN}/origins.csv",),
+    "/api/v1/ledgers/{ledger}/coins/{name}/shared": (f"{API}/coins/{COIN}/shared?other={OTHER}",),
     "/api/v1/ledgers/{ledger}/search": (f"{API}/search?q={COIN}",),
     "/api/v1/ledgers/{ledger}/addresses/{name}": (f"{API}/addresses/dan",),
     "/api/v1/ledgers/{ledger}/transactions/{name}": (f"{API}/transactions/{C}",),
