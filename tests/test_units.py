@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import json
+from dataclasses import replace
 from decimal import Decimal, localcontext
 from pathlib import Path
 from typing import Any
@@ -16,11 +17,21 @@ from hypothesis import strategies as st
 import coinhaze
 from coinhaze.cli import cli
 from coinhaze.errors import UsageError
+from coinhaze.formats.money import unit_of
 from coinhaze.ledger.parquet import write_folder
-from coinhaze.report.money import NOT_KNOWN, unit_of
-from coinhaze.units import ETHER, SMALLEST, TOKENS, UNITS, Unit, unit_named
+from coinhaze.units import (
+    ETHER,
+    NOT_KNOWN,
+    SMALLEST,
+    TOKENS,
+    UNITS,
+    Unit,
+    unit_named,
+    unit_of_token,
+)
 
 BITCOIN = UNITS["bitcoin"]
+DAI = "0x6b175474e89094c44da98b954eedeac495271d0f"
 UNIT = st.builds(Unit, st.just("GEM"), st.integers(0, 77), st.just("bit"))
 
 
@@ -99,10 +110,11 @@ def test_a_ledger_tells_its_money_by_addresses_token_or_option() -> None:
     address = "bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4"
     ledger = coinhaze.AccountLedger.from_transfers([(address, address, 1)])
     assert unit_of(ledger) is BITCOIN
-    assert unit_of(ledger, unit="smallest") is SMALLEST
+    assert unit_of(ledger, unit="smallest") == Unit("sat", 0, "sat")
     assert unit_of(ledger, unit="eth") is ETHER
-    assert unit_of(ledger, token="0x6B175474E89094C44Da98b954EedeAC495271d0F").symbol == "DAI"
-    assert unit_of(ledger, token="0x" + "1" * 40) is SMALLEST
+    assert unit_of(replace(ledger, unit=TOKENS[DAI])).symbol == "DAI"
+    assert unit_of_token(DAI.upper().replace("X", "x")) is TOKENS[DAI]
+    assert unit_of_token("0x" + "1" * 40) is None
     assert unit_of(coinhaze.AccountLedger.from_transfers([("a", "b", 1)])) is SMALLEST
     assert all(token == token.lower() for token in TOKENS)
 

@@ -77,6 +77,26 @@ class CoinhazeError(Exception):
 
     exit_code = 1
 
+    def _render_traceback_(self) -> list[str]:
+        """Give what notebooks show instead of a traceback: the user's own line, and the message.
+
+        IPython calls this by its name. `traceback.print_exception(error)` shows everything.
+        """
+        import linecache
+        import traceback
+
+        ours = __name__.partition(".")[0]
+        lines = [f"{type(self).__name__}: {self}"]
+        theirs = [
+            (frame.f_code.co_filename, line)
+            for frame, line in traceback.walk_tb(self.__traceback__)
+            if frame.f_globals.get("__name__", "").partition(".")[0] not in (ours, "IPython")
+        ]
+        if theirs:
+            code = without_secrets(linecache.getline(*theirs[-1]).strip())
+            lines.insert(0, f"in line {theirs[-1][1]}: {code}" if code else "")
+        return [line for line in lines if line]
+
     def __str__(self) -> str:
         return without_secrets(super().__str__())
 

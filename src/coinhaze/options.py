@@ -184,6 +184,13 @@ class ReadOptions:
         minimum=0,
         maximum=77,
     )
+    unit: str | None = option(
+        None,
+        "What amounts are shown in: a known unit such as BTC or DAI, NAME:DECIMALS for another, or "
+        "smallest.",
+        metavar="NAME[:DECIMALS]",
+        default_words="by the ledger's source, token or addresses; else the smallest unit",
+    )
     unknown: Unknown = option(
         "error",
         "What to do where the value of a spent coin is not known: stop with an error, or leave "
@@ -334,13 +341,6 @@ class OutputOptions:
     figure: Path | None = option(None, "Draw a figure: a .png, .svg or .pdf file.", metavar="FILE")
     figures: bool = option(True, "Draw figures and a page beside the tables.")
     top: int = option(10, "How many of the largest to show.", minimum=1)
-    unit: str | None = option(
-        None,
-        "What amounts are shown in: a known unit such as BTC or DAI, NAME:DECIMALS for another, or "
-        "smallest.",
-        metavar="NAME[:DECIMALS]",
-        default_words="by the ledger's addresses or token; else the smallest unit",
-    )
     labels: tuple[str, ...] = option(
         (),
         "Names for addresses: a FILE address,label, JSON, a TagPack or labels of a wallet "
@@ -566,7 +566,8 @@ class IngestOptions:
     follow: bool = option(False, "Keep up with a node until interrupted.")
     pool: tuple[str, ...] = option(
         (),
-        "What a shielded pool held before the store begins; can be repeated.",
+        "What a shielded pool held before the store begins, such as sapling=0.5 ZEC, or in whole "
+        "smallest units; can be repeated.",
         metavar="NAME=VALUE",
     )
 
@@ -670,6 +671,7 @@ class ReadKeywords(TypedDict, total=False):
     token: str | None
     columns: str | None
     decimals: int | None
+    unit: str | None
     unknown: Unknown
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from coinhaze.errors import LedgerError, UsageError, first_few
+from coinhaze.formats.money import unit_of
 from coinhaze.formats.registry import (
     FOLDER,
     format_named,
@@ -23,6 +24,7 @@ from coinhaze.ledger import Ledger
 from coinhaze.ledger.parquet import is_folder, read_folder
 from coinhaze.ledger.window import LedgerWindow, nothing_in, refuse_cut, refuse_unmoving
 from coinhaze.options import Unknown
+from coinhaze.units import unit_named
 
 TRANSFERS = "transfers"
 
@@ -37,6 +39,7 @@ def read(
     token: str | None = None,
     columns: str | None = None,
     decimals: int | None = None,
+    unit: str | None = None,
     unknown: Unknown = "error",
 ) -> Ledger:
     """Read one ledger from a store, a ledger folder, or files of one format.
@@ -47,6 +50,10 @@ def read(
     `columns` says which columns of a table of transfers tell what, where their names do not, such
     as "from=sender,to=receiver,amount=value"; `decimals` how many places its amounts have after
     the point.
+
+    `unit` is what amounts are shown in: a known one such as "BTC" or "DAI", "GEM:18" for a money
+    called GEM with 18 decimals, or "smallest"; without it, what the source, the token or the
+    addresses tell.
 
     `complete` says that the ledger begins with its chain, so that an unknown coin is an error.
     `first` and `last` cut a window, by height or time, and `token` chooses one of several; both
@@ -59,6 +66,8 @@ def read(
     >>> len(read(table))
     2
     """
+    if unit is not None:
+        unit_named(unit)  # refused before anything is read
     things: list[Any] = [sources] if _is_one(sources) else list(sources)  # type: ignore[arg-type]
     cut: dict[str, Any] = {
         "window": LedgerWindow.of(first, last),
@@ -67,7 +76,7 @@ def read(
     }
     ledger = _read(things, format, complete, ColumnChoice.of(columns, decimals), cut)
     refuse_unmoving(ledger, things, cut["window"])
-    return ledger
+    return ledger if unit is None else replace(ledger, unit=unit_of(ledger, unit=unit))
 
 
 def _is_one(sources: object) -> bool:

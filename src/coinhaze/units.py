@@ -49,6 +49,36 @@ class Unit:
             text += "." + str(part).rjust(self.decimals, "0").rstrip("0")
         return f"{text} {self.symbol}".rstrip()
 
+    def number(self, amount: int) -> str:
+        """Give an amount as a plain number, with all digits, neither grouped nor named.
+
+        >>> UNITS["bitcoin"].number(123456789012), ETHER.number(-5 * 10**17)
+        ('1234.56789012', '-0.5')
+        """
+        return self.words(amount).removesuffix(f" {self.symbol}").replace(",", "")
+
+    @property
+    def is_known(self) -> bool:
+        """Whether it is said what the money is; if not, amounts are in its smallest unit."""
+        return bool(self.symbol)
+
+    @property
+    def spelling(self) -> str:
+        """The unit as --unit takes it, such as BTC:8, or smallest where it is not known.
+
+        >>> ETHER.spelling, SMALLEST.spelling, unit_named(ETHER.spelling) == ETHER
+        ('ETH:18', 'smallest', True)
+        """
+        return f"{self.symbol}:{self.decimals}" if self.symbol else "smallest"
+
+    def in_smallest(self) -> Unit:
+        """Give the unit for the same money in whole smallest units, such as sat for BTC.
+
+        >>> UNITS["bitcoin"].in_smallest().words(5_000_000), unit_named("GEM:3").in_smallest()
+        ('5,000,000 sat', Unit(symbol='', decimals=0, smallest=''))
+        """
+        return Unit(self.smallest, 0, self.smallest) if self.smallest else SMALLEST
+
     def read(self, text: str) -> int:
         """Read an amount, in this unit or with a unit's name after it, as smallest units.
 
@@ -86,6 +116,10 @@ class Unit:
 
 SMALLEST = Unit("", 0)  # where the ledger does not say what its money is
 _PLURALS = {"sat": "sats", "wei": "wei", "zat": "zats"}
+NOT_KNOWN = (
+    "Amounts are in the ledger's smallest unit, since it does not say what its money is: "
+    "--unit NAME:DECIMALS does."
+)
 # The money of networks whose addresses tell it. Those of Ethereum hold tokens as well.
 UNITS = {
     "bitcoin": Unit("BTC", 8, "sat"),
@@ -94,6 +128,14 @@ UNITS = {
     "dogecoin": Unit("DOGE", 8, "sat"),
     "dash": Unit("DASH", 8, "sat"),
     "zcash": Unit("ZEC", 8, "zat"),
+    "monero": Unit("XMR", 12),
+    # Coins of test networks are worth nothing, and must not look as if they were.
+    "bitcoin testnet3": Unit("tBTC", 8, "sat"),
+    "bitcoin testnet4": Unit("tBTC", 8, "sat"),
+    "bitcoin signet": Unit("tBTC", 8, "sat"),
+    "bitcoin regtest": Unit("tBTC", 8, "sat"),
+    "zcash testnet": Unit("TAZ", 8, "zat"),
+    "zcash regtest": Unit("TAZ", 8, "zat"),
 }
 ETHER = Unit("ETH", 18, "wei")
 # Tokens by their contract on Ethereum.
@@ -103,6 +145,14 @@ TOKENS = {
     "0xdac17f958d2ee523a2206206994597c13d831ec7": Unit("USDT", 6),
     "0x2260fac5e5542a773aa44fbcfedf7c193bc2c599": Unit("WBTC", 8),
     "0xc02aaa39b223fe8d0a0e5c4f27ead9083c756cc2": Unit("WETH", 18),
+    "0x5d3a536e4d6dbd6114cc1ead35777bab948e3643": Unit("cDAI", 8),
+    "0x514910771af9ca656af840dff83e8264ecf986ca": Unit("LINK", 18),
+    "0x1f9840a85d5af5bf1d1762f925bdaddc4201f984": Unit("UNI", 18),
+    "0x9f8f72aa9304c8b593d555f12ef6589cc3a579a2": Unit("MKR", 18),
+    "0x4fabb145d64652a948d72533023f6e7a623c7c53": Unit("BUSD", 18),
+    "0x95ad61b0a150d79219dcf64e1e6cc01f0b64c4ce": Unit("SHIB", 18),
+    "0x89d24a6b4ccb1b6faa2625fe562bdd9a23260359": Unit("SAI", 18),
+    "0xe0b7927c4af23765cb51314a0e0521a9645f0e2a": Unit("DGD", 9),
 }
 
 
@@ -114,17 +164,31 @@ def unit_named(text: str) -> Unit:
     """
     if text.lower() == "smallest":
         return SMALLEST
-    known = {unit.symbol.lower(): unit for unit in (*UNITS.values(), ETHER, *TOKENS.values())}
+    known = _by_symbol()
     name, colon, decimals = text.partition(":")
-    if not colon and name.lower() in known:
-        return known[name.lower()]
+    found = known.get(name.lower())
+    if found is not None and (not colon or decimals == str(found.decimals)):
+        return found
     fits = _NAME.fullmatch(name) and decimals.isascii() and decimals.isdigit()
-    if not fits or int(decimals) > MOST_DECIMALS:
+    if not fits or len(decimals) > 2 or int(decimals) > MOST_DECIMALS:
         names = ", ".join(unit.symbol for unit in known.values())
         raise UsageError(
             f"--unit is NAME:DECIMALS such as GEM:18, smallest, or one of {names}; not {text!r}"
         )
     return Unit(name, int(decimals))
+
+
+def unit_of_token(token: str) -> Unit | None:
+    """Give the unit of a token by its contract or, where a source names it so, by its symbol.
+
+    >>> unit_of_token("0x6B175474E89094C44Da98b954EedeAC495271d0F").symbol, unit_of_token("eth")
+    ('DAI', Unit(symbol='ETH', decimals=18, smallest='wei'))
+    """
+    return TOKENS.get(token.lower()) or _by_symbol().get(token.lower())
+
+
+def _by_symbol() -> dict[str, Unit]:
+    return {unit.symbol.lower(): unit for unit in (*UNITS.values(), ETHER, *TOKENS.values())}
 
 
 def _split(text: str) -> tuple[str, str]:

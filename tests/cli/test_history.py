@@ -59,7 +59,7 @@ def test_from_files_to_scores_table_figure_and_origins(run: Run, chain: Path) ->
     code, out, err = run("history", "score", "x.history", "--accuracy", "exact", "-o", "s.parquet")
     assert (code, out) == (0, "")
     assert "wrote s.parquet" in err
-    assert "6 unspent coins: 1.000 bits on average, 1.000 by value; exact" in err
+    assert "6 unspent coins worth 300: 1.000 bits on average, 1.000 by value; exact" in err
     table = pq.read_table("s.parquet")
     assert table.column_names == [
         "node", "bits", "bits_low", "bits_high", "miss", "steps", "balance", "height",

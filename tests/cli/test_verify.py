@@ -24,7 +24,7 @@ def test_completeness_and_what_pools_held_can_be_told(run: Run, tmp_path: Path) 
     assert "holds less than nothing" in err
     code, _, err = run("verify", "store", "--pool", "sapling")
     assert code == 2
-    assert "sapling=1000" in err
+    assert "sapling=0.5 ZEC" in err
     code, _, err = run("verify", "store", "--complete")
     assert code == 3
     assert "an unknown coin in a complete ledger" in err

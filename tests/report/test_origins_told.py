@@ -97,9 +97,9 @@ def test_a_coin_has_the_label_of_its_address_and_a_mint_its_owners() -> None:
 def test_json_has_keys_that_stay() -> None:
     document = json.loads(origins_json(hostile(), {"software": "s"}))
     assert sorted(document) == [
-        "bits", "bits_high", "bits_low", "earlier", "flow", "hops", "label", "labels",
+        "balance", "bits", "bits_high", "bits_low", "earlier", "flow", "hops", "label", "labels",
         "lower_bound", "missing", "node", "other", "policy", "provenance", "sources", "steps",
-        "time", "view",
+        "time", "unit", "view",
     ]  # fmt: skip
     assert [sorted(row) for row in document["sources"]] == [
         ["label", "probability", "source", "way"]

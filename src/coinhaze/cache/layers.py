@@ -10,7 +10,6 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import reduce
 from pathlib import Path
 from typing import Any, Unpack
 
@@ -36,7 +35,8 @@ from coinhaze.cache.place import (
     touch,
 )
 from coinhaze.errors import AccuracyError, CoinhazeError, InputError, UsageError
-from coinhaze.formats.bitcoin_raw.networks import LOOKED_AT, networks_of
+from coinhaze.formats.bitcoin_raw.networks import network_of_owners
+from coinhaze.formats.money import unit_of
 from coinhaze.graph import TransactionGraph, transaction_graph
 from coinhaze.ledger import CoinLedger, Ledger
 from coinhaze.measures import Scores
@@ -86,18 +86,11 @@ def ledger_facts(ledger: Ledger) -> dict[str, Any]:
         "kind": "coins" if coins else "accounts",
         "hides_amounts": isinstance(ledger, CoinLedger) and ledger.output_value is None,
         "has_unknown": isinstance(ledger, CoinLedger) and ledger.has_unknown,
-        "network": network_of(owners),
+        "network": network_of_owners(owners),
+        "unit": unit_of(ledger).spelling,
         "heights": list(heights),
         "times": list(times),
     }
-
-
-def network_of(owners: pa.StringArray) -> str | None:
-    """Name the one network that all addresses looked at can be of; None where several, or none."""
-    names = (networks_of(str(name)) for name in owners.slice(0, LOOKED_AT).to_pylist())
-    known = [networks for networks in names if networks]
-    common = reduce(frozenset.__and__, known) if known else frozenset()
-    return next(iter(common)) if len(common) == 1 else None
 
 
 def seconds_of(times: pa.Array) -> pa.Array:

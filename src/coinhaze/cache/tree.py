@@ -26,6 +26,7 @@ from coinhaze.measures import Scores
 from coinhaze.observer import AbsorbingChain
 from coinhaze.observer.chain import SourceNames, Walk
 from coinhaze.solve.local.row import BoundedChain
+from coinhaze.units import Unit
 
 Place = list[int]  # where bytes begin, and how many there are
 Put = Callable[[Any], Place]
@@ -63,6 +64,7 @@ _RECIPES = {
         _recipe(TextBlock, "index"),
         _recipe(TextIndex, "column", ready=["_sorted"]),
         _recipe(TransactionGraph),
+        _recipe(Unit),
         _recipe(Walk),
     )
 }

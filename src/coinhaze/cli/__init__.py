@@ -11,6 +11,7 @@ from importlib import import_module
 import click
 
 from coinhaze import __version__
+from coinhaze.cli.help_texts import stored_help
 from coinhaze.errors import (
     CoinhazeError,
     InputError,
@@ -112,6 +113,10 @@ def _run() -> None:
     hide_wallet_keys(" ".join(sys.argv))
     try:
         refuse_settings()
+        text = stored_help(sys.argv[1:])
+        if text is not None:
+            click.echo(text, nl=False)
+            sys.exit(0)
         work_in_a_child()
         code = cli.main(prog_name="coinhaze", standalone_mode=False, obj=_prepare)
         sys.exit(code if isinstance(code, int) else 0)

@@ -63,11 +63,10 @@ def command(
 
     Example: coinhaze compare week:dai mine=transfers.csv --size 0.1 -o report
     """
-    from rich.console import Console
-
     from coinhaze.compare.report import with_added, write_manifest, write_report
     from coinhaze.compare.run import score_ledgers
     from coinhaze.errors import AccuracyError, UsageError
+    from coinhaze.report.terminal import show
 
     if again == bool(ledgers or weeks or settings):
         raise UsageError(
@@ -96,7 +95,7 @@ def command(
     # Not in a thread of its own, where some of matplotlib's backends cannot draw.
     report = write_report(output, figures=figures)
     for grid in report.grids:
-        Console().print(grid.rich(), "")
+        show(grid.rich(), "")
     for path in report.written:
         if path.suffix in (".csv", ".html"):
             _tell(f"wrote {path}")

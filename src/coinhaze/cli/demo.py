@@ -17,7 +17,7 @@ def command(output: Path, seed: int) -> None:
 
     Example: coinhaze demo --seed 7
     """
-    from rich.console import Console
+    from dataclasses import replace
 
     from coinhaze.errors import InputError, UsageError
     from coinhaze.graph import transaction_graph
@@ -25,22 +25,22 @@ def command(output: Path, seed: int) -> None:
     from coinhaze.report.figures import save_overview
     from coinhaze.report.files import provenance, write_scores
     from coinhaze.report.tables import origins_report, scores_report
+    from coinhaze.report.terminal import show
     from coinhaze.simulate import simulate_town
     from coinhaze.solve import origins, score_or_reached
+    from coinhaze.units import UNITS
 
     try:
         output.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InputError(f"{output}: cannot be made: {error.strerror}") from None
-    ledger = simulate_town(seed=seed)
+    ledger = replace(simulate_town(seed=seed), unit=UNITS["bitcoin"])
     chain = absorbing_chain(transaction_graph(ledger))
     scores = score_or_reached(chain)
-    screen = Console()
-    screen.print(f"A made-up town: {len(ledger):,} transactions, seed {seed}.\n")
-    screen.print(scores_report(scores))
+    click.echo(f"A made-up town: {len(ledger):,} transactions, seed {seed}.\n")
+    show(scores_report(scores))
     middle = scores.nodes[scores.order()[len(scores) // 2]]
-    screen.print()
-    screen.print(origins_report(origins(chain, int(middle))))
+    show("", origins_report(origins(chain, int(middle))))
     figure = output / "bits.png"
     made_by = provenance(scores, command=f"coinhaze demo --seed {seed}")
     written = write_scores(scores, output / "scores.csv", made_by)

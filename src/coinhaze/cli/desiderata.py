@@ -30,8 +30,7 @@ def command(approaches: tuple[str, ...], seeds: int, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps([asdict(finding) for finding in found], indent=1))
         return
-    from rich.console import Console
-
     from coinhaze.desiderata.cases import desiderata_report
+    from coinhaze.report.terminal import show
 
-    Console().print(desiderata_report(found))
+    show(desiderata_report(found))

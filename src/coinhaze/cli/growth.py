@@ -70,11 +70,10 @@ def command(
     if as_json:
         click.echo(text, nl=False)
     elif output is None:
-        from rich.console import Console
-
         from coinhaze.growth.plots import growth_table
+        from coinhaze.report.terminal import show
 
         shown = growth_table(
             found.to_arrow(), title="Bits as money is paid on", caption=found.caption
         )
-        Console().print(shown)
+        show(shown)

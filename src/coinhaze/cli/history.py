@@ -131,11 +131,10 @@ def show(history: Path, coin: str, top: int, as_json: bool) -> None:
         document = {"provenance": _about(opened), **found.as_dict(top)}
         click.echo(json.dumps(document, indent=1, allow_nan=False))
         return
-    from rich.console import Console
-
     from coinhaze.history.table import origins_grid
+    from coinhaze.report import terminal
 
-    Console().print(origins_grid(found, top).rich())
+    terminal.show(origins_grid(found, top, opened.unit).rich())
 
 
 @command.command("table", cls=Command)
@@ -172,9 +171,9 @@ def table(
     if as_json:
         click.echo(text, nl=False)
     elif output is None:
-        from rich.console import Console
+        from coinhaze.report import terminal
 
-        Console().print(table_grid(made, group, title, scores.line()).rich())
+        terminal.show(table_grid(made, group, title, scores.line(), opened.unit).rich())
 
 
 @command.command("follow", cls=Command)
@@ -255,7 +254,7 @@ def _follow(follower: Any, node: Any, name: str, watched: Any, hook: Any) -> Non
         for coin, figures in watched.changes(follower) if watched is not None else ():
             document: dict[str, object] = {"height": follower.height, "node": coin}
             document |= {"unspent": False} if figures is None else {"unspent": True}
-            document |= {} if figures is None else vars(figures)
+            document |= {} if figures is None else vars(figures) | {"unit": follower.unit}
             text = json.dumps(document, allow_nan=False)
             click.echo(text)
             if hook is not None:
@@ -316,6 +315,7 @@ def _about(history: Any) -> dict[str, object]:
         "complete": about.complete,
         "transactions": about.transactions,
         "scored": dict(about.scored),
+        "unit": history.unit.spelling,
         "completeness": history.completeness.record(),
         "notes": list(about.notes),
     }

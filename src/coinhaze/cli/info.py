@@ -10,11 +10,12 @@ from typing import Any
 import click
 
 from coinhaze.cli.options import Command, settings_of, takes, tell_notes
+from coinhaze.units import NOT_KNOWN, SMALLEST, Unit
 
 
 @click.command("info", cls=Command)
 @click.argument("sources", nargs=-1, required=True, metavar="SOURCE...")
-@takes("complete", "format", "first", "last", "token", "columns", "decimals", "as_json")
+@takes("complete", "format", "first", "last", "token", "columns", "decimals", "unit", "as_json")
 def command(sources: tuple[str, ...], as_json: bool, **options: Any) -> None:
     """Say what a file is, what its ledger holds, and which command to run next.
 
@@ -22,6 +23,7 @@ def command(sources: tuple[str, ...], as_json: bool, **options: Any) -> None:
 
     Example: coinhaze info transfers.csv
     """
+    from coinhaze.formats.money import unit_of
     from coinhaze.readers import read
 
     settings = settings_of(options)
@@ -31,26 +33,33 @@ def command(sources: tuple[str, ...], as_json: bool, **options: Any) -> None:
         return
     ledger = read(list(sources), **settings)
     tell_notes(ledger.notes)
+    unit = unit_of(ledger)
     facts: dict[str, object] = {"format": _format(sources, settings)}
-    facts |= ledger.facts()
+    facts |= ledger.facts() | {"unit": unit.spelling}
     facts |= {f"columns_{kind}": list(names) for kind, names in ledger.columns.items()}
     facts["next"] = _next(sources)
     if as_json:
         click.echo(json.dumps(facts | {"completeness": ledger.completeness.record()}, indent=1))
         return
-    _tell(facts)
+    _tell(facts, unit=unit)
+    if not unit.is_known and facts.get("amounts") != "hidden":
+        click.echo(NOT_KNOWN)
     click.echo(ledger.completeness.line())
     for check in ledger.completeness.checks:
         click.echo(f"  {check.words()}")
 
 
-def _tell(facts: Mapping[str, object], as_json: bool = False) -> None:
+def _tell(facts: Mapping[str, object], as_json: bool = False, *, unit: Unit = SMALLEST) -> None:
+    from coinhaze.formats.money import MONEY_FACTS
+
     if as_json:
         click.echo(json.dumps(facts, indent=1))
         return
     width = max(len(k) for k in facts)
     for name, value in facts.items():
-        click.echo(f"{name.replace('_', ' '):<{width}}  {_words(value)}")
+        money = name in MONEY_FACTS and isinstance(value, int)
+        words = unit.words(value) if money else _words(value)  # type: ignore[arg-type]
+        click.echo(f"{name.replace('_', ' '):<{width}}  {words}")
 
 
 def _format(sources: Sequence[str], settings: Mapping[str, Any]) -> str:

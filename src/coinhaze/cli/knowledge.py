@@ -78,11 +78,11 @@ def _found(ledger: Ledger, name: str, options: dict[str, Any]) -> list[tuple[obj
 
 def _count(sources: Sequence[str], options: dict[str, Any]) -> None:
     """Show how much the heuristics that are on find."""
-    from rich.console import Console
     from rich.table import Table
 
     from coinhaze.graph.clusters.heuristics import HEURISTICS
     from coinhaze.ledger import CoinLedger
+    from coinhaze.report.terminal import show
 
     ledger = wait_for("reading", lambda _: _read(sources, options))
     if not isinstance(ledger, CoinLedger):
@@ -95,14 +95,14 @@ def _count(sources: Sequence[str], options: dict[str, Any]) -> None:
             found = len(_found(ledger, h.name, options)) - 1
             words = "addresses merged" if h.gives == "clusters" else "transactions"
             table.add_row(h.name, f"{found:,} {words}", f"{h.confidence:.3f}")
-    Console().print(table)
+    show(table)
 
 
 def _list() -> None:
-    from rich.console import Console
     from rich.table import Table
 
     from coinhaze.graph.clusters.heuristics import HEURISTICS
+    from coinhaze.report.terminal import show
 
     table = Table(title="Heuristics", title_justify="left")
     for column in ("name", "gives", "what it assumes", "confidence", "origin", "default"):
@@ -110,4 +110,4 @@ def _list() -> None:
     for h in HEURISTICS:
         on = "on" if h.on else "off"
         table.add_row(h.name, h.gives, h.assumes, f"{h.confidence:.3f}", h.origin, on)
-    Console().print(table)
+    show(table)

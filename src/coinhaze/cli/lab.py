@@ -84,10 +84,10 @@ def _show(sweeps: Any, output: Path | None, as_json: bool) -> None:
     if as_json:
         click.echo(lab_json(sweeps, made_by), nl=False)
         return
-    from rich.console import Console
+    from coinhaze.report.terminal import show
 
     bits, costs = lab_grids(sweeps)
-    Console().print(bits.rich(), "", costs.rich(), sep="\n")
+    show(bits.rich(), "", costs.rich())
 
 
 def _values(text: str) -> list[float]:

@@ -101,9 +101,9 @@ def _tell(explained: Any, form: str, about: dict[str, object], output: Path | No
     from coinhaze.report import origins as report
 
     if form == "text" and output is None:
-        from rich.console import Console
+        from coinhaze.report.terminal import show
 
-        Console().print(report.origins_text(explained))
+        show(report.origins_text(explained))
         return
     if form == "json":
         text = report.origins_json(explained, about)
@@ -112,13 +112,9 @@ def _tell(explained: Any, form: str, about: dict[str, object], output: Path | No
     elif form == "html":
         text = report.origins_page(explained, about)
     else:
-        from io import StringIO
+        from coinhaze.report.terminal import written
 
-        from rich.console import Console
-
-        console = Console(file=StringIO(), width=100)
-        console.print(report.origins_text(explained))
-        text = console.file.getvalue()  # type: ignore[attr-defined]
+        text = written(report.origins_text(explained), width=100)
     if output is None:
         click.echo(text, nl=False)
         return

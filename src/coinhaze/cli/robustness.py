@@ -74,8 +74,7 @@ def command(
         about |= {"sampled": found.sampled, "falls": falls.to_pylist()}
         click.echo(json.dumps(about, indent=1))
         return
-    from rich.console import Console
-
+    from coinhaze.report.terminal import show
     from coinhaze.robustness.report import falls_table
 
     caption = (
@@ -83,4 +82,4 @@ def command(
     )
     if found.sampled:
         caption += "; chosen by a sample, solved for all"
-    Console().print(falls_table(falls, title=f"Bits: {found.of}", caption=caption))
+    show(falls_table(falls, title=f"Bits: {found.of}", caption=caption))

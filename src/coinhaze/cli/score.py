@@ -171,20 +171,19 @@ def show_scores(
     if as_json:
         click.echo(scores_json(scores, made_by), nl=False)
     elif output is None:
-        from rich.console import Console
-
         from coinhaze.report.tables import scores_report
+        from coinhaze.report.terminal import show
 
-        Console().print(scores_report(scores))
+        show(scores_report(scores))
         if scores.informed:
             from coinhaze.report.tables import observers_report
 
-            Console().print(observers_report(scores))
+            show(observers_report(scores))
         click.echo(scores.completeness.line())
         if scores.comparators:
             from coinhaze.report.tables import comparison_report
 
-            Console().print(comparison_report(scores))
+            show(comparison_report(scores))
     else:
         click.echo(scores.summary().line(), err=True)
     if output is not None:

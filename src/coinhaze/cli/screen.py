@@ -45,7 +45,7 @@ SUFFIXES = (".html", ".csv", ".json", ".parquet")
 @takes(known("listed", required=True), _POLICY, "nodes", "top", "paths", "dust", _LIMIT)
 @takes("case", "analyst")
 @takes(ReadOptions, GraphOptions, known("time", default_words="temporal"))
-@takes("strict", "unit", "as_json", known("output", metavar="FILE.html|.csv|.json|.parquet"))
+@takes("strict", "as_json", known("output", metavar="FILE.html|.csv|.json|.parquet"))
 def command(
     sources: tuple[str, ...],
     listed: str,
@@ -56,7 +56,6 @@ def command(
     as_json: bool,
     output: Path | None,
     strict: bool,
-    unit: str | None,
     dust: str | None,
     limit: float | None,
     case: str | None,
@@ -72,8 +71,8 @@ def command(
     """
     from coinhaze.errors import InputError, UsageError
     from coinhaze.formats.lists.knowledge import read_listed
+    from coinhaze.formats.money import unit_of
     from coinhaze.report.files import check_output, made_by, today
-    from coinhaze.report.money import unit_of
     from coinhaze.screening.report import Statement, notes_of
     from coinhaze.screening.screen import screen
     from coinhaze.solve.score import refuse_incomplete
@@ -98,7 +97,7 @@ def command(
     )  # fmt: skip
     if strict:
         refuse_incomplete(found.graph)
-    shown_in = unit_of(found.graph.ledger, unit=unit, token=options["token"])
+    shown_in = unit_of(found.graph.ledger)
     if dust is not None:
         found = replace(found, dust=shown_in.read(dust))
     listing = _listing(Path(listed))
@@ -140,13 +139,12 @@ def _show(
     top: int,
     unit: Unit,
 ) -> None:
-    from rich.console import Console
-
     from coinhaze.report.grids import sections_text
+    from coinhaze.report.terminal import show
     from coinhaze.screening.report import screening_sections
 
     sections = screening_sections(found, listing, about, statement, limit=top, unit=unit)
-    Console().print(sections_text(f"Money from {listing.name}", sections))
+    show(sections_text(f"Money from {listing.name}", sections))
 
 
 def _write(

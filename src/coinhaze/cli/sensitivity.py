@@ -68,8 +68,7 @@ def command(
         document = {"provenance": about, "choices": table.to_pylist()}
         click.echo(json.dumps(document, indent=1, allow_nan=False))
     else:
-        from rich.console import Console
-
+        from coinhaze.report.terminal import show
         from coinhaze.robustness.report import sensitivity_table
 
-        Console().print(sensitivity_table(table))
+        show(sensitivity_table(table))

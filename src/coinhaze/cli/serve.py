@@ -15,16 +15,20 @@ from coinhaze.cli.options import Command, takes
 from coinhaze.errors import UsageError
 from coinhaze.options import ServeOptions, known
 
+# Each ledger may be of another money.
+_UNIT = known("unit", several=True, metavar="LEDGER=NAME[:DECIMALS]")
+
 
 @click.command("serve", cls=Command)
 @click.argument("ledgers", nargs=-1, required=True, metavar="LEDGER...")
-@takes(ServeOptions, known("listed", several=True, metavar="NAME=FILE"), "labels")
+@takes(ServeOptions, known("listed", several=True, metavar="NAME=FILE"), "labels", _UNIT)
 def command(
     ledgers: tuple[str, ...],
     open_: bool,
     port: int | None,
     listed: tuple[str, ...],
     labels: tuple[str, ...],
+    unit: tuple[str, ...],
     score: bool,
     host: str,
     allow_remote: bool,
@@ -40,7 +44,7 @@ def command(
     server.share_memory()
     server.check_place(host, allow_remote=allow_remote, token_file=token_file)
     token = server.new_token() if token_file is None else server.read_token(token_file)
-    registry = _registry(ledgers, listed, labels)
+    registry = _registry(ledgers, listed, labels, unit)
     app = _app(registry, token, host, score)
     with server.listen(host, port) as sock:
         address = server.address_of(sock, host)
@@ -72,14 +76,27 @@ def _need_extra() -> None:
         raise UsageError(f"the page needs {error.name}: pip install 'coinhaze[page]'") from None
 
 
-def _registry(ledgers: tuple[str, ...], lists: tuple[str, ...], labels: tuple[str, ...]) -> Any:
+def _registry(
+    ledgers: tuple[str, ...],
+    lists: tuple[str, ...],
+    labels: tuple[str, ...],
+    units: tuple[str, ...],
+) -> Any:
     from coinhaze.web.registry import LedgerRegistry, check_named
 
     return LedgerRegistry(
         ledgers,
         lists=dict(check_named(given) for given in lists),
         labels=labels,
+        units=dict(_unit(given) for given in units),
     )
+
+
+def _unit(given: str) -> tuple[str, str]:
+    name, equals, unit = given.partition("=")
+    if not equals:
+        raise UsageError(f"--unit is LEDGER=NAME:DECIMALS, not {given!r}")
+    return name, unit
 
 
 def _app(registry: Any, token: str, host: str, score: bool) -> Any:

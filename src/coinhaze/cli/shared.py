@@ -69,6 +69,6 @@ def command(
     if as_json:
         click.echo(shared_json(found, about, limit=top), nl=False)
     elif output is None:
-        from rich.console import Console
+        from coinhaze.report.terminal import show
 
-        Console().print(shared_text(found, limit=top))
+        show(shared_text(found, limit=top))

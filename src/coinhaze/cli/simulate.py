@@ -53,7 +53,11 @@ def _history(output: Path, blocks: int, seed: int) -> None:
         "simulating",
         "transactions",
         lambda note: History.index_blocks(
-            output, bitcoin_history(blocks, seed=seed), where="simulated blocks", progress=note
+            output,
+            bitcoin_history(blocks, seed=seed),
+            where="simulated blocks",
+            unit="BTC",
+            progress=note,
         ),
     )
     about = made.manifest

@@ -120,9 +120,9 @@ def _report(
     import numpy as np
 
     from coinhaze import __version__
+    from coinhaze.formats.money import unit_of
     from coinhaze.graph.holes import incomplete_notes
     from coinhaze.report.files import input_digests
-    from coinhaze.report.money import unit_of
     from coinhaze.solve.score import refuse_incomplete
     from coinhaze.wallet.report import WalletReport
     from coinhaze.wallet.suggestion import suggest_coins
@@ -149,6 +149,7 @@ def _report(
             "command": _command(),
             "inputs": input_digests(inputs),
             "settings": wallet.chain.settings,
+            "unit": unit.spelling,
             "completeness": graph.ledger.completeness.record(),
             "notes": list(notes),
         },
@@ -351,11 +352,10 @@ def _print(report: WalletReport, form: str) -> None:
     if form != "text":
         click.echo(_text(report, form), nl=False)
         return
-    from rich.console import Console
-
     from coinhaze.report.grids import sections_text
+    from coinhaze.report.terminal import show
 
-    Console().print(sections_text(report.title, report.sections(with_inputs=False)))
+    show(sections_text(report.title, report.sections(with_inputs=False)))
 
 
 def _text(report: WalletReport, form: str) -> str:
@@ -367,10 +367,6 @@ def _text(report: WalletReport, form: str) -> str:
 
     if form == "html":
         return sections_page(report.title, report.sections())
-    from io import StringIO
+    from coinhaze.report.terminal import written
 
-    from rich.console import Console
-
-    file = StringIO()
-    Console(file=file, width=WIDTH).print(sections_text(report.title, report.sections()))
-    return file.getvalue()
+    return written(sections_text(report.title, report.sections()), width=WIDTH)

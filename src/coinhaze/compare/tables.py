@@ -9,12 +9,18 @@ from pathlib import Path
 
 from rich.console import Console
 
-from coinhaze.compare.rows import PRINTED, ComparisonRow, rows_table
-from coinhaze.measures.summary import AT_LEAST
+from coinhaze.compare.rows import PRINTED, PUBLISHED, ComparisonRow, Published, rows_table
+from coinhaze.measures.summary import AT_LEAST, Summary
+from coinhaze.observer.chain import reading_words
 from coinhaze.report.files import write_table, write_text
 from coinhaze.report.grids import Grid
 
 WIDTH = 110  # of the text files, in letters
+
+
+_HEAD = (
+    "ledger", "|V|", "|E|", "bits", "median", "variance", "max", "steps", "median", "variance",
+)  # fmt: skip
 
 
 def comparison_grids(rows: Sequence[ComparisonRow], time: str) -> list[Grid]:
@@ -23,7 +29,6 @@ def comparison_grids(rows: Sequence[ComparisonRow], time: str) -> list[Grid]:
 
 
 def _paper_grid(rows: Sequence[ComparisonRow], time: str) -> Grid:
-    head = ("ledger", "|V|", "|E|", "bits", "median", "variance", "max", "steps", "median")
     lines = [
         (
             row.label,
@@ -46,7 +51,36 @@ def _paper_grid(rows: Sequence[ComparisonRow], time: str) -> Grid:
     notes += [note for row in rows if not row.variant and (note := _left_out(row))]
     notes += lower_bounds_note(rows)
     title = f"{time.capitalize()} graphs"
-    return Grid(title, (*head, "variance"), lines, notes, _remarks(rows))
+    return Grid(title, _HEAD, lines, notes, _remarks(rows))
+
+
+def summary_latex(summary: Summary, name: str, label: str) -> str:
+    """Give a summary as the paper's table has it, in LaTeX; below it the paper's own row.
+
+    That is there where `name` is one of its weeks, such as dai-week, read in the same time.
+    """
+    found = {
+        field: getattr(summary, field) for field in Published.__annotations__ if field != "sinks"
+    }
+    rows = [(name or "ledger", Published(**found), summary.mark)]
+    printed = PUBLISHED.get((name, summary.time or "temporal"))
+    if printed is not None:
+        rows.append((f"{name}, {PRINTED}", printed, ""))
+    lines = [
+        (
+            words,
+            f"{row.nodes:,}",
+            f"{row.edges:,}",
+            *(number(bits, mark) for bits in (row.bits_mean, row.bits_median)),
+            number(row.bits_variance),
+            number(row.bits_max, mark),
+            *map(number, (row.steps_mean, row.steps_median, row.steps_variance)),
+        )
+        for words, row, mark in rows
+    ]
+    notes = ["Bits and steps: means over sinks; variances are the population's."]
+    notes.append(f"{summary.certainty()} ({summary.method}); {reading_words(summary.as_dict())}.")
+    return Grid("Summary", _HEAD, lines, notes).latex(label)
 
 
 def _more_grid(rows: Sequence[ComparisonRow], time: str) -> Grid:
@@ -157,10 +191,10 @@ def write_tables(
 def thousands(count: int) -> str:
     """Format a size as the paper does: in thousands where it is large.
 
-    >>> thousands(8_598_499), thousands(950)
-    ('8598k', '950')
+    >>> thousands(8_598_499), thousands(9_500)
+    ('8,598k', '9,500')
     """
-    return f"{count / 1000:.0f}k" if count >= 100_000 else f"{count}"
+    return f"{count / 1000:,.0f}k" if count >= 100_000 else f"{count:,}"
 
 
 def number(value: float, mark: str = "") -> str:

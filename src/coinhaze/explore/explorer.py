@@ -89,18 +89,19 @@ class Explorer:
         names_of: Callable[[str], Sequence[str]] = no_lists,
         labels: Mapping[str, str] | None = None,
         provenance: Mapping[str, Any] | None = None,
+        unit: str | None = None,
     ) -> None:
         """Take a ledger, or a graph or chain that was made of one.
 
         `scores` are of the chain's sinks, in order of node; without them they are computed when
         they are first needed. `card` tells the state of a ledger that is served, `names_of` gives
-        the names of a list.
+        the names of a list. `unit` is what amounts are shown in, as `read` takes it.
         """
         session = source if isinstance(source, Session) else Session(source)
         self.id = id
         self.digest = digest
         self.views = Views(session, scores, names_of=names_of)
-        self.index = LedgerIndex(session.graph.ledger)
+        self.index = LedgerIndex(session.graph.ledger, unit=unit)
         self.labels: Mapping[str, str] = labels or {}
         self.provenance = {"software": f"coinhaze {__version__}"} | dict(provenance or {})
         self._card = card
@@ -120,7 +121,8 @@ class Explorer:
             "kind": "coins" if views.default.view != "account" else "accounts",
             "hides_amounts": self.index.hides_amounts,
             "network": self.index.network,
-            "unit": self.index.unit,
+            "unit": self.index.unit.symbol or None,
+            "decimals": self.index.unit.decimals,
             "policies": views.policies,
             "views": views.views,
             "times": views.times,

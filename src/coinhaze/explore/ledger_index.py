@@ -10,21 +10,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from coinhaze.amounts import Ints
-from coinhaze.cache.layers import network_of, seconds_of
+from coinhaze.cache.layers import seconds_of
 from coinhaze.explore.describe import amount_words
 from coinhaze.explore.ledger_index_kernels import LETTERS, first_letters
 from coinhaze.explore.models import Amount
+from coinhaze.formats.bitcoin_raw.networks import network_of_owners
+from coinhaze.formats.money import unit_of
 from coinhaze.graph.order_kernels import group_rows
 from coinhaze.ledger import AccountLedger, CoinLedger, Ledger
 from coinhaze.ledger.text import text_buffers
-from coinhaze.units import SMALLEST, UNITS
+from coinhaze.units import Unit
 
 NOBODY = -1
-
-
-def unit_of(network: str | None) -> str | None:
-    """Say what a network's amounts are counted in; None where it is not known."""
-    return UNITS[network].symbol if network in UNITS else None
 
 
 class LedgerIndex:
@@ -38,8 +35,9 @@ class LedgerIndex:
     (1, [1], '1,234')
     """
 
-    def __init__(self, ledger: Ledger) -> None:
+    def __init__(self, ledger: Ledger, *, unit: str | None = None) -> None:
         self.ledger = ledger
+        self._named = unit
 
     @property
     def coins(self) -> CoinLedger:
@@ -61,27 +59,26 @@ class LedgerIndex:
     @cached_property
     def network(self) -> str | None:
         """The one network all addresses looked at can be of; None where several, or none."""
-        return network_of(self.owners)
+        return network_of_owners(self.owners)
 
-    @property
-    def unit(self) -> str | None:
-        """What amounts are counted in; None where the ledger does not say."""
-        return unit_of(self.network)
+    @cached_property
+    def unit(self) -> Unit:
+        """What amounts are counted in."""
+        return unit_of(self.ledger, unit=self._named)
 
     def amount(self, smallest: int) -> Amount:
         """Show an amount given in the smallest unit."""
-        unit = UNITS.get(self.network or "", SMALLEST)
-        text = str(max(smallest, 0))
-        shown = amount_words(text, unit.decimals, unit.symbol)
-        return Amount(smallest=text, shown=shown, unit=unit.symbol or None)
+        return self._amount(max(smallest, 0))
 
     def part(self, smallest: int, share: float) -> Amount:
         """Show a share of an amount, to the nearest unit, without rounding the amount itself."""
         scaled = round(min(max(share, 0.0), 1.0) * 2**60)
-        unit = UNITS.get(self.network or "", SMALLEST)
-        text = str((smallest * scaled + 2**59) >> 60)
-        shown = amount_words(text, unit.decimals, unit.symbol, shortest=True)
-        return Amount(smallest=text, shown=shown, unit=unit.symbol or None)
+        return self._amount((smallest * scaled + 2**59) >> 60, shortest=True)
+
+    def _amount(self, smallest: int, *, shortest: bool = False) -> Amount:
+        unit = self.unit
+        shown = amount_words(str(smallest), unit.decimals, unit.symbol, shortest=shortest)
+        return Amount(smallest=str(smallest), shown=shown, unit=unit.symbol or None)
 
     @cached_property
     def spender(self) -> Ints:

@@ -57,7 +57,7 @@ class Amount(Model):
 
     smallest: Digits
     shown: str  # "0.0026 BTC"
-    unit: str | None = None  # "BTC"; None where the ledger does not say
+    unit: str | None = None  # "BTC"; None where the ledger does not say: the smallest unit
 
 
 class Window(Model):
@@ -83,7 +83,8 @@ class LedgerCard(Model):
     kind: Literal["coins", "accounts"] | None = None
     hides_amounts: bool = False
     network: str | None = None
-    unit: str | None = None
+    unit: str | None = None  # what amounts are shown in; None: the smallest unit
+    decimals: Count = 0
     window: Window = Window()
     coins: Count | None = None  # scored
     bits_median: Number = None

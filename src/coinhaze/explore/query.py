@@ -64,6 +64,11 @@ Name = Annotated[
     str,
     StringConstraints(min_length=1, max_length=LONGEST_NAME, pattern=r"^[^\x00-\x1f\x7f]*$"),
 ]
+# Digits of the smallest unit, or an amount as people write it: 0.05 BTC, 5_000_000 sat.
+AmountText = Annotated[
+    str,
+    StringConstraints(pattern=r"^([0-9]{1,80}|[0-9_]{0,80}\.?[0-9_]{1,80} ?[A-Za-z.$-]{0,16})$"),
+]
 Digits = Annotated[str, StringConstraints(pattern=r"^[0-9]{1,80}$")]
 
 # A box of a flow, as the flow's answer names it.
@@ -241,7 +246,7 @@ class WalletQuery(Settings):
     known: str = Field(default="", max_length=MAX_TEXT)
     psbt: str = Field(default="", max_length=MAX_TEXT)
     payee: str = Field(default="", max_length=200)
-    amount: Digits | None = None
+    amount: AmountText | None = None
     limit: float = Field(default=0.0, ge=0, lt=1)
 
 

@@ -21,6 +21,7 @@ from coinhaze.explore.coin.origins import OutcomeNames
 from coinhaze.explore.models import TablePage, TableRow
 from coinhaze.explore.nodes import Nodes
 from coinhaze.explore.query import TableQuery
+from coinhaze.formats.money import with_amount_texts
 from coinhaze.measures import Scores
 
 
@@ -201,7 +202,11 @@ class Table:
         if self.exposure is not None:
             for name, values in self.exposure._asdict().items():
                 columns[name] = _known(values[rows])
-        return pa.record_batch(columns)
+        shown = with_amount_texts(pa.table(columns), self.nodes.index.unit, ["amount"])
+        (batch,) = shown.combine_chunks().to_batches() or [
+            pa.RecordBatch.from_pylist([], schema=shown.schema)
+        ]
+        return batch
 
     def order(self, sort: str) -> Ints:
         """Give all rows in an order; those without an answer come last, ties in ledger order."""

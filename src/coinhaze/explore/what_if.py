@@ -35,7 +35,7 @@ from coinhaze.observer import AbsorbingChain
 from coinhaze.observer.policies import score_policies, weighing_policies
 from coinhaze.solve.local.mixing import NearlyMixed, mix_nearly
 from coinhaze.solve.local.past import past_of
-from coinhaze.units import SMALLEST, UNITS, Unit
+from coinhaze.units import Unit
 from coinhaze.wallet.holdings import WalletCoin, exposed_chain, find_coin, find_coins, network_of
 from coinhaze.wallet.parties import NO_TABLE
 from coinhaze.wallet.report import (
@@ -264,9 +264,10 @@ class CoinSets:
         )
         suggestion = None
         if ask.amount is not None:
-            suggestion = suggest_coins(
-                wallet, int(ask.amount), payee=ask.payee.strip() or None, unit=self.unit
-            )
+            whole = ask.amount.isdigit()
+            amount = int(ask.amount) if whole else self.unit.read(ask.amount)
+            payee = ask.payee.strip() or None
+            suggestion = suggest_coins(wallet, amount, payee=payee, unit=self.unit)
         proposal = None
         if ask.psbt.strip():
             network = network_of(graph)
@@ -277,7 +278,7 @@ class CoinSets:
     @property
     def unit(self) -> Unit:
         """What amounts are written in."""
-        return UNITS.get(self.nodes.index.network or "", SMALLEST)
+        return self.nodes.index.unit
 
     def _weighed(
         self,

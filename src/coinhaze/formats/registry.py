@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from coinhaze.errors import InputError, UsageError
+from coinhaze.units import Unit, unit_named
 
 if TYPE_CHECKING:
     from coinhaze.ledger import Ledger
@@ -49,6 +50,7 @@ class Format:
     ledger: Callable[..., Ledger | None] | None = None
     needs: Callable[[Sequence[str]], Sequence[ColumnsPresent]] | None = None
     whole_blocks: bool = False  # it lists every transaction of the blocks that it describes
+    money: str = ""  # the symbol of the chain's own money, where the format tells it
     takes_choice: bool = False  # `batches` and `ledger` take columns and decimals that users give
 
 
@@ -59,6 +61,7 @@ def _builtin(
     module: str,
     *further: str,
     whole_blocks: bool = False,
+    money: str = "",
     takes_choice: bool = False,
 ) -> Format:
     """Make the entry of a module of this package; `further` are the optional functions it has."""
@@ -79,11 +82,14 @@ def _builtin(
         function("batches"),
         **{attribute: function(attribute) for attribute in further},
         whole_blocks=whole_blocks,
+        money=money,
         takes_choice=takes_choice,
     )
 
 
 _formats: dict[str, Format] = {}
+# Coins of others are told by their addresses.
+_MONEY_OF_NODES = {"ethereum": "ETH"}
 
 
 def register(format: Format) -> None:
@@ -115,6 +121,17 @@ def lists_whole_blocks(name: str) -> bool:
     return name == "node" or (name in _formats and _formats[name].whole_blocks)
 
 
+def money_of(names: Sequence[str]) -> Unit | None:
+    """Give the unit of a chain's own money if all these formats, or kinds of nodes, tell the same.
+
+    >>> money_of(["ethereum-etl", "mev-inspect"]).symbol, money_of(["plain"])
+    ('ETH', None)
+    """
+    symbols = {_formats[n].money if n in _formats else _MONEY_OF_NODES.get(n, "") for n in names}
+    symbol = symbols.pop() if len(symbols) == 1 else ""
+    return unit_named(symbol) if symbol else None
+
+
 def format_names() -> tuple[str, ...]:
     """Name the formats that can be chosen."""
     return (*_formats, FOLDER)
@@ -139,11 +156,11 @@ for _entry in (
     ),
     _builtin(
         "blockchair-ethereum", "Blockchair, Ethereum", "daily dumps of Ethereum (TSV)",
-        "blockchair.ethereum",
+        "blockchair.ethereum", money="ETH",
     ),
     _builtin(
         "ethereum-etl", "ethereum-etl", "tables of ethereum-etl, BigQuery and AWS",
-        "ethereum.etl", "recognises_columns", "needs",
+        "ethereum.etl", "recognises_columns", "needs", money="ETH",
     ),
     _builtin(
         "cryo", "cryo", "datasets erc20_transfers, native_transfers and traces of cryo (Parquet)",
@@ -151,7 +168,7 @@ for _entry in (
     ),
     _builtin(
         "mev-inspect", "mev-inspect", "blocks with receipts and traces (JSON)",
-        "ethereum.mev_inspect",
+        "ethereum.mev_inspect", money="ETH",
     ),
     _builtin(
         "bitcoin-etl", "bitcoin-etl", "transactions of bitcoin-etl, BigQuery and AWS",
@@ -171,7 +188,7 @@ for _entry in (
     ),
     _builtin(
         "dumplings", "Dumplings", "CoinJoins as the scanner Dumplings lists them",
-        "json.dumplings",
+        "json.dumplings", money="BTC",
     ),
     _builtin(
         "tornado", "Tornado Cash", "deposits and withdrawals of one pool (JSON)",

@@ -78,6 +78,7 @@ class Manifest:
     scored: Mapping[str, Any] = field(default_factory=dict)  # how the scores were found
     completeness: Mapping[str, Any] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    unit: str = ""  # what values are counted in, such as BTC:8; empty where it is not known
 
     def live_file(self, table: str) -> str:
         """Name the file of a table of what is live."""

@@ -133,6 +133,7 @@ class Follower:
             if manifest.names != "hash" or manifest.last_height < 0:
                 what = "a history without heights, or of ids that are no hashes: no node has it"
                 raise LedgerError(str(self.path), what)
+            self.unit = manifest.unit or "smallest"
             self.seed = self._choose_seed(manifest, seed)
             self.journal = Journal(self.path)
             self._load()

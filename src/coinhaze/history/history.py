@@ -37,6 +37,7 @@ from coinhaze.options import Accuracy, Grouping, ReadKeywords
 from coinhaze.solve.pool.limits import THREADS, Budget, bytes_of
 from coinhaze.solve.progress import Progress, silent
 from coinhaze.solve.sketch.sketch import DRAWS
+from coinhaze.units import Unit, unit_named
 
 if TYPE_CHECKING:
     from coinhaze.nodes.best_chain import ChainNode
@@ -113,17 +114,20 @@ class History:
         where: str = "blocks",
         complete: bool = True,
         completeness: Completeness = _NOTHING_CHECKED,
+        unit: str | None = None,
         progress: Counted = _uncounted,
         piece_rows: int = PIECE_ROWS,
     ) -> History:
         """Make a history of a stream of blocks with heights, or append those after its last.
 
-        `complete` says that it begins with its chain; `where` names it in errors.
+        `complete` says that it begins with its chain; `where` names it in errors; `unit` is what
+        values are counted in, as `read` takes it.
         """
 
         def open_blocks(manifest: Manifest) -> BlockSource:
             rest = following(blocks, manifest, where)
-            return BlockSource(where, rest, 0, complete, completeness)
+            money = None if unit is None else unit_named(unit)
+            return BlockSource(where, rest, 0, complete, completeness, unit=money)
 
         return _index(Path(path), open_blocks, progress, piece_rows)
 
@@ -150,6 +154,11 @@ class History:
         record = self.manifest.completeness
         where = str(self.path / files.MANIFEST)
         return Completeness.of_record(record, where) if record else Completeness()
+
+    @property
+    def unit(self) -> Unit:
+        """What values are counted in."""
+        return unit_named(self.manifest.unit or "smallest")
 
     def __len__(self) -> int:
         return self.manifest.transactions
@@ -275,7 +284,8 @@ def _index(
             files.sweep(path, manifest)
         source = open_blocks(manifest)
         if not begun:
-            manifest = replace(manifest, complete=source.complete)
+            told = "" if source.unit is None else source.unit.spelling
+            manifest = replace(manifest, complete=source.complete, unit=told)
         indexer = Indexer.open(path, manifest, piece_rows)
         done = 0
         with closing(indexer):

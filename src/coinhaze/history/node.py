@@ -21,6 +21,7 @@ from coinhaze.ledger.coin_blocks import CoinBlocks
 from coinhaze.nodes.best_chain import ChainChanged, ChainNode, RawBlock
 from coinhaze.nodes.http import ResponseTooLarge
 from coinhaze.nodes.rpc import Call
+from coinhaze.units import UNITS
 
 _NETWORKS = {network.name: network for network in BITCOIN_MAGICS.values()}
 
@@ -93,7 +94,8 @@ def node_source(node: ChainNode, manifest: Manifest, last: int) -> BlockSource:
         return BlockSource(raw.name, iter(()), 0, True, raw_checks(0))
     blocks = (raw.columns(some) for some in raw.blocks(first, last))
     rest = following(blocks, manifest, raw.name)
-    return BlockSource(raw.name, rest, 0, True, raw_checks(last - first + 1))
+    unit = UNITS.get(raw.network.name)
+    return BlockSource(raw.name, rest, 0, True, raw_checks(last - first + 1), unit=unit)
 
 
 @dataclass

@@ -20,6 +20,7 @@ import pyarrow.compute as pc
 
 from coinhaze.amounts import Floats, Ints
 from coinhaze.errors import AccuracyError, UsageError
+from coinhaze.formats.money import with_amount_texts
 from coinhaze.history import files
 from coinhaze.history.pass_kernels import HALF, pass_columns, pass_draws
 from coinhaze.history.tape import Tape
@@ -39,6 +40,7 @@ from coinhaze.solve.pool import UNLIMITED, Budget, open_workers
 from coinhaze.solve.progress import Progress, silent
 from coinhaze.solve.sketch.rounding import ABSOLUTE_ERROR, DRAW_ERROR, SINGLE
 from coinhaze.solve.sketch.sketch import DRAWS
+from coinhaze.units import Unit, unit_named
 
 _LN2 = math.log(2.0)
 _MOST_DRAWS = 1 << 24
@@ -369,7 +371,7 @@ class HistoryScores:
         part = slice(first, last)
         txids, heights, _ = self.tape.transactions(self.coins.transaction[part])
         vouts = pc.cast(pa.array(self.coins.vout[part]), pa.string())
-        return pa.table(
+        table = pa.table(
             {
                 "node": pc.binary_join_element_wise(txids, vouts, ":"),
                 "bits": self.bits[part],
@@ -381,6 +383,12 @@ class HistoryScores:
                 "height": pa.array(heights, mask=heights < 0),
             }
         )
+        return with_amount_texts(table, self.unit, ["balance"])
+
+    @property
+    def unit(self) -> Unit:
+        """What values are counted in."""
+        return unit_named(self.tape.manifest.unit or "smallest")
 
     def line(self) -> str:
         """Say in one line what was found."""
@@ -391,7 +399,8 @@ class HistoryScores:
         weighed = float((self.bits * self.coins.value).sum() / value)
         width = float((self.bits_high - self.bits_low).max())
         return (
-            f"{n:,} unspent coins: {mean:.3f} bits on average, {weighed:.3f} by value; "
+            f"{n:,} unspent coins worth {self.unit.words(value)}: {mean:.3f} bits on average, "
+            f"{weighed:.3f} by value; "
             f"{self.about['method']}, widest interval {width:.3g} bits"
         )
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from coinhaze.errors import InputError, LedgerError
 from coinhaze.formats.compression import packing
+from coinhaze.formats.money import unit_of
 from coinhaze.formats.registry import format_of, is_store
 from coinhaze.history.files import Manifest
 from coinhaze.history.indexer import id_of
@@ -32,6 +33,7 @@ from coinhaze.ledger.completeness import (
 )
 from coinhaze.options import ReadKeywords
 from coinhaze.readers import read
+from coinhaze.units import UNITS, Unit, unit_named
 
 RAW = "bitcoin-blocks"
 
@@ -46,6 +48,7 @@ class BlockSource:
     complete: bool  # whether it begins with its chain
     completeness: Completeness = field(default_factory=Completeness)
     notes: tuple[str, ...] = ()
+    unit: Unit | None = None  # None where nothing tells
 
 
 def open_source(
@@ -71,7 +74,7 @@ def _raw_source(
     None where they do not, or are packed, or only a window of them is wanted: values of earlier
     coins are then read from undo files, as for any ledger.
     """
-    if options.keys() - {"complete", "format"} or not all(path.is_file() for path in paths):
+    if options.keys() - {"complete", "format", "unit"} or not all(path.is_file() for path in paths):
         return None
     named = options.get("format")
     if named not in (None, RAW) or any(packing(path) or is_store(path) for path in paths):
@@ -87,7 +90,9 @@ def _raw_source(
     # What the history has is read again only where it ends, to see that it is the same chain.
     after = manifest.last_height - 1 if manifest.transactions else -1
     blocks = following(chain.blocks(after), manifest, where)
-    return BlockSource(where, blocks, 0, True, raw_checks(len(chain.heights)))
+    named = options.get("unit")
+    unit = UNITS.get(chain.network.name) if named is None else unit_named(named)
+    return BlockSource(where, blocks, 0, True, raw_checks(len(chain.heights)), unit=unit)
 
 
 def raw_checks(blocks: int) -> Completeness:
@@ -124,6 +129,7 @@ def ledger_source(ledger: CoinLedger, manifest: Manifest, where: str = "ledger")
         ledger.complete,
         ledger.completeness,
         ledger.notes,
+        unit_of(ledger),
     )
 
 

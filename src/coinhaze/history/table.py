@@ -14,12 +14,14 @@ import pyarrow.parquet
 
 from coinhaze.amounts import Floats, Ints
 from coinhaze.errors import InputError, UsageError
+from coinhaze.formats.money import with_amount_texts
 from coinhaze.history.origins import CoinOrigins
 from coinhaze.history.score import HistoryScores
 from coinhaze.options import Grouping
 from coinhaze.report.figures import axes_or_new, drawing, line_of, pyplot, save_picture
 from coinhaze.report.files import write_table, write_whole
 from coinhaze.report.grids import Grid
+from coinhaze.units import NOT_KNOWN, Unit
 
 DAY = 86_400
 AGES = ((1, "under a day"), (7, "under a week"), (30, "under a month"), (365, "under a year"))
@@ -38,7 +40,8 @@ def history_table(scores: HistoryScores, group: Grouping = "year") -> pa.Table:
         raise UsageError(f"group by {', '.join(_GROUPS)}, not {group!r}")
     number, labels = _GROUPS[group](scores)
     rows = [_row(scores, np.flatnonzero(number == k), label) for k, label in labels.items()]
-    return pa.Table.from_pylist([row for row in rows if row["coins"]], schema=_SCHEMA)
+    table = pa.Table.from_pylist([row for row in rows if row["coins"]], schema=_SCHEMA)
+    return with_amount_texts(table, scores.unit, ["value"])
 
 
 _SCHEMA = pa.schema(
@@ -95,7 +98,14 @@ def _by_height(scores: HistoryScores) -> Groups:
 
 def _by_value(scores: HistoryScores) -> Groups:
     digits = np.floor(np.log10(np.maximum(scores.coins.value, 1).astype(np.float64))).astype(int)
-    return digits, {int(d): f"1e{d} to 1e{d + 1}" for d in np.unique(digits)}
+    unit = scores.unit
+    labels = {
+        int(d): f"{unit.number(10 ** int(d))} to {unit.words(10 ** (int(d) + 1))}"
+        if unit.symbol
+        else f"1e{d} to 1e{d + 1}"
+        for d in np.unique(digits)
+    }
+    return digits, labels
 
 
 def _by_age(scores: HistoryScores) -> Groups:
@@ -126,13 +136,13 @@ def _refuse_unknown(column: Ints, what: str, other: str) -> None:
         raise InputError(f"the sources of the history give no {what}: group by {other}")
 
 
-def table_grid(table: pa.Table, group: Grouping, title: str, caption: str) -> Grid:
-    """Give the table as it is shown."""
+def table_grid(table: pa.Table, group: Grouping, title: str, caption: str, unit: Unit) -> Grid:
+    """Give the table as it is shown, with values in `unit`."""
     rows = [
         (
             row["group"],
             f"{row['coins']:,}",
-            f"{row['value']:,}",
+            unit.words(row["value"]),
             f"{row['bits_mean']:.3f}",
             f"{row['bits_median']:.3f}",
             f"{row['bits_by_value']:.3f}",
@@ -142,7 +152,8 @@ def table_grid(table: pa.Table, group: Grouping, title: str, caption: str) -> Gr
         for row in table.to_pylist()
     ]
     heads = (group, "coins", "value", "bits, mean", "median", "by value", "one origin", "steps")
-    return Grid(title=title, columns=heads, rows=rows, notes=(caption,))
+    notes = (caption, *((NOT_KNOWN,) if not unit.is_known else ()))
+    return Grid(title=title, columns=heads, rows=rows, notes=notes)
 
 
 def plot_table(table: pa.Table, group: Grouping, *, ax: Any = None) -> Any:
@@ -157,11 +168,16 @@ def plot_table(table: pa.Table, group: Grouping, *, ax: Any = None) -> Any:
                 markersize=2.5, label=label)  # fmt: skip
     shown = at[:: max(1, len(at) // 12)]
     ax.set_xticks(shown, [table["group"][int(k)].as_py() for k in shown], rotation=45, ha="right")
-    ax.set_xlabel(group)
+    # Groups of value name their unit themselves.
+    ax.set_xlabel("value, in the smallest unit" if _in_smallest(table, group) else group)
     ax.set_ylabel("bits")
     ax.set_ylim(bottom=0)
     ax.legend()
     return ax
+
+
+def _in_smallest(table: pa.Table, group: Grouping) -> bool:
+    return group == "value" and "value_shown" not in table.column_names
 
 
 def save_table(table: pa.Table, group: Grouping, path: Path, *, title: str) -> None:
@@ -174,10 +190,12 @@ def save_table(table: pa.Table, group: Grouping, path: Path, *, title: str) -> N
     pyplot().close(figure)
 
 
-def origins_grid(found: CoinOrigins, top: int) -> Grid:
-    """Give one coin as it is shown: bits, place and origins."""
+def origins_grid(found: CoinOrigins, top: int, unit: Unit) -> Grid:
+    """Give one coin as it is shown: bits, value in `unit`, place and origins."""
     rows = [(o.source, f"{o.probability:.4%}") for o in found.origins[:top]]
-    worth = "spent, or never to be" if found.balance is None else f"worth {found.balance:,}"
+    worth = "spent, or never to be"
+    if found.balance is not None:
+        worth = f"worth {unit.words(found.balance)}"
     notes = [
         f"{found.bits:.6f} bits; {found.steps:.2f} steps on average",
         f"{worth}; made in block {found.height if found.height is not None else 'unknown'}",
@@ -185,6 +203,8 @@ def origins_grid(found: CoinOrigins, top: int) -> Grid:
     if found.rank is not None:
         notes.append(f"place {found.rank:,} of {found.unspent:,} unspent coins, most bits first")
     shown = sum(o.probability for o in found.origins[:top])
+    if not unit.is_known and found.balance is not None:
+        notes.append(NOT_KNOWN)
     notes.append(f"{len(found.origins):,} origins, {shown:.2%} of the money from those shown")
     return Grid(title=found.node, columns=("origin", "probability"), rows=rows, notes=notes)
 

@@ -15,6 +15,7 @@ from coinhaze.ledger.checks import Place, check_name, check_names, exact_amounts
 from coinhaze.ledger.completeness import Completeness
 from coinhaze.ledger.frames import ArrowTable, shown
 from coinhaze.ledger.frozen import freeze
+from coinhaze.units import Unit
 
 ZERO_ADDRESSES = ("0x" + "0" * 40, "0" * 40)
 # How accounts of a mixing pool are called where a source tells no addresses for them.
@@ -40,6 +41,7 @@ class AccountLedger(ArrowTable):
     notes: tuple[str, ...] = ()  # what a reader passed over, put in order or could not tell
     completeness: Completeness = field(default_factory=Completeness)
     columns: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # used, unused, unknown
+    unit: Unit | None = None  # what amounts are counted in, where the source says it
 
     @classmethod
     def from_transfers(cls, transfers: Iterable[tuple[str, str, int | str]]) -> AccountLedger:

@@ -16,6 +16,7 @@ from coinhaze.ledger.checks import TablePlace, default_place
 from coinhaze.ledger.completeness import Completeness
 from coinhaze.ledger.frames import ArrowTable, shown
 from coinhaze.ledger.frozen import freeze
+from coinhaze.units import Unit
 
 POOLS = ("sprout", "sapling", "orchard", "ironwood", "shielded")
 MAX_OUTPUTS = 2**32 - 1
@@ -144,6 +145,7 @@ class CoinLedger(ArrowTable):
     notes: tuple[str, ...] = ()  # what a reader passed over on request
     completeness: Completeness = field(default_factory=Completeness)
     columns: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # used, unused, unknown
+    unit: Unit | None = None  # what amounts are counted in, where the source says it
 
     @classmethod
     def from_transactions(

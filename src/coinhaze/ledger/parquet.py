@@ -33,6 +33,7 @@ from coinhaze.ledger.tables import (
     coin_tables,
     ledger_from_account_tables,
 )
+from coinhaze.units import Unit, unit_named
 
 ABOUT = "ledger.json"
 VERSION = 1
@@ -62,6 +63,8 @@ def write_folder(ledger: CoinLedger | AccountLedger, path: str | Path) -> Path:
     else:
         tables = account_tables(ledger)
     # What was found when it was read: nobody can tell again from the tables.
+    if ledger.unit is not None:
+        about["unit"] = ledger.unit.spelling
     if ledger.completeness.checks:
         about["completeness"] = ledger.completeness.record()
 
@@ -86,7 +89,7 @@ def read_folder(path: str | Path, *, complete: bool = False) -> CoinLedger | Acc
     def place(table: str, row: int | None) -> str:
         return f"{path / table}.parquet" + ("" if row is None else f": row {row}")
 
-    facts = {name: about[name] for name in ("notes", "columns", "completeness")}
+    facts = {name: about[name] for name in ("notes", "columns", "completeness", "unit")}
     if kind == "accounts":
         return replace(ledger_from_account_tables(tables, place=place), **facts)
     ledger = CoinLedger.from_columns(
@@ -170,9 +173,19 @@ def _about(path: Path) -> dict[str, Any]:
     facts["columns"] = {k: _texts(names, where, "columns") for k, names in columns.items()}
     names = OF_COINS if kind == "coins" else OF_ACCOUNTS
     facts["completeness"] = nothing_checkable(names, NO_RECORD)
+    facts["unit"] = _unit(about.get("unit"), where)
     if "completeness" in about:
         facts["completeness"] = Completeness.of_record(about["completeness"], where)
     return {"kind": kind, "complete": complete, "pool_values": pools, **facts}
+
+
+def _unit(value: object, where: str) -> Unit | None:
+    if value is None:
+        return None
+    try:
+        return unit_named(str(value))
+    except UsageError:
+        raise LedgerError(where, "unit is not NAME:DECIMALS", value=value) from None
 
 
 def _texts(value: object, where: str, field: str) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from coinhaze.amounts import Floats, Ints
+from coinhaze.formats.money import unit_of
 from coinhaze.ledger.frames import ArrowTable, shown
 from coinhaze.observer.chain import Belief, reading_of
 
@@ -62,6 +63,12 @@ class Origins(ArrowTable):
         bounds = self.chain.lower_bounds
         return bounds is not None and bool(bounds[self.node])
 
+    @property
+    def balance(self) -> int | None:
+        """What the node holds at the end, in the smallest unit; None where amounts are hidden."""
+        closing = self.chain.graph.closing
+        return None if closing is None else closing.take(np.array([self.node])).ints()[0]
+
     def sources(self) -> pa.Table:
         """Give sources and probabilities, largest first."""
         return pa.table(
@@ -107,6 +114,8 @@ class Origins(ArrowTable):
         return {
             "node": self.name,
             **reading_of(self.chain.settings),
+            "balance": None if self.balance is None else str(self.balance),
+            "unit": unit_of(self.chain.graph.ledger).spelling,
             "bits": self.bits,
             "bits_low": self.bits_low,
             "bits_high": self.bits_high,

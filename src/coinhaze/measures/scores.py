@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from coinhaze.amounts import Bools, Floats, Ints
 from coinhaze.errors import AccuracyError, UnknownName
+from coinhaze.formats.money import unit_of, with_amount_texts
 from coinhaze.graph.graph import Kind, kind_names
 from coinhaze.graph.holes import incomplete_notes
 from coinhaze.ledger.completeness import Completeness
@@ -219,7 +220,10 @@ class Scores(ArrowTable):
         return replace(self, **some)
 
     def to_arrow(self) -> pa.Table:
-        """Give a table, a row a node; the balance in digits of the smallest unit."""
+        """Give a table, a row a node; the balance in digits of the smallest unit.
+
+        Where the ledger's money is known, `balance_shown` says it as people write it.
+        """
         graph = self.chain.graph
         closing = graph.closing
         balance = pa.nulls(len(self), pa.string()) if closing is None else None
@@ -251,7 +255,7 @@ class Scores(ArrowTable):
             columns[column] = _nullable(found.bits)
             columns[f"{column}_low"] = _nullable(found.bits_low)
             columns[f"{column}_high"] = _nullable(found.bits_high)
-        return pa.table(columns)
+        return with_amount_texts(pa.table(columns), unit_of(graph.ledger), ["balance"])
 
     def to_latex(self, *, label: str = "tab:scores") -> str:
         """Give a LaTeX table for the booktabs package, a row a node, most bits first."""

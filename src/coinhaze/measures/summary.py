@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 import numpy as np
 
 from coinhaze.amounts import Bools, Floats
-from coinhaze.ledger.frames import shown
+from coinhaze.ledger.frames import called, shown
 from coinhaze.observer.chain import reading_words
 
 AT_LEAST = "\u2265"  # before bits that are a lower bound
@@ -62,6 +62,14 @@ class Summary:
 
     def _repr_html_(self) -> str:
         return shown("summary", self)
+
+    def to_latex(self, name: str = "", *, label: str = "tab:summary") -> str:
+        """Give a LaTeX table for the booktabs package, with the columns of the paper's.
+
+        Where `name` is one of the paper's weeks, such as "dai-week", its own row stands below.
+        """
+        text: str = called("coinhaze.compare.tables", "summary_latex", self, name, label)
+        return text
 
     def line(self) -> str:
         """Say it in one line."""

@@ -19,6 +19,7 @@ import pyarrow.parquet
 from coinhaze import __version__
 from coinhaze.errors import InputError, ResourceError, UsageError
 from coinhaze.formats.lists.bip329 import ADDRESS, OUTPUT, Haze, label_lines
+from coinhaze.formats.money import unit_of
 from coinhaze.formats.registry import digest_of
 from coinhaze.ledger.frozen import release_unused
 from coinhaze.ledger.parquet import folder_files, is_folder
@@ -201,6 +202,7 @@ def provenance(
         "standard_error_bits": scores.summary().standard_error,
         "conservation_error": scores.conservation,
         "lower_bounds": scores.summary().lower_bounds,
+        "unit": unit_of(chain.graph.ledger).spelling,
         "completeness": scores.completeness.record(),
         "notes": list(scores.notes),
     }

@@ -84,7 +84,7 @@ class Grid:
             rf"\label{{{label}}}",
             rf"\begin{{tabular}}{{l{'r' * (len(self.columns) - 1)}}}",
             r"\toprule",
-            _latex_line(self.columns),
+            " & ".join(map(_latex_head, self.columns)) + r" \\",
             r"\midrule",
             *(_latex_line(row) for row in self.rows),
             r"\bottomrule",
@@ -124,6 +124,15 @@ def markdown_cell(text: str) -> str:
 
 def _line(cells: Sequence[str]) -> str:
     return "| " + " | ".join(map(markdown_cell, cells)) + " |"
+
+
+def _latex_head(text: str) -> str:
+    """Set sizes of sets, which stand between bars, as mathematics.
+
+    >>> print(_latex_head("|V|"), _latex_head("0 %"))
+    $|V|$ 0 \\%
+    """
+    return f"${text}$" if re.fullmatch(r"\|[A-Z]\|", text) else latex_cell(text)
 
 
 def _latex_line(cells: Sequence[str]) -> str:

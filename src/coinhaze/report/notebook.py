@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from coinhaze.amounts import Amounts, Floats
+from coinhaze.formats.money import MONEY_FACTS, unit_of
 from coinhaze.graph import TransactionGraph
 from coinhaze.graph.graph import Kind
 from coinhaze.ledger import Ledger
@@ -15,7 +16,9 @@ from coinhaze.measures import Origins, Scores, Summary
 from coinhaze.observer import AbsorbingChain
 from coinhaze.report.flow import Labelled, fold_hops, sankey, short_name
 from coinhaze.report.page import Html, escape, paragraph, table
+from coinhaze.report.tables import holds_sentence
 from coinhaze.solve.local.hops import hops_of
+from coinhaze.units import NOT_KNOWN
 
 # The background may be light or dark: text inherits its colour, bars are a blue visible on both.
 _LOOK = (
@@ -32,7 +35,12 @@ def scores(found: Scores) -> str:
     """Show scores: one line, the distribution of bits, the highest and the lowest."""
     rows = found.order()
     ends = np.concatenate([rows[:SHOWN], rows[SHOWN:][-SHOWN:]])
+    unit = unit_of(found.chain.graph.ledger)
     extremes = found.take(ends).to_arrow()
+    if unit.is_known:
+        place = extremes.column_names.index("balance")
+        shown = extremes["balance_shown"]
+        extremes = extremes.drop_columns("balance_shown").set_column(place, "balance", shown)
     columns = [name for name in extremes.column_names if not _empty(extremes[name])]
     body = [[_cell(row[name]) for name in columns] for row in extremes.to_pylist()]
     bits = found.bits[~np.isnan(found.bits)]
@@ -40,6 +48,7 @@ def scores(found: Scores) -> str:
         paragraph(found.summary().line()),
         sparkline(bits, "bits, 0 on the left"),
         table(columns, body) if body else Html(""),
+        *([] if unit.is_known or "balance" not in columns else [paragraph(NOT_KNOWN)]),
     )
 
 
@@ -51,7 +60,7 @@ def origins(found: Origins) -> str:
     ]
     more = len(found.outcomes) - len(rows)
     parts = [
-        paragraph(f"{_cell(found.name)}: {found.bits:.4f} bits"),
+        paragraph(f"{_cell(found.name)}: {found.bits:.4f} bits. {holds_sentence(found)}".strip()),
         table(["source", "share"], rows, right=[1]),
     ]
     if more > 0:
@@ -83,8 +92,18 @@ def graph(found: TransactionGraph) -> str:
 
 def ledger(found: Ledger) -> str:
     """Show a ledger: how many of what it holds."""
-    rows = [[name.replace("_", " "), _cell(value)] for name, value in found.facts().items()]
-    return _shown(paragraph(repr(found)), table(["what", "value"], rows, right=[1]))
+    unit = unit_of(found)
+    facts = {
+        name: unit.words(value) if name in MONEY_FACTS and isinstance(value, int) else value
+        for name, value in found.facts().items()
+    }
+    rows = [[name.replace("_", " "), _cell(value)] for name, value in facts.items()]
+    hidden = facts.get("amounts") == "hidden"
+    return _shown(
+        paragraph(repr(found)),
+        table(["what", "value"], rows, right=[1]),
+        *([] if unit.is_known or hidden else [paragraph(NOT_KNOWN)]),
+    )
 
 
 def chain(found: AbsorbingChain) -> str:

@@ -21,7 +21,7 @@ from coinhaze.observer.owners import ladder
 from coinhaze.options import ModelKeywords
 from coinhaze.report.flow import FlowBox, Labelled, Layers, dot, fold_hops, sankey
 from coinhaze.report.page import Html, page, section, table
-from coinhaze.report.tables import origins_report, origins_sentence, way_words
+from coinhaze.report.tables import holds_sentence, origins_report, origins_sentence, way_words
 from coinhaze.solve.local.hops import hops_of
 from coinhaze.solve.local.origins import origins_or_reached
 from coinhaze.solve.lots.scores import is_ordered, parcels_of
@@ -130,9 +130,11 @@ def origins_page(found: OriginsReport, made_by: Mapping[str, object]) -> str:
     """Return origins as a page with a drawing of the flow by hop."""
     label = found.labelled.of(np.array([found.origins.node]))[0]
     name = found.origins.name if label is None else f"{label}: {found.origins.name}"
-    parts: list[Html] = [section("In short", origins_sentence(found.origins), NOT)]
+    holds = [sentence] if (sentence := holds_sentence(found.origins)) else []
+    lines = [origins_sentence(found.origins), *holds, NOT]
     if found.observers:
-        parts[0] = section("In short", _observed(found), origins_sentence(found.origins), NOT)
+        lines.insert(0, _observed(found))
+    parts: list[Html] = [section("In short", *lines)]
     if found.layers is not None:
         drawing = sankey(found.layers)
         parts.append(section("Flow by hop", _legend(found.layers), drawing, A_HOP))

@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from coinhaze.amounts import Ints
+from coinhaze.formats.money import unit_of
 from coinhaze.measures import Origins, Scores, Summary
 from coinhaze.measures.comparators.registry import COMPARATORS
 from coinhaze.measures.comparators.side_by_side import correlations
@@ -19,6 +20,9 @@ from coinhaze.measures.summary import AT_LEAST
 from coinhaze.observer.chain import reading_words
 from coinhaze.report.flow import short_name
 from coinhaze.report.grids import Grid
+from coinhaze.units import NOT_KNOWN
+
+DIGITS = 10  # that amounts are shown with; files have all of them
 
 
 def summary_table(summary: Summary) -> Table:
@@ -51,6 +55,11 @@ def rows_table(scores: Scores, rows: Ints, identical: list[int], title: str) -> 
     table.caption = reading_words(scores.chain.settings)
     table.add_column("node", overflow="fold")
     estimated = scores.bits_error is not None
+    graph = scores.chain.graph
+    held = None if graph.closing is None else graph.closing.take(scores.nodes[rows]).ints()
+    unit = unit_of(graph.ledger)
+    if held is not None:
+        table.add_column("holds", justify="right")
     for column in ("alike", "bits", *(["interval"] if estimated else []), "steps", "sources"):
         table.add_column(column, justify="right")
     table.add_column("likeliest source", overflow="fold")
@@ -59,9 +68,10 @@ def rows_table(scores: Scores, rows: Ints, identical: list[int], title: str) -> 
         table.add_column("exposure", justify="right")
     names = scores.chain.graph.names.of(scores.nodes[rows]).to_pylist()
     bounds = scores.lower_bound
-    for name, more, row in zip(names, identical, rows.tolist(), strict=True):
+    for k, (name, more, row) in enumerate(zip(names, identical, rows.tolist(), strict=True)):
         cells: list[RenderableType] = [
             Text(name),
+            *([] if held is None else [unit.words(held[k], significant=DIGITS)]),
             f"+{more:,}" if more else "",
             _number(scores.bits[row], "" if bounds is None or not bounds[row] else AT_LEAST)
             if not estimated or scores.bits_high[row] - scores.bits_low[row] < 1e-6
@@ -110,6 +120,9 @@ def scores_report(scores: Scores, *, limit: int = 5) -> Group:
     if rest:
         lowest, same = firsts[-rest:][::-1], identical[-rest:][::-1]
         parts.append(rows_table(scores, lowest, same, f"Least haze ({rest})"))
+    graph = scores.chain.graph
+    if shown and graph.closing is not None and not unit_of(graph.ledger).is_known:
+        parts.append(Text(NOT_KNOWN))
     return Group(*parts)
 
 
@@ -135,7 +148,7 @@ def _figure(value: float) -> str:
 
 
 def _whole(value: float) -> str:
-    return "-" if np.isnan(value) else f"{value:.0f}"
+    return "-" if np.isnan(value) else f"{value:,.0f}"
 
 
 def origins_sentence(origins: Origins) -> str:
@@ -158,6 +171,16 @@ def origins_sentence(origins: Origins) -> str:
         why = "since coins of unknown value are lumped"
         return f"At least {lowest:.4f} bits, {why}: {some}{steps} ({how})."
     return f"{origins.bits:.4f} bits, {proven}: {among}{steps} ({how})."
+
+
+def holds_sentence(origins: Origins) -> str:
+    """Say what the node holds that the shares are of; nothing where amounts are hidden."""
+    balance = origins.balance
+    if balance is None:
+        return ""
+    unit = unit_of(origins.chain.graph.ledger)
+    more = f" {NOT_KNOWN}" if not unit.is_known else ""
+    return f"It holds {unit.words(balance)} at the end of the window.{more}"
 
 
 def origins_report(
@@ -191,7 +214,7 @@ def origins_report(
         table.add_row(Text(f"other, {rest:,} sources"), f"{share:.2%}")
     if origins.missing > 5e-5:
         table.add_row("not followed to its end", f"{origins.missing:.2%}")
-    sentence = Text(origins_sentence(origins))
+    sentence = Text(f"{origins_sentence(origins)} {holds_sentence(origins)}".strip())
     answer = [] if in_short is None else [Text(in_short)]
     return Group(Text(origins.name, style="bold"), *answer, sentence, table)
 

@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 
 from coinhaze.amounts import Ints
 from coinhaze.errors import first_few
+from coinhaze.formats.money import unit_of
 from coinhaze.graph.holes import incomplete_notes
 from coinhaze.graph.opening import assumed_words
 from coinhaze.ledger import CoinLedger
@@ -22,10 +23,9 @@ from coinhaze.measures.intervals import at_least
 from coinhaze.observer.chain import reading_of, reading_words
 from coinhaze.observer.policies import POLICIES, PROPORTIONAL
 from coinhaze.report.grids import LEFT, RIGHT, Section
-from coinhaze.report.money import NOT_KNOWN
 from coinhaze.report.tables import way_words
 from coinhaze.screening.screen import Route, Screening
-from coinhaze.units import SMALLEST, Unit
+from coinhaze.units import NOT_KNOWN, SMALLEST, Unit
 
 IS_NOT = (
     "It is no proof that the holder of a node did anything, knew anything, or ever met anybody on "
@@ -229,6 +229,7 @@ def provenance_of(
             "names_not_found": len(found.missing),
         },
         "window": window_of(found),
+        "unit": unit_of(found.graph.ledger).spelling,
         "settings": found.graph.settings,
         "policies": list(found.policies),
         "undefined": dict(found.undefined),
@@ -272,7 +273,7 @@ def _short(found: Screening, about: Statement, unit: Unit) -> Section:
     lines.append(f"All figures: {reading_words(found.graph.settings)}; rules as named.")
     there = f"{len(found.found):,} of {len(found.found) + len(found.missing):,}"
     not_found = f"; not found: {first_few(found.missing)}" if found.missing else ""
-    if unit is SMALLEST:
+    if not unit.is_known:
         lines.append(NOT_KNOWN)
     return Section("In short", (*lines, f"Names listed and in the ledger: {there}{not_found}."))
 

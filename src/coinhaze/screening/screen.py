@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from coinhaze.amounts import Bools, Floats, Ints
 from coinhaze.errors import InputError, UsageError
+from coinhaze.formats.money import unit_of, with_amount_texts
 from coinhaze.graph import TransactionGraph
 from coinhaze.graph.find import find_holdings, moved_by, name_in, other_network
 from coinhaze.graph.graph import Kind
@@ -234,7 +235,10 @@ class Screening:
             else:
                 columns[f"{policy}_amount"] = taint.amounts(policy).text()
         columns |= {"burned": pa.array(self.burned), "dust": pa.array(self.is_dust())}
-        return pa.table(columns)
+        table = pa.table(columns)
+        # Shares of amounts, which haircut makes, are no whole numbers.
+        exact = [n for n in columns if table[n].type == pa.string() and n not in ("node", "kind")]
+        return with_amount_texts(table, unit_of(taint.graph.ledger), exact)
 
     def totals(self) -> list[dict[str, Any]]:
         """Return for each policy where the list's money is; ordered policies cover every unit.

@@ -9,6 +9,9 @@ from typing import Literal
 import pyarrow as pa
 
 from coinhaze.errors import InputError, LedgerError, UsageError, first_few
+from coinhaze.formats.bitcoin_raw.networks import LOOKED_AT
+from coinhaze.formats.money import chosen_unit, unit_of_addresses
+from coinhaze.formats.registry import money_of
 from coinhaze.ledger.accounts import AccountLedger
 from coinhaze.ledger.batches import COIN_TABLES
 from coinhaze.ledger.coins import CoinLedger
@@ -17,6 +20,7 @@ from coinhaze.store.checks import account_completeness
 from coinhaze.store.coins import coin_ledger
 from coinhaze.store.store import Store
 from coinhaze.store.unknown_values import ledger_without_unknown
+from coinhaze.units import Unit, unit_of_token
 
 
 def read_store(
@@ -53,7 +57,7 @@ def read_store(
     if store.path is None:
         refuse_two_values(store)
     build = ledger_without_unknown if unknown == "leave-out" else coin_ledger
-    return build(store, window, complete=complete)
+    return replace(build(store, window, complete=complete), unit=_unit(store))
 
 
 def refuse_two_values(store: Store) -> None:
@@ -113,7 +117,30 @@ def account_ledger(store: Store, window: LedgerWindow, *, token: str | None) -> 
         ids=found["id"],
         times=None if times.null_count == len(times) else times.cast(pa.timestamp("s", "UTC")),
     )
-    return replace(ledger, completeness=account_completeness(store, window, chosen))
+    unit = unit_of_token(chosen) if chosen else _unit(store)
+    found = account_completeness(store, window, chosen)
+    return replace(ledger, completeness=found, unit=unit)
+
+
+def unit_of_coins(store: Store, *, unit: str | None = None) -> Unit:
+    """Give the unit that is named, else what sources or addresses of a store of coins show.
+
+    Addresses are looked at without building the ledger, which takes long for a large store.
+    """
+    owners = store.table(
+        f"SELECT DISTINCT owner FROM outputs WHERE owner IS NOT NULL LIMIT {LOOKED_AT}"
+    )["owner"]
+    ((last,),) = store.ask("SELECT max(height) FROM transactions")
+    return chosen_unit(unit, _unit(store) or unit_of_addresses(owners, last))
+
+
+def _unit(store: Store) -> Unit | None:
+    """Give the chain's own money, where what the store was fed from tells it."""
+    kinds = (
+        source.name.partition("+")[0] if source.format == "node" else source.format
+        for source in store.sources()
+    )
+    return money_of(list(kinds))
 
 
 def opening_balances(

@@ -9,14 +9,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from coinhaze.errors import LedgerError, UsageError, first_few
+from coinhaze.formats.money import unit_of
 from coinhaze.ledger.accounts import ZERO_ADDRESSES, AccountLedger
 from coinhaze.ledger.batches import KEYS
 from coinhaze.ledger.checks import check_pool_values
 from coinhaze.ledger.coins import DUPLICATE_COINBASES, POOLS
 from coinhaze.ledger.completeness import Completeness
 from coinhaze.store.checks import account_completeness, coin_completeness
-from coinhaze.store.read import read_store, refuse_orphans
+from coinhaze.store.read import read_store, refuse_orphans, unit_of_coins
 from coinhaze.store.store import Store
+from coinhaze.units import NOT_KNOWN, SMALLEST, Unit
 
 SHOWN = 3  # rows that break a rule
 SHOWN_TOKENS = 5  # those with most transfers
@@ -30,14 +32,19 @@ class Verified(list[str]):
 
 
 def verify(
-    store: Store, *, complete: bool | None = None, pool_values: Mapping[str, int] | None = None
+    store: Store,
+    *,
+    complete: bool | None = None,
+    pool_values: Mapping[str, int] | None = None,
+    unit: str | None = None,
 ) -> Verified:
     """Raise the error that names the first rule broken; else say what holds, with its figures.
 
     What is missing breaks no rule: the checks that failed are in `completeness` of the result.
 
     `complete` says whether the store begins with its chain; of coins that is seen by its blocks.
-    `pool_values` tells what pools held before the store begins.
+    `pool_values` tells what pools held before the store begins. Amounts are said in `unit`, as
+    `read` takes it, or else in what the store shows its money to be.
     """
     said = Verified()
     for name in store.tables:
@@ -50,7 +57,7 @@ def verify(
         said.completeness = check(store)
         said += [check.words() for check in said.completeness.checks]
     refuse_orphans(store)
-    said += _check_money(store, complete, pool_values or {})
+    said += _check_money(store, complete, pool_values or {}, unit)
     said.append(f"digest {store.digest()}")
     return said
 
@@ -61,26 +68,32 @@ def _check_keys(store: Store, name: str) -> None:
     _refuse(store, name, "a key that is there twice", twice)
 
 
-def _check_money(store: Store, complete: bool | None, pool_values: Mapping[str, int]) -> list[str]:
+def _check_money(
+    store: Store, complete: bool | None, pool_values: Mapping[str, int], unit: str | None
+) -> list[str]:
     """Build the whole ledger, which checks all that must hold between rows, and add it up."""
     if store.kind is None:
         return ["the store is empty"]
     if store.kind == "coins":
         whole = begins_with_chain(store) if complete is None else complete
-        said = check_coins(store, complete=whole, pool_values=pool_values)
+        said_in = unit_of_coins(store, unit=unit)
+        said = check_coins(store, complete=whole, pool_values=pool_values, unit=said_in)
+        said += [NOT_KNOWN] if not said_in.is_known and not store.hides_values else []
         return said + _check_coin_ledger(store)
     if pool_values:
         raise UsageError("accounts have no pools: leave their values out")
-    return _check_tokens(store, complete=bool(complete))
+    return _check_tokens(store, unit, complete=bool(complete))
 
 
-def _check_tokens(store: Store, *, complete: bool) -> list[str]:
+def _check_tokens(store: Store, unit: str | None, *, complete: bool) -> list[str]:
     said = []
     tokens = store.ask("SELECT token FROM transfers GROUP BY token ORDER BY count(*) DESC, token")
     for number, (token,) in enumerate(tokens):
         ledger = read_store(store, token=token)
         assert isinstance(ledger, AccountLedger)
-        found = check_token(store, ledger, token, complete=complete)
+        said_in = unit_of(ledger, unit=unit)
+        found = check_token(store, ledger, token, complete=complete, unit=said_in)
+        found += [NOT_KNOWN] if not said_in.is_known else []
         if number < SHOWN_TOKENS:
             said.append(f"ledger {token or 'of the chain itself'}: {len(ledger):,} transfers")
             said += found
@@ -118,7 +131,11 @@ def unknown_coins(store: Store) -> int:
 
 
 def check_coins(
-    store: Store, *, complete: bool = False, pool_values: Mapping[str, int] | None = None
+    store: Store,
+    *,
+    complete: bool = False,
+    pool_values: Mapping[str, int] | None = None,
+    unit: Unit = SMALLEST,
 ) -> list[str]:
     """Check the balance of every transaction, the sum of all values, and every pool.
 
@@ -132,9 +149,9 @@ def check_coins(
     _check_spent_once(store)
     if complete:
         _check_made(store)
-    said = _check_balances(store)
-    said += _check_sums(store)
-    return said + check_pools(store, complete=complete, pool_values=pool_values)
+    said = _check_balances(store, unit)
+    said += _check_sums(store, unit)
+    return said + check_pools(store, complete=complete, pool_values=pool_values, unit=unit)
 
 
 def _look_up_spent(store: Store) -> None:
@@ -176,7 +193,7 @@ def _check_made(store: Store) -> None:
     _refuse(store, "inputs", "an unknown coin in a complete ledger", unknown)
 
 
-def _check_balances(store: Store) -> list[str]:
+def _check_balances(store: Store, unit: Unit) -> list[str]:
     """No transaction but a coinbase pays out more than it takes in; the rest is its fee."""
     store.ask(
         "CREATE OR REPLACE TEMP TABLE balances AS SELECT height, txid, coinbase, "
@@ -198,13 +215,14 @@ def _check_balances(store: Store) -> list[str]:
         "SELECT count(*) FILTER (known), coalesce(sum(value_in - value_out - to_pools) FILTER "
         "(known), 0), count(*) FILTER (NOT known) FROM balances WHERE NOT coinbase"
     )
-    said = [f"balance: {count:,} transactions pay out no more than they take in; fees {fees:,}"]
+    paid = unit.words(int(fees))
+    said = [f"balance: {count:,} transactions pay out no more than they take in; fees {paid}"]
     if unknown:
         said.append(f"balance: {unknown:,} transactions not checked: values they spend are unknown")
     return said
 
 
-def _check_sums(store: Store) -> list[str]:
+def _check_sums(store: Store, unit: Unit) -> list[str]:
     """All that was made or came in is unspent, in pools, or went in fees."""
     if store.ask("SELECT 1 FROM balances WHERE NOT known LIMIT 1"):
         return []
@@ -228,9 +246,10 @@ def _check_sums(store: Store) -> list[str]:
             f"fees {fees} + pools {in_pools}",
             fix="a coin may be spent twice",
         )
+    words = [unit.words(int(v)) for v in (minted, earlier, unspent + lost, fees, in_pools)]
     return [
-        f"values: coinbases {minted:,} + earlier coins {earlier:,} = unspent {unspent + lost:,} "
-        f"+ fees {fees:,}" + (f" + pools {in_pools:,}" if in_pools else "")
+        f"values: coinbases {words[0]} + earlier coins {words[1]} = unspent {words[2]} "
+        f"+ fees {words[3]}" + (f" + pools {words[4]}" if in_pools else "")
     ]
 
 
@@ -248,7 +267,11 @@ def _lost_value(store: Store) -> int:
 
 
 def check_pools(
-    store: Store, *, complete: bool = False, pool_values: Mapping[str, int] | None = None
+    store: Store,
+    *,
+    complete: bool = False,
+    pool_values: Mapping[str, int] | None = None,
+    unit: Unit = SMALLEST,
 ) -> list[str]:
     """Add up what flowed into and out of every pool, which never holds less than nothing.
 
@@ -271,17 +294,24 @@ def check_pools(
                 value=f"{held + lowest} after block {height}",
                 fix="flows are missing, or the value it held before is wrong",
             )
-        line = f"pool {pool}: {into:,} in, {out_of:,} out, {into - out_of:+,}"
+        change = int(into - out_of)
+        signed = ("+" if change >= 0 else "") + unit.words(change)
+        line = f"pool {pool}: {unit.words(int(into))} in, {unit.words(int(out_of))} out, {signed}"
         if pool in before:
-            line += f", so {held + into - out_of:,} from {held:,}"
+            line += f", so {unit.words(int(held + change))} from {unit.words(held)}"
         elif lowest < 0:
-            line += f"; it held at least {-lowest:,} before"
+            line += f"; it held at least {unit.words(-int(lowest))} before"
         said.append(line)
     return said
 
 
 def check_token(
-    store: Store, ledger: AccountLedger, token: str, *, complete: bool = False
+    store: Store,
+    ledger: AccountLedger,
+    token: str,
+    *,
+    complete: bool = False,
+    unit: Unit = SMALLEST,
 ) -> list[str]:
     """Check that mints less burns is what all accounts hold, and who paid more than it had.
 
@@ -303,8 +333,9 @@ def check_token(
             "mints less burns is not what accounts hold",
             value=f"{minted} - {burnt}, but {held}",
         )
-    said = [f"{name}: mints {minted:,} - burns {burnt:,} = balances {held:,}"]
-    return said + _overdrawn(store, token, name, complete=complete)
+    words = [unit.words(value) for value in (minted, burnt, held)]
+    said = [f"{name}: mints {words[0]} - burns {words[1]} = balances {words[2]}"]
+    return said + _overdrawn(store, token, name, complete=complete, unit=unit)
 
 
 def _balances(ledger: AccountLedger) -> list[int]:
@@ -314,7 +345,7 @@ def _balances(ledger: AccountLedger) -> list[int]:
     return change.take(~ledger.is_zero_address()).ints()
 
 
-def _overdrawn(store: Store, token: str, name: str, *, complete: bool) -> list[str]:
+def _overdrawn(store: Store, token: str, name: str, *, complete: bool, unit: Unit) -> list[str]:
     """Replay transfers in order, and tell who at some time had paid more than it had received."""
     store.ask(
         "CREATE OR REPLACE TEMP TABLE moves AS SELECT account, change, height, position, step, out "
@@ -336,7 +367,7 @@ def _overdrawn(store: Store, token: str, name: str, *, complete: bool) -> list[s
         f"SELECT account, CAST(lowest AS VARCHAR) FROM ({below}) ORDER BY lowest, account "
         f"LIMIT {SHOWN + 1}"
     )
-    shown = first_few([f"{account} {int(lowest):,}" for account, lowest in worst], SHOWN)
+    shown = first_few([f"{who} {unit.words(int(lowest))}" for who, lowest in worst], SHOWN)
     if complete:
         raise LedgerError(
             f"{store.name}: {name}",

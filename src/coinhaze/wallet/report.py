@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from coinhaze.observer.chain import reading_words
 from coinhaze.observer.policies import POLICIES, UNIFORM
 from coinhaze.report.grids import LEFT, RIGHT, Section
-from coinhaze.report.money import NOT_KNOWN
-from coinhaze.units import SMALLEST, Unit
+from coinhaze.units import NOT_KNOWN, SMALLEST, Unit
 from coinhaze.wallet.holdings import coin_ledger
 from coinhaze.wallet.suggestion import SPEND, SpendChoice, Suggestion
 from coinhaze.wallet.wallet import MAX_PAIRED, Combination, HeldCoin, Wallet
@@ -170,7 +169,7 @@ class WalletReport:
                 else f"Exposed: {'all coins' if exposed else 'none of the coins'}."
             )
         lines.append(what_bits_are())
-        if self.unit is SMALLEST and wallet.total is not None:
+        if not self.unit.is_known and wallet.total is not None:
             lines.append(NOT_KNOWN)
         return Section("In short", tuple(lines))
 

@@ -13,13 +13,14 @@ from typing import Any
 from coinhaze.cache.layers import CachedLedger, LedgerCache
 from coinhaze.cache.place import files_of
 from coinhaze.errors import CoinhazeError, InputError, UsageError
-from coinhaze.explore.ledger_index import unit_of
 from coinhaze.explore.models import LedgerCard, State, Window
 from coinhaze.explore.views import why_no_snapshots
+from coinhaze.formats.money import chosen_unit
 from coinhaze.formats.registry import format_of, is_store
 from coinhaze.ledger.parquet import folder_files, is_folder
 from coinhaze.observer.policies import score_policies
 from coinhaze.solve.progress import Progress
+from coinhaze.units import unit_named
 from coinhaze.web.scoring import score_apart
 
 # A ledger of so few bytes is read and scored in a second or two, when it is first asked.
@@ -33,10 +34,20 @@ EXACT_BYTES, NEARLY = 32 << 20, 0.1
 class Entry:
     """A ledger that is served; safe to ask from several threads, and never raises for its state."""
 
-    def __init__(self, id: str, paths: Sequence[Path], settings: Mapping[str, Any]) -> None:
+    def __init__(
+        self,
+        id: str,
+        paths: Sequence[Path],
+        settings: Mapping[str, Any],
+        *,
+        unit: str | None = None,
+    ) -> None:
         self.id = id
         self.paths = list(paths)
         self.settings = dict(settings)
+        self.unit = unit
+        if unit is not None:
+            unit_named(unit)  # refused at once, not when a page is asked for
         self._lock = threading.RLock()
         self._cached: CachedLedger | None = None
         self._files: object = None  # as they were when the ledger was opened
@@ -241,6 +252,7 @@ class Entry:
             digest = hashlib.sha256(stamp.encode()).hexdigest()[:32]
         first, last = facts.get("heights") or (None, None)
         begin, end = facts.get("times") or (None, None)
+        unit = chosen_unit(self.unit, unit_named(facts.get("unit", "smallest")))
         policies: tuple[str, ...] = ()
         views: tuple[str, ...] = ()
         times: tuple[str, ...] = ()
@@ -258,7 +270,7 @@ class Entry:
         return LedgerCard(
             id=self.id, name=self.name, state=state, message=message, fix=fix, changed=changed,
             digest=digest, kind=facts.get("kind"), hides_amounts=bool(facts.get("hides_amounts")),
-            network=facts.get("network"), unit=unit_of(facts.get("network")),
+            network=facts.get("network"), unit=unit.symbol or None, decimals=unit.decimals,
             window=Window(first_height=first, last_height=last, first_time=begin, last_time=end),
             coins=facts.get("scored"), bits_median=facts.get("bits_median"),
             lower_bounds=bool(facts.get("has_unknown")),

@@ -70,6 +70,7 @@ class LedgerRegistry:
         make_explorer: Callable[[LedgerRegistry, str, CachedLedger], Explorer] | None = None,
         lists: Mapping[str, str | Path] | None = None,
         labels: Iterable[str | Path] = (),
+        units: Mapping[str, str] | None = None,
         max_open: int = MAX_OPEN,
         settings: Mapping[str, Any] | None = None,
     ) -> None:
@@ -77,7 +78,9 @@ class LedgerRegistry:
         for given in ledgers:
             paths = [Path(given)] if isinstance(given, str | Path) else [*map(Path, given)]
             key = _unused(id_of(paths[0].stem), self._entries)
-            self._entries[key] = Entry(key, paths, settings or {})
+            self._entries[key] = Entry(key, paths, settings or {}, unit=(units or {}).get(key))
+        for key in (units or {}).keys() - self._entries.keys():
+            raise UsageError(f"--unit {key}=: no ledger {key!r}: one of {', '.join(self._entries)}")
         self._lists = [Listing.read(name, path) for name, path in (lists or {}).items()]
         self._labels: dict[str, str] = {}
         for path in labels:
@@ -94,6 +97,10 @@ class LedgerRegistry:
     def card(self, ledger: str) -> LedgerCard:
         """Give one ledger; `UnknownName` where it is not served."""
         return self._entry(ledger).card()
+
+    def unit(self, ledger: str) -> str | None:
+        """Give the unit that was named for a ledger, if one was."""
+        return self._entry(ledger).unit
 
     def lists(self) -> list[ListCard]:
         """Give the loaded lists."""
@@ -195,6 +202,7 @@ def explorer_of(registry: LedgerRegistry, ledger: str, cached: CachedLedger) -> 
         card=lambda: registry.card(ledger),
         names_of=registry.names_of,
         labels=registry.labels(),
+        unit=registry.unit(ledger),
     )
     if len(cached.chain) >= LARGE:
         threading.Thread(target=warm, args=(explorer, cached), daemon=True).start()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import reduce
 
 import pyarrow as pa
 
@@ -108,6 +109,19 @@ def networks_of_owners(owners: pa.StringArray) -> frozenset[str]:
     """Name the networks that some owners' addresses can be of."""
     found = [networks_of(str(name)) for name in owners.slice(0, LOOKED_AT).to_pylist()]
     return frozenset().union(*found)
+
+
+def network_of_owners(owners: pa.StringArray) -> str | None:
+    """Name the one network that all addresses looked at can be of; None where several, or none."""
+    common = common_networks(owners)
+    return next(iter(common)) if len(common) == 1 else None
+
+
+def common_networks(owners: pa.StringArray) -> frozenset[str]:
+    """Name the networks that all addresses looked at can be of."""
+    names = (networks_of(str(name)) for name in owners.slice(0, LOOKED_AT).to_pylist())
+    known = [networks for networks in names if networks]
+    return reduce(frozenset.__and__, known) if known else frozenset()
 
 
 def script_of(address: str, network: Network) -> bytes | None:

@@ -31,6 +31,7 @@ from coinhaze.ledger.checks import Place
 from coinhaze.ledger.columns import CheckedColumns
 from coinhaze.ledger.text import text_hashes
 from coinhaze.ledger.window import ALL, LedgerWindow
+from coinhaze.units import unit_of_token
 
 NUMBERED_ID = r"^(?P<txid>.+):(?P<step>0|[1-9][0-9]{0,9})$"
 _EXACT = "store integers, decimals, digits as text, or 32 bytes with the highest first"
@@ -151,7 +152,9 @@ def _ledger(
         place=place,
     )
     ids = table["id"].combine_chunks() if some("id", "txid") else None
-    return replace(ledger, ids=ids, notes=notes, columns=use)
+    tokens = pc.unique(pc.fill_null(table["token"], "")).to_pylist()
+    unit = unit_of_token(tokens[0]) if len(tokens) == 1 else None  # it is one, chosen
+    return replace(ledger, ids=ids, notes=notes, columns=use, unit=unit)
 
 
 def _of_token(table: pa.Table, token: str | None) -> Ints:

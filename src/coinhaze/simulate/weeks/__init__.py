@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from importlib import import_module
 
 from coinhaze.errors import UsageError
 from coinhaze.ledger import Ledger
+from coinhaze.units import unit_named
 
 # Imported on first use: some weeks compile their loops.
 WEEKS = {
-    "bitcoin-week": ("bitcoin", "bitcoin_week"),
-    "dai-week": ("accounts", "dai_week"),
-    "ethereum-week": ("accounts", "ethereum_week"),
-    "usdc-week": ("accounts", "usdc_week"),
-    "zcash-week": ("zcash", "zcash_week"),
+    "bitcoin-week": ("bitcoin", "bitcoin_week", "BTC"),
+    "dai-week": ("accounts", "dai_week", "DAI"),
+    "ethereum-week": ("accounts", "ethereum_week", "ETH"),
+    "usdc-week": ("accounts", "usdc_week", "USDC"),
+    "zcash-week": ("zcash", "zcash_week", "ZEC"),
 }
 LARGEST = 10.0
 
@@ -25,10 +27,10 @@ def simulate_week(name: str, *, size: float = 1.0, seed: int = 1) -> Ledger:
     'accounts'
     """
     check_week(name, size, seed)
-    module, function = WEEKS[name]
+    module, function, unit = WEEKS[name]
     make = getattr(import_module(f"coinhaze.simulate.weeks.{module}"), function)
     ledger: Ledger = make(size=size, seed=seed)
-    return ledger
+    return replace(ledger, unit=unit_named(unit))
 
 
 def check_week(name: str, size: float, seed: int) -> None:

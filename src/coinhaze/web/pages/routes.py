@@ -364,11 +364,17 @@ async def weigh(answers: Served, request: Request, ledger: str) -> Response:
     given = await form_of(request)
     form = WalletForm(**{f.name: given.get(f.name, "").strip() for f in fields(WalletForm)})
     try:
-        ask = validated(WalletQuery, {**asdict(form), "amount": form.amount or None})
+        ask = validated(WalletQuery, {**asdict(form), "amount": _amount(form.amount, card) or None})
         answer = (await answers.ask(ledger, Explorer.wallet, ask)).model
     except Refused as refused:
         return send(wallet_page(card, form, refused.problem), refused.status)
     return send(wallet_page(card, form, answer))
+
+
+def _amount(text: str, card: LedgerCard) -> str:
+    """Read a plain number in the unit that the form names."""
+    plain = text.replace(".", "", 1).replace("_", "").isdigit()
+    return f"{text} {card.unit}" if plain and card.unit else text
 
 
 @router.get("/jobs")
