@@ -117,6 +117,7 @@ score ethereum --time temporal --json
 """,
     "score_coins": """
 score coins --json
+score coins --all --json
 score coins --view address --json
 score coins --view address --time temporal --json
 score coins --view account --json
@@ -135,6 +136,7 @@ score coins --preset paper --json
 score shielded --json
 score shielded --pools merged --json
 score shielded --history shielded_before.csv --json
+score shielded --all --policy uniform --json
 score rings --all --json
 score rings --policy uniform --json
 score rings --with matching,possible-sources --json
@@ -164,6 +166,7 @@ origins shielded {_COIN} --json
 origins shielded {_COIN} --history shielded_before.csv --json
 origins shielded {_COIN} --pools merged --json
 origins rings f:0 --json
+origins coins {_COIN}
 origins coins {_COIN} --as dot
 """,
     "shared": f"""
@@ -171,6 +174,7 @@ shared coins {_COIN} {_SAVED} --top 1 --json
 """,
     "screen": """
 screen pay.csv --listed pay_listed.txt --json
+screen pay.csv --listed pay_listed.txt --time temporal --json
 screen pay.csv --listed pay_listed.txt --policy haircut,tiho --nodes carol --paths 1 --json
 screen coins --listed coins_listed.txt --json
 screen coins --listed coins_listed.txt --policy tiho,lifo --top 2 --json
@@ -178,10 +182,13 @@ screen coins --listed coins_listed.txt --view address --json
 screen shielded --listed coins_listed.txt --json
 """,
     "wallet": f"""
+wallet coins --coins coins_mine.csv --as json
+wallet coins --coins coins_mine.csv --exposed coins_known.txt --labels coins_labels.csv --as json
 wallet coins --coins coins_mine.csv --exposed coins_known.txt --amount 35000 --as json
 wallet coins --coins coins_mine.csv --exposed coins_known.txt --limit 0.4 --amount 9000 --as json
-wallet coins --coins coins_mine.csv --labels coins_labels.csv --spend {_COIN},{5:064x}:1 --as json
-wallet coins --coins coins_mine.csv --psbt spend.psbt --policy uniform --top 2 --as json
+wallet coins --coins coins_mine.csv --spend {_COIN},{5:064x}:1 --as json
+wallet coins --coins coins_mine.csv --psbt spend.psbt --as json
+wallet coins --coins coins_mine.csv --policy uniform --top 2 --as json
 """,
     "knowledge": """
 knowledge

@@ -37,4 +37,5 @@ def test_no_command_and_no_file_is_forgotten() -> None:
     assert {line.split()[0] for line in lines} == {*COMMANDS, "show"} - {"demo", "serve"}
     stored = {path.stem for path in FILES.glob("*.json")}
     assert stored == {*LINES, *API}
-    assert sum(path.stat().st_size for path in FILES.iterdir()) < 1_000_000
+    # Small enough to be read in a change; every line of every command comes first.
+    assert sum(path.stat().st_size for path in FILES.iterdir()) < 1_250_000

@@ -8,8 +8,8 @@
 | JSON | an array of such texts, or of objects with those names |
 
 Sparrow's export of UTXOs is such CSV; `listunspent` of Bitcoin Core and of Electrum, and what
-Electrum's servers list, are such JSON; so is `listdescriptors`, by its keys. What other commands of theirs give names no coins, or not
-all: it is refused, with the command to take instead.
+Electrum's servers list, are such JSON; so is `listdescriptors`, by its keys. What other commands
+of theirs give names no coins, or not all: it is refused, with the command to take instead.
 
 Values are compared with the ledger's: `amount` in whole coins, and `value` in the smallest unit
 unless it has a point, as Sparrow (in BTC) and Electrum write it; Sparrow may write a comma instead.
