@@ -228,3 +228,13 @@ def test_columns_of_tables_are_named_after_observers() -> None:
         assert {column, f"{column}_low", f"{column}_high"} <= set(table.column_names)
     some = scores.take(np.array([1, 0]))
     assert some.informed["given"].bits.tolist() == scores.informed["given"].bits[[1, 0]].tolist()
+
+
+def test_lumped_columns_change_no_bits() -> None:
+    for seed in range(60):
+        ledger = CoinLedger.from_transactions(economy(seed))
+        whole = coinhaze.informed(coinhaze.score(ledger, nodes="all"))
+        sinks = coinhaze.informed(coinhaze.score(ledger))  # with columns of many origins
+        rows = np.searchsorted(whole.nodes, sinks.nodes)
+        for name, found in sinks.informed.items():
+            assert found.bits == pytest.approx(whole.informed[name].bits[rows], abs=1e-12)
