@@ -20,7 +20,7 @@ WORDS = {
     "holder": ["unspent value", r"\d BTC", "It holds", "bits, likeliest", "UnknownCoin: no coin"],
     "analyst": [
         "haircut: 20.0%", "lifo: 0.0%", "thief -> shop -> friend -> deposit", "smallest unit",
-        "Error: .*theif",
+        "no node 'depsit'.*deposit",
     ],
 }  # fmt: skip
 LARGEST = 50_000  # bytes of HTML

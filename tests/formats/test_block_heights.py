@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from coinhaze.formats.bitcoin_raw.heights import height_told
+from coinhaze.formats.bitcoin_raw.heights import stated_height
 from formats import block_samples as samples
 from formats.block_reading import fault, heights, rows, write
 from formats.block_samples import (
@@ -79,14 +79,14 @@ class TestHeights:
 
     def test_a_time_in_place_of_a_height_is_no_height(self) -> None:
         script = b"\4" + samples.TIME.to_bytes(4, "little")
-        assert height_told(2, script, samples.TIME) is None
+        assert stated_height(2, script, samples.TIME) is None
 
     @pytest.mark.parametrize(
         "script", ["", "00", "0110", "020001", "03404000", "0301", "0180", "05"]
     )
     def test_what_is_not_written_as_a_height_is_none(self, script: str) -> None:
         octets = bytes.fromhex(script)
-        found = height_told(2, octets, samples.TIME)
+        found = stated_height(2, octets, samples.TIME)
         assert found == (256 if script == "020001" else None)
 
     def test_a_block_that_stands_there_twice_is_read_once(self, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -15,6 +16,8 @@ from coinhaze.formats.bitcoin_raw.networks import base58_octets
 from coinhaze.nodes.bitcoin import BitcoinNode
 from coinhaze.store.store import Store
 from coinhaze.store.sync import catch_up
+from docs.test_docs import ROOT
+from docs.test_shell_blocks import SERVER_COMMAND
 from formats.base58 import base58_text
 from nodes.daemons import Daemon, bitcoin_daemon
 from nodes.servers import Electrum, Esplora, electrum_server, esplora_server
@@ -101,7 +104,7 @@ def test_from_a_key_to_bits_exposure_and_a_choice_in_one_command(
     scores = coinhaze.score(store, nodes=names)
     spent = holder.wallet("listtransactions")[0]["address"]
     exposed = holder.write("exposed.txt", spent)
-    options = ("--nodes", keys, "--listed", exposed, "--amount", "500_000_000", "--accuracy", "0")
+    options = ("--nodes", keys, "--listed", exposed, "--amount", "500_000_000 sat", "--accuracy", "0")
     told, said = holder.tell(holder.electrum.tcp, *options)
     assert names_of(told) == names
     assert len(names) == 3
@@ -122,6 +125,24 @@ def test_from_a_key_to_bits_exposure_and_a_choice_in_one_command(
     by_esplora, _ = holder.tell(holder.esplora.source, *options)
     assert by_esplora["coins"] == told["coins"]
     assert by_esplora["suggestion"] == told["suggestion"]
+
+
+def test_the_command_of_the_docs_runs(holder: Holder) -> None:
+    words = shlex.split(SERVER_COMMAND)
+    assert SERVER_COMMAND in (ROOT / "README.md").read_text()
+    assert SERVER_COMMAND in (ROOT / "docs/servers.md").read_text()
+    given = {
+        "electrum+ssl://my-server:50002": holder.electrum.tcp,
+        "zpub.txt": holder.write("zpub.txt", *holder.descriptors("wpkh(")),
+        "known.txt": holder.write("known.txt", holder.wallet("listtransactions")[0]["address"]),
+    }
+    program, _, *options = [given.get(word, word) for word in words]
+    assert program == "coinhaze"
+    # A chain for tests has no unit of its own.
+    done = holder.ask(*options, "--unit", "BTC")
+    assert done.code == 0, done.stderr
+    assert "0.05 BTC" in done.stdout
+    assert "bits" in done.stdout
 
 
 def test_a_store_takes_keys_too(holder: Holder, tmp_path: Path) -> None:

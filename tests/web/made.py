@@ -145,7 +145,7 @@ class MadeExplorer:
         first = int(query.after or 0)
         rows = tuple(_row(k) for k in range(first, min(first + query.limit, self.coins)))
         after = str(first + len(rows)) if first + len(rows) < self.coins else None
-        return TablePage(ledger="town", asked=query, total=self.coins, rows=rows, after=after)
+        return TablePage(ledger="town", query=query, total=self.coins, rows=rows, after=after)
 
     def table_batches(self, query: TableQuery) -> Iterator[pa.RecordBatch]:
         for first in range(0, self.coins, 1_000):

@@ -58,9 +58,9 @@ def made_helps() -> Iterator[tuple[str, str]]:
 
 def _columns() -> int:
     """Count the columns of the terminal; where there is none help is made for 80."""
-    told = os.environ.get("COLUMNS", "")
-    if told.isdigit() and int(told):
-        return int(told)
+    stated = os.environ.get("COLUMNS", "")
+    if stated.isdigit() and int(stated):
+        return int(stated)
     try:
         return os.get_terminal_size(sys.__stdout__.fileno()).columns or WIDTH  # type: ignore[union-attr]
     except (AttributeError, ValueError, OSError):

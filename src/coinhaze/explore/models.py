@@ -232,7 +232,7 @@ class TablePage(Model):
     """Rows of a ledger's table; `total` is how many the filter leaves."""
 
     ledger: Id
-    asked: TableQuery
+    query: TableQuery
     exposure_time: str | None = None  # how exposure is read; None for coins, and without a list
     total: Count
     rows: tuple[TableRow, ...]

@@ -119,7 +119,7 @@ class Table:
                 at = int(np.flatnonzero(retained[order])[at])
             after = cursor_at(at, ask.sort, *self.bound)
         return TablePage(
-            ledger=self.nodes.ledger, asked=ask, total=len(left), rows=self.rows(rows), after=after
+            ledger=self.nodes.ledger, query=ask, total=len(left), rows=self.rows(rows), after=after
         )
 
     def rows(self, rows: Ints) -> tuple[TableRow, ...]:

@@ -267,19 +267,19 @@ def _size(number: int) -> bytes:
 def _coin(records: Records, spent: tuple[str, int]) -> Paid | None:
     """Find the value and script of a coin: both ways of telling it must agree."""
     txid, vout = spent
-    told = None
+    stated = None
     if WHOLE_TX in records:
         whole = read_transaction(records[WHOLE_TX])
         if whole.txid != txid or vout >= len(whole.pays):
             raise Malformed(f"the transaction given for coin {txid}:{vout} did not make it")
-        told = whole.pays[vout]
+        stated = whole.pays[vout]
     if WITNESS_COIN in records:
         cursor = Cursor(records[WITNESS_COIN])
         paid = read_paid(cursor)
-        if cursor.at != cursor.end or (told is not None and told != paid):
+        if cursor.at != cursor.end or (stated is not None and stated != paid):
             raise Malformed(f"coin {txid}:{vout} told in two ways that differ, or with bytes over")
-        told = paid
-    return told
+        stated = paid
+    return stated
 
 
 def _check(plain: PlainTransaction, coins: Sequence[Paid | None]) -> None:

@@ -98,7 +98,7 @@ def read_manifest(path: Path) -> Manifest:
     """Read what a history holds, and check that its files are there."""
     where = str(path / MANIFEST)
     try:
-        told = json.loads((path / MANIFEST).read_bytes())
+        stated = json.loads((path / MANIFEST).read_bytes())
     except (FileNotFoundError, NotADirectoryError):
         what = "is no history: make one with `coinhaze history index`"
         raise InputError(f"{path}: {what}") from None
@@ -106,21 +106,21 @@ def read_manifest(path: Path) -> Manifest:
         raise InputError(f"{where}: cannot be read: {error.strerror}") from None
     except (ValueError, RecursionError) as error:
         raise LedgerError(where, f"not JSON: {error}") from None
-    if not isinstance(told, dict) or "coinhaze_history" not in told:
+    if not isinstance(stated, dict) or "coinhaze_history" not in stated:
         raise LedgerError(where, "does not describe a history")
-    version = told.pop("coinhaze_history")
+    version = stated.pop("coinhaze_history")
     if version != VERSION:
         what = f"a history of version {version}; this version reads {VERSION}"
         raise LedgerError(where, what, fix="index the chain again, into another folder")
     try:
-        told["pieces"] = tuple(
+        stated["pieces"] = tuple(
             PieceFiles(**(piece | {"files": {t: _mark(f) for t, f in piece["files"].items()}}))
-            for piece in told["pieces"]
+            for piece in stated["pieces"]
         )
-        told["live"] = {table: _mark(mark) for table, mark in told["live"].items()}
-        told["scores"] = None if told["scores"] is None else _mark(told["scores"])
-        told["notes"] = tuple(told["notes"])
-        manifest = Manifest(**told)
+        stated["live"] = {table: _mark(mark) for table, mark in stated["live"].items()}
+        stated["scores"] = None if stated["scores"] is None else _mark(stated["scores"])
+        stated["notes"] = tuple(stated["notes"])
+        manifest = Manifest(**stated)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise LedgerError(where, f"not the manifest of a history: {error!r}") from None
     for name, (size, _) in all_files(manifest):
@@ -128,8 +128,8 @@ def read_manifest(path: Path) -> Manifest:
     return manifest
 
 
-def _mark(told: Any) -> tuple[int, str]:
-    size, digest = told
+def _mark(stated: Any) -> tuple[int, str]:
+    size, digest = stated
     return int(size), str(digest)
 
 

@@ -284,8 +284,8 @@ def _index(
             files.sweep(path, manifest)
         source = open_blocks(manifest)
         if not begun:
-            told = "" if source.unit is None else source.unit.spelling
-            manifest = replace(manifest, complete=source.complete, unit=told)
+            stated = "" if source.unit is None else source.unit.spelling
+            manifest = replace(manifest, complete=source.complete, unit=stated)
         indexer = Indexer.open(path, manifest, piece_rows)
         done = 0
         with closing(indexer):

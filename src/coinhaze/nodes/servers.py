@@ -301,7 +301,7 @@ def privacy_notes(source: str, *, proxy: str | None = None) -> list[str]:
     """Say what a server and those between learn from what is requested of it."""
     url = source.partition("+")[2]
     host = _host(url)
-    told = [
+    stated = [
         f"{host} learns which addresses are looked at, that they belong together, and which "
         "transactions; "
         + (
@@ -312,7 +312,7 @@ def privacy_notes(source: str, *, proxy: str | None = None) -> list[str]:
     ]
     plain = url.startswith(("tcp:", "http:"))
     if plain and not is_loopback(host) and not host.endswith(".onion"):
-        told.append(
+        stated.append(
             f"the connection to {host} is not encrypted: all between can read and change it"
         )
-    return told
+    return stated

@@ -133,10 +133,10 @@ def persons(ledger: Ledger, *tables: Table, joined: Sequence[tuple[Ints, Ints]] 
         entries = pa.array(list(table), pa.string()), pa.array(list(table.values()), pa.string())
         row = pc.index_in(entries[0], value_set=names.cast(pa.string()))
         there = row.is_valid()
-        told = entries[1].filter(there).dictionary_encode()
+        stated = entries[1].filter(there).dictionary_encode()
         owner.append(np.asarray(row.drop_null(), dtype=np.int64))
-        joint.append(np.asarray(told.indices, dtype=np.int64) + inferred + len(words))
-        words = pa.concat_arrays([words, told.dictionary])
+        joint.append(np.asarray(stated.indices, dtype=np.int64) + inferred + len(words))
+        words = pa.concat_arrays([words, stated.dictionary])
     person = connected(n, np.concatenate(owner), np.concatenate(joint))
     called = np.full(int(person.max(initial=-1)) + 1, n + len(words))
     np.minimum.at(called, person, np.arange(n))  # the first of its owners, unless a table tells

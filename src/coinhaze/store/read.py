@@ -71,10 +71,10 @@ def refuse_two_values(store: Store) -> None:
         "o.value ORDER BY ALL LIMIT 1"
     )
     if unlike:
-        height, txid, vin, coin, told, made = unlike[0]
+        height, txid, vin, coin, stated, made = unlike[0]
         what = f"{coin} with two values"
         where = f"{store.place_of(height, txid)}, input {vin}"
-        raise LedgerError(where, what, value=f"{told} here, {made} where made")
+        raise LedgerError(where, what, value=f"{stated} here, {made} where made")
 
 
 def refuse_orphans(store: Store) -> None:

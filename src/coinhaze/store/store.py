@@ -334,11 +334,11 @@ class Store:
         first = dict(zip(keys, found[0], strict=True))
         is_key = " AND ".join(f"{key} = ?" for key in keys)
         others = _others(name)
-        told = ", ".join(f"CAST({c} AS VARCHAR)" for c in others)
+        stated = ", ".join(f"CAST({c} AS VARCHAR)" for c in others)
         rows = [
             row
             for table in (name, "coming")
-            for row in self.ask(f"SELECT {told} FROM {table} WHERE {is_key}", found[0])
+            for row in self.ask(f"SELECT {stated} FROM {table} WHERE {is_key}", found[0])
         ]
         seen = [list(dict.fromkeys(filter(None, values))) for values in zip(*rows, strict=True)]
         differ = [f"{c} {' and '.join(v)}" for c, v in zip(others, seen, strict=True) if len(v) > 1]

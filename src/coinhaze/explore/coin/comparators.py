@@ -54,7 +54,7 @@ def compare(question: Question) -> Comparators:
     measures = [*_own_measures(question), *_transaction_measures(question)]
     measures += _ledger_measures(question)
     observers = observed(question)
-    told = [(each.observer, each.bits) for each in observers if each.bits is not None]
+    stated = [(each.observer, each.bits) for each in observers if each.bits is not None]
     return Comparators(
         ledger=nodes.ledger,
         name=nodes.name(node),
@@ -67,7 +67,7 @@ def compare(question: Question) -> Comparators:
         exposure_time=None if question.listed is None else _time_of(question.exposing),
         rules=tuple(rules),
         measures=tuple(sorted(measures, key=lambda m: m.name)),
-        observed=observers_sentence(question.figures.bits, told) if told else "",
+        observed=observers_sentence(question.figures.bits, stated) if stated else "",
         observers=observers,
     )
 

@@ -25,7 +25,7 @@ from coinhaze.formats.bitcoin_raw.files import (
     numbered,
     undo_beside,
 )
-from coinhaze.formats.bitcoin_raw.heights import Header, all_known, height_told, place
+from coinhaze.formats.bitcoin_raw.heights import Header, all_known, place, stated_height
 from coinhaze.formats.bitcoin_raw.networks import BITCOIN_MAGICS, MERGED, Network
 from coinhaze.formats.bitcoin_raw.wire import Cursor, Malformed, double_sha256, read_uint32
 from coinhaze.ledger.batches import Batch
@@ -103,17 +103,17 @@ def _header(octets: bytes, where: str, network: Network, own: bool) -> Header:
     if len(octets) < HEADER:
         raise LedgerError(where, "a block without a whole header", value=octets)
     time = read_uint32(octets, 68)
-    told = None
+    stated = None
     version = int.from_bytes(octets[:4], "little", signed=True)
     if network.rules & MERGED:
         version &= 0xFF  # above it stand the number of the chain and a mark of merged mining
     if version >= 2:
         try:
-            told = height_told(version, _coinbase_script(octets, network), time)
+            stated = stated_height(version, _coinbase_script(octets, network), time)
         except Malformed as error:
             raise LedgerError(where, f"no block: {error}") from None
     hash_ = double_sha256(octets[:HEADER]) if network.hash_known else b""
-    return Header(where, hash_, octets[4:36], time, told, own)
+    return Header(where, hash_, octets[4:36], time, stated, own)
 
 
 def _coinbase_script(octets: bytes, network: Network) -> bytes:

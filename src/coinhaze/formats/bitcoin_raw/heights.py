@@ -28,11 +28,11 @@ class Header:
     hash: bytes
     previous: bytes
     time: int
-    told: int | None
+    stated: int | None
     own: bool = True
 
 
-def height_told(version: int, script: bytes, time: int) -> int | None:
+def stated_height(version: int, script: bytes, time: int) -> int | None:
     """Give the height that the script of a coinbase begins with (BIP34), if it does.
 
     >>> height_told(2, bytes.fromhex("03be8b08"), 1541000000)
@@ -79,7 +79,7 @@ def _once(headers: Sequence[Header]) -> list[int]:
     """Give the numbers of the headers, of a block that stands there twice only the first own."""
     seen: dict[object, int] = {}
     for i, header in enumerate(headers):
-        name = header.hash or (header.previous, header.time, header.told)
+        name = header.hash or (header.previous, header.time, header.stated)
         if name not in seen or (header.own and not headers[seen[name]].own):
             seen[name] = i
     return list(seen.values())
@@ -119,12 +119,12 @@ def _base(
     """Give the height of the first block of a tree."""
     if headers[tree[0][0]].previous == NO_BLOCK:
         return 0
-    told = [(headers[i].told, depth, i) for i, depth in tree]
-    claims = {h - depth: i for h, depth, i in told if h is not None and h - depth > 0}
+    stated = [(headers[i].stated, depth, i) for i, depth in tree]
+    claims = {h - depth: i for h, depth, i in stated if h is not None and h - depth > 0}
     # Before the rule was in force some blocks told nonsense.
     binding = {
         h - depth: i
-        for h, depth, i in told
+        for h, depth, i in stated
         if h is not None and h - depth > 0 and h >= network.bip34
     }
     bases = binding or claims

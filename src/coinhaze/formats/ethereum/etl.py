@@ -227,7 +227,7 @@ def table_batch(piece: Piece, layout: TableLayout, transfers: pa.Table) -> Batch
     """Put transfers, with the rows they stand on, and the blocks told of in one batch."""
     rows = {"transfers": transfers["row"]}
     tables = {"transfers": transfers.drop_columns(["row"])}
-    blocks = told_blocks(piece.columns, layout)
+    blocks = stated_blocks(piece.columns, layout)
     if blocks is not None:
         rows["blocks"] = blocks["row"]
         tables["blocks"] = blocks.drop_columns(["row"])
@@ -245,7 +245,7 @@ def transfers_of(columns: dict[str, pa.Array], kept: pa.Array) -> pa.Table:
     return table.filter(kept)
 
 
-def told_blocks(columns: CheckedColumns, layout: TableLayout) -> pa.Table | None:
+def stated_blocks(columns: CheckedColumns, layout: TableLayout) -> pa.Table | None:
     """List the blocks that rows tell of, if any, each once, with the row it was met on first."""
     if layout is BLOCKS:
         names, parent = ("number", "hash", "timestamp"), columns.hashes("parent_hash")
@@ -378,7 +378,7 @@ def trace_batches(path: Path, found: Iterable[Piece]) -> Iterator[Batch]:
     read = 0
     for piece in found:
         read = piece.read
-        blocks = told_blocks(piece.columns, TRACES)
+        blocks = stated_blocks(piece.columns, TRACES)
         if blocks is not None:
             rows = blocks["row"]
 
@@ -403,7 +403,7 @@ def trace_rows(piece: Piece) -> pa.Table:
     failed = pc.or_(pc.fill_null(pc.equal(status, 0), False), pc.is_valid(columns.texts("error")))
     amount = columns.amounts("value", optional=True)
     moves = _moving(columns, kind, amount, failed)
-    told = pc.or_(pc.is_valid(status), outside)
+    stated = pc.or_(pc.is_valid(status), outside)
     table = pa.table(
         {
             "height": height,
@@ -412,7 +412,7 @@ def trace_rows(piece: Piece) -> pa.Table:
             "position": _trace_position(columns, kind, outside),
             "place": _trace_place(columns, outside, row),
             "failed": failed,
-            "told": told,
+            "told": stated,
             "moves": moves,
             "token": _repeat("", len(columns)),
             **_parties(columns, kind, moves),

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from coinhaze.errors import LedgerError
 from coinhaze.formats.compression import BOM, errors_of_reading, open_plain
-from coinhaze.formats.ethereum.etl import TRACES, told_blocks, trace_rows
+from coinhaze.formats.ethereum.etl import TRACES, stated_blocks, trace_rows
 from coinhaze.formats.ethereum.traces import BlockBuffer
 from coinhaze.formats.tabular.pieces import Piece
 from coinhaze.ledger.batches import TEXT, Batch
@@ -85,11 +85,11 @@ def batches(path: Path) -> Iterator[Batch]:
 
     read = path.stat().st_size
     piece = Piece(CheckedColumns(table, where), 0, read)
-    blocks = told_blocks(piece.columns, TRACES)
+    blocks = stated_blocks(piece.columns, TRACES)
     if blocks is not None:
         first = blocks["row"].to_pylist()
-        told = blocks.drop_columns(["row"])
-        yield Batch({"blocks": told}, lambda _, row: where(first[row]), read)
+        stated = blocks.drop_columns(["row"])
+        yield Batch({"blocks": stated}, lambda _, row: where(first[row]), read)
     pool = BlockBuffer(path)
     yield from pool.add(trace_rows(piece), read)
     yield from pool.rest(read)

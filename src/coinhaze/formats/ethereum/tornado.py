@@ -195,9 +195,9 @@ def _hash(text: str, where: str, *, field: str) -> str:
     return text.lower()
 
 
-def _time(told: int | str | None, where: str) -> int | None:
-    if told is None:
+def _time(stated: int | str | None, where: str) -> int | None:
+    if stated is None:
         return None
-    if isinstance(told, str) and not re.fullmatch("[0-9]{1,12}", told, re.ASCII):
-        raise LedgerError(where, "timestamp is not a whole number of seconds", value=told)
-    return whole_number(int(told), where, field="timestamp", most=LATEST)
+    if isinstance(stated, str) and not re.fullmatch("[0-9]{1,12}", stated, re.ASCII):
+        raise LedgerError(where, "timestamp is not a whole number of seconds", value=stated)
+    return whole_number(int(stated), where, field="timestamp", most=LATEST)

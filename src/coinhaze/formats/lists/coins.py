@@ -124,8 +124,8 @@ def names_coins(header: Sequence[str]) -> bool:
     >>> names_coins(["Date (UTC)", "Output", "Address", "Label", "Value"])
     True
     """
-    told = {_COLUMNS.get(plain_name(name)) for name in header}
-    return {"txid", "vout"} <= told or {"coin", "value"} <= told
+    stated = {_COLUMNS.get(plain_name(name)) for name in header}
+    return {"txid", "vout"} <= stated or {"coin", "value"} <= stated
 
 
 def parse_entry(text: str, where: str = "coin") -> ListedCoin:
@@ -160,17 +160,17 @@ def _keys_by_line(text: str, where: str) -> Iterator[tuple[str, str]]:
 def _from_csv(text: str, file: str) -> Iterator[Row]:
     rows = csv_rows(text, file)
     header = [name.strip() for name in next(rows)[1]]
-    told = [_COLUMNS.get(plain_name(name), name) for name in header]
-    if len(set(told)) < len(told):
+    stated = [_COLUMNS.get(plain_name(name), name) for name in header]
+    if len(set(stated)) < len(stated):
         raise LedgerError(f"{file}:1", "a column twice", value=header)
-    if not ({"txid", "vout"} <= set(told) or {"coin", "address"} & set(told)):
+    if not ({"txid", "vout"} <= set(stated) or {"coin", "address"} & set(stated)):
         what, fix = _not_coins(header)
         raise LedgerError(f"{file}:1", what, value=header, fix=fix)
     for where, row in rows:
         cells = [cell.strip() for cell in row]
         if cells == header:
             raise LedgerError(where, "the header again", fix="remove this line")
-        yield where, {name: cell for name, cell in zip(told, cells, strict=True) if cell}
+        yield where, {name: cell for name, cell in zip(stated, cells, strict=True) if cell}
 
 
 def _not_coins(header: list[str]) -> tuple[str, str]:
@@ -228,16 +228,16 @@ def _from_json(text: str, file: str) -> Iterator[Row]:
         if entry.category is not None:
             what = "payments as listtransactions gives them, which lack the change"
             raise LedgerError(where, what, fix=_NO_CHANGE)
-        told = {name: v for name, v in msgspec.structs.asdict(entry).items() if v is not None}
-        descriptor = told.pop("desc", None)
-        if not told and descriptor is not None:
-            told = {"coin": descriptor}
-        if told.pop("txids", None) is not None:
-            told.pop("amount", None)  # all that an address ever received
+        stated = {name: v for name, v in msgspec.structs.asdict(entry).items() if v is not None}
+        descriptor = stated.pop("desc", None)
+        if not stated and descriptor is not None:
+            stated = {"coin": descriptor}
+        if stated.pop("txids", None) is not None:
+            stated.pop("amount", None)  # all that an address ever received
         for theirs, ours in _THEIRS.items():
-            if theirs in told:
-                told.setdefault(ours, told[theirs])
-        yield where, told
+            if theirs in stated:
+                stated.setdefault(ours, stated[theirs])
+        yield where, stated
 
 
 def _array(text: str, file: str) -> str | msgspec.Raw:

@@ -144,8 +144,8 @@ def _transactions(vertices: _Vertices, number: int, edge_files: list[Path], read
         new = pc.is_in(edges["src_id"], vertices.coinbases)
         minted.update(edges["dst_id"].filter(new).to_pylist())
     blocks: dict[tuple[int, str], int] = {}
-    told = zip(vertices.height.to_pylist(), vertices.block.to_pylist(), strict=True)
-    for row, block in enumerate(told):
+    stated = zip(vertices.height.to_pylist(), vertices.block.to_pylist(), strict=True)
+    for row, block in enumerate(stated):
         if vertices.file[row] == number:
             blocks.setdefault(block, row)
     tables = {

@@ -153,23 +153,23 @@ class DescribedColumns:
         chosen = choice.found(names, place)
         others = [name for name in names if name not in chosen.values()]
         found = {what: spelt(what, others) for what in SPELT}
-        told = {what: lines[0][0] for what, lines in found.items() if lines} | chosen
-        if any(what not in told for what in NEEDED):
+        stated = {what: lines[0][0] for what, lines in found.items() if lines} | chosen
+        if any(what not in stated for what in NEEDED):
             return None
-        if "log" in told:
-            told.pop("step", None)
+        if "log" in stated:
+            stated.pop("step", None)
         # The event itself says more than a number that somebody gave it.
-        if "txid" in told and ("log" in told or "step" in told):
-            told.pop("id", None)
+        if "txid" in stated and ("log" in stated or "step" in stated):
+            stated.pop("id", None)
         # Whose nonce it is, is told by the account that sent the transaction. That is not the one
         # that pays a token; and an index in the block says all that it could.
-        if "position" in told or ("token" in told and "payer" not in told):
-            told.pop("nonce", None)
-        if "nonce" not in told:
-            told.pop("payer", None)
+        if "position" in stated or ("token" in stated and "payer" not in stated):
+            stated.pop("nonce", None)
+        if "nonce" not in stated:
+            stated.pop("payer", None)
         further = found["time"] if "time" in chosen else found["time"][1:]
         times = tuple(name for line in further for name in line)
-        return cls(told, times, choice.decimals, str(choice))
+        return cls(stated, times, choice.decimals, str(choice))
 
     def __contains__(self, what: str) -> bool:
         return what in self.columns

@@ -48,14 +48,14 @@ def batches(path: Path, *, choice: ColumnChoice = AS_NAMED) -> Iterator[Batch]:
     """Read one file for a store."""
     from coinhaze.formats.registry import digest_of
 
-    rows, told = _opened(path, choice)
+    rows, stated = _opened(path, choice)
     rows.close()
 
     def read(layout: TableLayout) -> Iterator[Piece]:
         return _opened(path, choice)[0].pieces(layout)
 
-    found = transfer_batches(read, told, lambda: digest_of(path))
-    yield from with_columns(found, told.use(rows.names))
+    found = transfer_batches(read, stated, lambda: digest_of(path))
+    yield from with_columns(found, stated.use(rows.names))
 
 
 def ledger(
@@ -75,20 +75,20 @@ def ledger(
 def _opened(path: Path, choice: ColumnChoice) -> tuple[OpenRows, DescribedColumns]:
     rows = open_rows(path)
     try:
-        told = _described(rows, choice)
+        stated = _described(rows, choice)
     except BaseException:
         rows.close()
         raise
-    return replace(rows, pieces=partial(_pieces, rows, told)), told
+    return replace(rows, pieces=partial(_pieces, rows, stated)), stated
 
 
 def _described(rows: OpenRows, choice: ColumnChoice) -> DescribedColumns:
     where = f"{rows.place}:1"
-    told = DescribedColumns.by(rows.names, choice, rows.place)
-    if told is None:
+    stated = DescribedColumns.by(rows.names, choice, rows.place)
+    if stated is None:
         fix = "export it again with its header, or use --columns"
         raise LedgerError(where, "no export of Dune", value=rows.names, fix=fix)
-    name = told.columns["amount"]
+    name = stated.columns["amount"]
     if "amount" not in choice.columns:
         if plain_name(name) == _ROUNDED:
             fix = "add amount_raw to the query and export it again"
@@ -96,12 +96,12 @@ def _described(rows: OpenRows, choice: ColumnChoice) -> DescribedColumns:
         if choice.decimals:
             fix = "leave out --decimals"
             raise LedgerError(where, f"Dune's {name} is in the smallest unit already", fix=fix)
-    told.check(rows.names, rows.place)
-    return told
+    stated.check(rows.names, rows.place)
+    return stated
 
 
-def _pieces(rows: OpenRows, told: DescribedColumns, layout: TableLayout) -> Iterator[Piece]:
-    index, amount = told.columns.get("log"), told.columns["amount"]
+def _pieces(rows: OpenRows, stated: DescribedColumns, layout: TableLayout) -> Iterator[Piece]:
+    index, amount = stated.columns.get("log"), stated.columns["amount"]
     for piece in rows.pieces(layout):
         table = piece.columns.table
         for number, name in enumerate(table.column_names):
@@ -110,7 +110,7 @@ def _pieces(rows: OpenRows, told: DescribedColumns, layout: TableLayout) -> Iter
                 gone = pc.equal(column, NOTHING)
                 table = table.set_column(number, name, pc.if_else(gone, None, column))
         columns = CheckedColumns(table, piece.columns.where)
-        if told.decimals is None and columns.has(amount) and is_text(table[amount].type):
+        if stated.decimals is None and columns.has(amount) and is_text(table[amount].type):
             odd = pc.invert(pc.match_substring_regex(columns.plain(amount), "^[0-9]+$"))
             fix = "export it from Dune as CSV: spreadsheets round long numbers"
             columns.refuse(amount, odd, "is not a whole number in plain digits", fix)

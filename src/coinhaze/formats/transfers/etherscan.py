@@ -57,23 +57,23 @@ class _Export:
         plain: dict[str, str] = {}
         for name in names:
             plain.setdefault(plain_name(name), name)
-        told = {
+        stated = {
             what: next((plain[spelt] for spelt in spellings if spelt in plain), "")
             for what, spellings in _SHARED.items()
         }
-        if not all(told.values()):
+        if not all(stated.values()):
             return None
         contract = plain.get("contractaddress", "")
         if "tokenvalue" in plain and contract:
-            return cls(told | {"amount": plain["tokenvalue"], "token": contract})
+            return cls(stated | {"amount": plain["tokenvalue"], "token": contract})
         came = [name for spelt, name in plain.items() if spelt.startswith("valuein")]
         went = [name for spelt, name in plain.items() if spelt.startswith("valueout")]
         if len(came) != 1 or len(went) != 1:
             return None
         status, fault = plain.get("status", ""), plain.get("errcode", "")
-        told["amount"] = came[0]
+        stated["amount"] = came[0]
         inside = "txto" in plain
-        return cls(told, came[0], went[0], contract, status, fault, inside)
+        return cls(stated, came[0], went[0], contract, status, fault, inside)
 
     @property
     def consumed(self) -> list[str]:
@@ -139,14 +139,14 @@ def batches(path: Path, *, choice: ColumnChoice = AS_NAMED) -> Iterator[Batch]:
     """Read one file for a store."""
     from coinhaze.formats.registry import digest_of
 
-    rows, told = _opened(path, choice)
+    rows, stated = _opened(path, choice)
     rows.close()
 
     def read(layout: TableLayout) -> Iterator[Piece]:
         return _opened(path, choice)[0].pieces(layout)
 
-    found = transfer_batches(read, told, lambda: digest_of(path))
-    yield from with_columns(found, told.use(rows.names))
+    found = transfer_batches(read, stated, lambda: digest_of(path))
+    yield from with_columns(found, stated.use(rows.names))
 
 
 def ledger(
@@ -179,8 +179,8 @@ def _opened(path: Path, choice: ColumnChoice) -> tuple[OpenRows, DescribedColumn
             "amounts take ethereum-etl, Dune's amount_raw or a node",
         )
     names = [name for name in rows.names if name not in export.consumed]
-    told = DescribedColumns(export.columns, (), choice.decimals, f"{choice}; {MARK}")
-    return replace(rows, names=names, pieces=partial(_pieces, rows, export)), told
+    stated = DescribedColumns(export.columns, (), choice.decimals, f"{choice}; {MARK}")
+    return replace(rows, names=names, pieces=partial(_pieces, rows, export)), stated
 
 
 def _pieces(rows: OpenRows, export: _Export, layout: TableLayout) -> Iterator[Piece]:

@@ -88,9 +88,9 @@ def batches(path: Path, *, choice: ColumnChoice = AS_NAMED) -> Iterator[Batch]:
     from coinhaze.formats.registry import digest_of
 
     names = column_names(path)
-    told = _described(names, str(path), choice)
-    rows = transfer_batches(lambda layout: pieces(path, layout), told, lambda: digest_of(path))
-    yield from with_columns(rows, told.use(names))
+    stated = _described(names, str(path), choice)
+    rows = transfer_batches(lambda layout: pieces(path, layout), stated, lambda: digest_of(path))
+    yield from with_columns(rows, stated.use(names))
 
 
 def ledger(
@@ -129,17 +129,17 @@ def described_ledger(
 
 
 def _described(names: Sequence[str], place: str, choice: ColumnChoice) -> DescribedColumns:
-    told = DescribedColumns.by(names, choice, place)
-    if told is None and choice.columns:
+    stated = DescribedColumns.by(names, choice, place)
+    if stated is None and choice.columns:
         lacks = [what for what in NEEDED if what not in choice.columns and not spelt(what, names)]
         fix = f"name it too: --columns {','.join(f'{what}=...' for what in lacks)}"
         what = f"no column is known to tell {first_few(lacks)}"
         raise LedgerError(place, what, value=list(names)[:20], fix=fix)
-    if told is None:
+    if stated is None:
         read_text(Path(place), NEEDED)  # says what is wrong with most
         raise InputError(f"{place}: no transfers beside transfers: one ledger is one kind of rows")
-    told.check(names, place)
-    return told
+    stated.check(names, place)
+    return stated
 
 
 def _with_description(rows: OpenRows, choice: ColumnChoice) -> tuple[OpenRows, DescribedColumns]:
@@ -152,70 +152,72 @@ def _with_description(rows: OpenRows, choice: ColumnChoice) -> tuple[OpenRows, D
 
 def transfer_batches(
     read: Callable[[TableLayout], Iterable[Piece]],
-    told: DescribedColumns,
+    stated: DescribedColumns,
     digest: Callable[[], str],
 ) -> Iterator[Batch]:
     """Make batches; `read` gives the rows of the file, `digest` names it."""
-    order = _order(read, told)
-    reader = Transfers(told)
-    name = digest() if "height" not in told or not {"txid", "id"} & told.columns.keys() else ""
-    notes = (*order.notes, *choice_notes([told]))
-    for piece in read(told.layout):
+    order = _order(read, stated)
+    reader = Transfers(stated)
+    name = digest() if "height" not in stated or not {"txid", "id"} & stated.columns.keys() else ""
+    notes = (*order.notes, *choice_notes([stated]))
+    for piece in read(stated.layout):
         columns = piece.columns
-        if "fee" in told:
-            paid = pc.not_equal(amounts(columns, told, "fee"), "0")
+        if "fee" in stated:
+            paid = pc.not_equal(amounts(columns, stated, "fee"), "0")
             fix = "a store keeps no fees: score the file itself, or leave the column out"
-            columns.refuse(told.columns["fee"], paid, "is not 0", fix)
+            columns.refuse(stated.columns["fee"], paid, "is not 0", fix)
         tables = {"transfers": _stored(piece, reader, order, name[:16])}
-        if "height" not in told:
+        if "height" not in stated:
             tables["blocks"] = table_of("blocks", {"height": [0], "hash": [name]})
         yield Batch(tables, lambda _, row, c=columns: c.where(row), piece.read, notes)  # type: ignore[misc]
         notes = ()
 
 
 def _stored(piece: Piece, reader: Transfers, order: _Order, name: str) -> pa.Table:
-    columns, told = piece.columns, reader.told.columns
+    columns, stated = piece.columns, reader.stated.columns
     n = len(columns)
     rows = np.arange(piece.first, piece.first + n)
     row = pa.array(rows if order.row is None else order.row[rows])
     txid, step = reader.keys(columns)
-    if "position" in told:
-        position = columns.numbers(told["position"], LAST)
+    if "position" in stated:
+        position = columns.numbers(stated["position"], LAST)
     elif order.by_index:
         position = step
     else:
         position = row if order.position is None else pa.array(order.position[rows])
-    token = pc.ascii_lower(pc.fill_null(words(columns, told.get("token")), ""))
+    token = pc.ascii_lower(pc.fill_null(words(columns, stated.get("token")), ""))
     usual = pc.if_else(pc.equal(token, ""), "transaction", "token")
     zeros = pa.repeat(pa.scalar(0, NUMBER), n)
     return table_of(
         "transfers",
         {
-            "height": columns.numbers(told["height"], HIGHEST_BLOCK) if "height" in told else zeros,
+            "height": columns.numbers(stated["height"], HIGHEST_BLOCK)
+            if "height" in stated
+            else zeros,
             "position": position,
             "step": row if step is None or txid is None else step,
             "txid": pa.repeat(pa.scalar(name, TEXT), n) if txid is None else txid,
             "token": token,
-            "sender": columns.names(told["from"]),
-            "recipient": columns.names(told["to"]),
-            "amount": amounts(columns, reader.told),
-            "kind": pc.coalesce(words(columns, told.get("kind")), usual),
-            "time": instants(columns, told.get("time")).seconds,
+            "sender": columns.names(stated["from"]),
+            "recipient": columns.names(stated["to"]),
+            "amount": amounts(columns, reader.stated),
+            "kind": pc.coalesce(words(columns, stated.get("kind")), usual),
+            "time": instants(columns, stated.get("time")).seconds,
         },
     )
 
 
-def _order(read: Callable[[TableLayout], Iterable[Piece]], told: DescribedColumns) -> _Order:
+def _order(read: Callable[[TableLayout], Iterable[Piece]], stated: DescribedColumns) -> _Order:
     """Look through a file for what orders it, before a row of it is stored."""
-    if not any(what in told for what in _ORDERING):
+    if not any(what in stated for what in _ORDERING):
         return _Order()
-    names = [told.columns[w] for w in (*_ORDERING, "txid", "id", "payer") if w in told]
-    if "nonce" in told:
-        names += [told.columns[what] for what in NEEDED]
-    layout = TableLayout("transfers", tuple(dict.fromkeys(names)), told.times)
-    gathering, places, reader = Gathering(), Places(), Transfers(told)
+    names = [stated.columns[w] for w in (*_ORDERING, "txid", "id", "payer") if w in stated]
+    if "nonce" in stated:
+        names += [stated.columns[what] for what in NEEDED]
+    layout = TableLayout("transfers", tuple(dict.fromkeys(names)), stated.times)
+    gathering, places, reader = Gathering(), Places(), Transfers(stated)
     texts: dict[str, list[pa.Array]] = {"txid": [], "sender": [], "payer": [], "id": []}
-    gathering.begin(told)
+    gathering.begin(stated)
     for piece in read(layout):
         columns = piece.columns
         gathering.add(columns)
@@ -224,20 +226,20 @@ def _order(read: Callable[[TableLayout], Iterable[Piece]], told: DescribedColumn
         if txid is not None and index is not None:
             texts["id"].append(pc.binary_join_element_wise(txid, pc.cast(index, TEXT), ":"))
             texts["txid"].append(txid)
-        if "nonce" in told:
-            texts["sender"].append(columns.names(told.columns["from"]))
-            texts["payer"].append(words(columns, told.columns.get("payer")))
+        if "nonce" in stated:
+            texts["sender"].append(columns.names(stated.columns["from"]))
+            texts["payer"].append(words(columns, stated.columns.get("payer")))
     if not sum(gathering.lengths):
         return _Order()
     found = gathering.all().columns(lambda name: _joined(texts[name]), places)
     ordered = put_in_order(found, places)
-    by_index = told.index is not None and "txid" in told and found.step is None
+    by_index = stated.index is not None and "txid" in stated and found.step is None
     row = None
     if ordered.rows is not None:
         row = np.empty(len(ordered.rows), np.int64)
         row[ordered.rows] = np.arange(len(ordered.rows))
     position = row
-    if told.identifies and not by_index and "position" not in told:
+    if stated.identifies and not by_index and "position" not in stated:
         position = _of_first(_joined(texts["id"]), row)
     return _Order(row, position, by_index, ordered.notes)
 

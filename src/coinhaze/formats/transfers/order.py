@@ -157,35 +157,35 @@ def _is_iso(value: str) -> bool:
 class Gathering:
     """Columns that order rows, on their way in."""
 
-    told: list[DescribedColumns] = field(default_factory=list)
+    stated: list[DescribedColumns] = field(default_factory=list)
     lengths: list[int] = field(default_factory=list)  # rows of each file
     numbers: dict[str, list[pa.Array]] = field(default_factory=lambda: {n: [] for n in _NUMBERS})
     times: list[Instants] = field(default_factory=list)
     further: list[dict[str, Instants]] = field(default_factory=list)
     unreadable: set[str] = field(default_factory=set)  # columns of times that are not used
 
-    def begin(self, told: DescribedColumns) -> None:
+    def begin(self, stated: DescribedColumns) -> None:
         """Go on with another file."""
-        self.told.append(told)
+        self.stated.append(stated)
         self.lengths.append(0)
 
     def add(self, columns: CheckedColumns) -> None:
         """Read what orders the rows of a piece of the file last begun."""
-        told, n = self.told[-1].columns, len(columns)
+        stated, n = self.stated[-1].columns, len(columns)
         self.lengths[-1] += n
         for what, parts in self.numbers.items():
-            if what in told:
+            if what in stated:
                 most = _LIMITS.get(what, 2**63 - 1)
-                parts.append(columns.numbers(told[what], most, optional=what == "nonce"))
+                parts.append(columns.numbers(stated[what], most, optional=what == "nonce"))
             else:
                 parts.append(pa.nulls(n, NUMBER))
-        self.times.append(instants(columns, told.get("time")))
+        self.times.append(instants(columns, stated.get("time")))
         self.further.append(self._further(columns))
 
     def _further(self, columns: CheckedColumns) -> dict[str, Instants]:
         """Read further columns of times; what cannot be read says nothing beside what can."""
         found = {}
-        for name in self.told[-1].times:
+        for name in self.stated[-1].times:
             try:
                 found[name] = instants(columns, name)
             except LedgerError:
@@ -197,7 +197,7 @@ class Gathering:
         names = [set(piece) for piece in self.further]
         both = sorted(set.intersection(*names)) if names else []
         return OrderOfTransfers(
-            self.told,
+            self.stated,
             np.repeat(np.arange(len(self.lengths)), self.lengths),
             {what: _joined(parts) for what, parts in self.numbers.items()},
             Instants.joined(self.times),
@@ -209,7 +209,7 @@ class Gathering:
 class OrderOfTransfers:
     """Columns that order the rows of files, null where a file does not tell."""
 
-    told: Sequence[DescribedColumns]
+    stated: Sequence[DescribedColumns]
     file: Ints  # of each row
     numbers: dict[str, pa.Array]
     time: Instants
@@ -219,7 +219,7 @@ class OrderOfTransfers:
         """Choose some rows."""
         at = pa.array(rows)
         return OrderOfTransfers(
-            self.told,
+            self.stated,
             self.file[rows],
             {what: column.take(at) for what, column in self.numbers.items()},
             self.time.take(rows),
@@ -247,19 +247,19 @@ class OrderOfTransfers:
             if not numbers.null_count:
                 nonce = Key(self._name("nonce"), np.asarray(numbers))
                 sender = _codes(texts("payer" if self._all("payer") else "sender"))
-        lengths = np.bincount(self.file, minlength=len(self.told)).tolist()
+        lengths = np.bincount(self.file, minlength=len(self.stated)).tolist()
         return OrderColumns(lengths, when, within, step, group, nonce, sender, unplaced)
 
     def _here(self) -> list[DescribedColumns]:
         """Give what the files that have rows tell."""
-        return [self.told[k] for k in np.unique(self.file)]
+        return [self.stated[k] for k in np.unique(self.file)]
 
     def _all(self, what: str) -> bool:
         here = self._here()
-        return bool(here) and all(what in told for told in here)
+        return bool(here) and all(what in stated for stated in here)
 
     def _name(self, what: str) -> str:
-        return next(told.columns[what] for told in self._here() if what in told)
+        return next(stated.columns[what] for stated in self._here() if what in stated)
 
     def _key(self, what: str) -> Key:
         return Key(self._name(what), np.asarray(self.numbers[what]))

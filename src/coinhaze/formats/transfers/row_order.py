@@ -92,7 +92,7 @@ def put_in_order(columns: OrderColumns, place: Place) -> Ordered:
     rows = _steps_in_order(columns, rank, rows)
     _refuse_contradiction(columns.when, rows, place)
     undecided = _undecided(columns, rank, rows, spans, directions)
-    return _told(columns, rows, undecided, directions)
+    return _stated(columns, rows, undecided, directions)
 
 
 def _spans(files: Sequence[int]) -> list[slice]:
@@ -243,7 +243,9 @@ def _undecided(
     return int(np.isin(at, open_).sum()) if len(open_) else 0
 
 
-def _told(columns: OrderColumns, rows: Ints, undecided: int, directions: Sequence[int]) -> Ordered:
+def _stated(
+    columns: OrderColumns, rows: Ints, undecided: int, directions: Sequence[int]
+) -> Ordered:
     notes = []
     stand = bool(np.array_equal(rows, np.arange(len(rows))))
     by = ", ".join(columns.names)
@@ -280,7 +282,7 @@ def _around_the_unplaced(columns: OrderColumns, place: Place) -> Ordered:
             what + "where this one belongs",
             fix=f"give every row its {key.name}, or put the rows in order",
         )
-    said = _told(columns, order, 0, directions)
+    said = _stated(columns, order, 0, directions)
     count = int(columns.unplaced.sum())
     note = f"{rows_text(count)} without a {key.name}, left between those beside"
     return Ordered(said.rows, (*said.notes, note))

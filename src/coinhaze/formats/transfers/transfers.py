@@ -43,49 +43,49 @@ _WORDS = {"sender": "from", "recipient": "to"}
 class Transfers:
     """Reads the pieces of one source, one after the other."""
 
-    def __init__(self, told: DescribedColumns) -> None:
-        self.told = told
+    def __init__(self, stated: DescribedColumns) -> None:
+        self.stated = stated
         self.numbered: bool | None = None  # whether ids are `txid:number`, as the first ones are
 
     def keys(self, columns: CheckedColumns) -> tuple[pa.Array | None, pa.Array | None]:
         """Give the transaction and the index of rows, as far as they tell."""
-        told = self.told.columns
-        if "id" not in told:
-            index = self.told.index
+        stated = self.stated.columns
+        if "id" not in stated:
+            index = self.stated.index
             return (
-                columns.names(told["txid"]) if "txid" in told else None,
+                columns.names(stated["txid"]) if "txid" in stated else None,
                 columns.numbers(index, 2**63 - 1) if index is not None else None,
             )
-        ids = columns.names(told["id"])
+        ids = columns.names(stated["id"])
         parted = pc.extract_regex(ids, NUMBERED_ID)
         fits = pc.is_valid(parted)
         if self.numbered is None and len(ids):
             self.numbered = bool(pc.all(fits).as_py())
         if not self.numbered:
             return ids, pa.repeat(pa.scalar(0, NUMBER), len(ids))
-        columns.refuse(told["id"], pc.invert(fits), "does not end in a number as those before do")
+        columns.refuse(stated["id"], pc.invert(fits), "does not end in a number as those before do")
         return pc.struct_field(parted, "txid"), pc.cast(pc.struct_field(parted, "step"), NUMBER)
 
     def table(self, columns: CheckedColumns) -> pa.Table:
         """Give the columns of a piece; those that are not told are null."""
-        told, nothing = self.told.columns, pa.nulls(len(columns), TEXT)
+        stated, nothing = self.stated.columns, pa.nulls(len(columns), TEXT)
         txid, index = self.keys(columns)
-        if "id" in told:
-            name = columns.names(told["id"])
+        if "id" in stated:
+            name = columns.names(stated["id"])
         elif txid is not None and index is not None:
             name = pc.binary_join_element_wise(txid, pc.cast(index, TEXT), ":")
         else:
             name = nothing
         return pa.table(
             {
-                "sender": _raw_names(columns, told["from"]),
-                "recipient": _raw_names(columns, told["to"]),
-                "amount": _raw_amounts(columns, self.told),
+                "sender": _raw_names(columns, stated["from"]),
+                "recipient": _raw_names(columns, stated["to"]),
+                "amount": _raw_amounts(columns, self.stated),
                 "txid": nothing if txid is None else txid,
                 "id": name,
-                "token": words(columns, told.get("token")),
-                "fee": amounts(columns, self.told, "fee") if "fee" in told else nothing,
-                "payer": words(columns, told.get("payer")),
+                "token": words(columns, stated.get("token")),
+                "fee": amounts(columns, self.stated, "fee") if "fee" in stated else nothing,
+                "payer": words(columns, stated.get("payer")),
             }
         )
 
@@ -106,7 +106,7 @@ def account_ledger(
             tables.append(reader.table(piece.columns))
             gathering.add(piece.columns)
             where.add(piece.columns.where, len(piece.columns))
-    use, told = without(joined_use(uses), gathering.unreadable), gathering.told
+    use, stated = without(joined_use(uses), gathering.unreadable), gathering.stated
     if not sum(map(len, tables)):
         return replace(AccountLedger.from_transfers([]), columns=use, notes=column_notes(use))
     order = gathering.all()
@@ -122,24 +122,24 @@ def account_ledger(
     if ordered.rows is not None:
         table, rows = table.take(pa.array(ordered.rows)), rows[ordered.rows]
     notes = (*ordered.notes, *repeats, *identical_rows(table), *column_notes(use))
-    notes += choice_notes(told)
-    if any("id" in t or "txid" in t for t in told):
+    notes += choice_notes(stated)
+    if any("id" in t or "txid" in t for t in stated):
         table = table.set_column(table.column_names.index("id"), "id", _names(table, rows, where))
     inside = _inside(table, window)
     if inside is not None:
         table, rows = table.take(pa.array(inside)), rows[inside]
-    return _ledger(table, told, _through(rows, where), notes, use)
+    return _ledger(table, stated, _through(rows, where), notes, use)
 
 
 def _ledger(
     table: pa.Table,
-    told: Sequence[DescribedColumns],
+    stated: Sequence[DescribedColumns],
     place: Place,
     notes: tuple[str, ...],
     use: Use,
 ) -> AccountLedger:
     def some(*what: str) -> bool:
-        return any(w in t for t in told for w in what)
+        return any(w in t for t in stated for w in what)
 
     ledger = AccountLedger.from_columns(
         table["sender"],
@@ -230,19 +230,21 @@ def _through(rows: Ints, place: Place) -> Place:
     return lambda row: place(int(rows[row]))
 
 
-def choice_notes(told: Iterable[DescribedColumns]) -> tuple[str, ...]:
+def choice_notes(stated: Iterable[DescribedColumns]) -> tuple[str, ...]:
     """Say which columns, and how many places of amounts, the user gave."""
-    return tuple(f"read as given: {choice}" for choice in sorted({t.choice for t in told} - {""}))
+    return tuple(f"read as given: {choice}" for choice in sorted({t.choice for t in stated} - {""}))
 
 
-def amounts(columns: CheckedColumns, told: DescribedColumns, what: str = "amount") -> pa.Array:
+def amounts(columns: CheckedColumns, stated: DescribedColumns, what: str = "amount") -> pa.Array:
     """Give exact amounts, or fees, as digits."""
-    name = told.columns[what]
+    name = stated.columns[what]
     kind = columns.plain(name).type
     if pa.types.is_floating(kind):
         fault = f"{name} is stored as {kind}, which loses digits"
         raise LedgerError(columns.where(0), fault, fix=_EXACT)
-    return columns.amounts(name) if told.decimals is None else columns.scaled(name, told.decimals)
+    return (
+        columns.amounts(name) if stated.decimals is None else columns.scaled(name, stated.decimals)
+    )
 
 
 def words(columns: CheckedColumns, name: str | None) -> pa.Array:
@@ -251,10 +253,10 @@ def words(columns: CheckedColumns, name: str | None) -> pa.Array:
 
 
 # Text is checked once, when the ledger is made of it.
-def _raw_amounts(columns: CheckedColumns, told: DescribedColumns) -> pa.Array:
-    column = columns.table[told.columns["amount"]].combine_chunks()
-    plain = pa.types.is_string(column.type) and told.decimals is None
-    return column if plain else amounts(columns, told)
+def _raw_amounts(columns: CheckedColumns, stated: DescribedColumns) -> pa.Array:
+    column = columns.table[stated.columns["amount"]].combine_chunks()
+    plain = pa.types.is_string(column.type) and stated.decimals is None
+    return column if plain else amounts(columns, stated)
 
 
 def _raw_names(columns: CheckedColumns, name: str) -> pa.Array:

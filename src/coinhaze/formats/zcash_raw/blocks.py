@@ -30,7 +30,7 @@ from coinhaze.formats.bitcoin_raw.files import (
     spent_columns,
     undo_beside,
 )
-from coinhaze.formats.bitcoin_raw.heights import Header, height_told, place
+from coinhaze.formats.bitcoin_raw.heights import Header, place, stated_height
 from coinhaze.formats.bitcoin_raw.networks import ZCASH, ZCASH_MAGICS, ZCASH_TESTNET, Network
 from coinhaze.formats.bitcoin_raw.scripts import owners_of
 from coinhaze.formats.bitcoin_raw.wire import (
@@ -212,8 +212,8 @@ def _headers(path: Path, frames: bool | None) -> tuple[Network, list[Header]]:
             skip_to_coinbase_script(cursor)
             script = cursor.take(min(cursor.compact_size(), 8))
         time = read_uint32(header, 100)
-        told = height_told(read_uint32(header, 0), script, time)
-        headers.append(Header(raw.where, double_sha256(header), header[4:36], time, told))
+        stated = stated_height(read_uint32(header, 0), script, time)
+        headers.append(Header(raw.where, double_sha256(header), header[4:36], time, stated))
         if raw.network:
             network = raw.network
         elif _target(read_uint32(header, 104)) > _MAIN_LIMIT:

@@ -92,7 +92,7 @@ def _given(number: float | None) -> str:
 
 def table_page(page: TablePage, card: LedgerCard) -> str:
     """Return a table's page: one part of the rows, in an order."""
-    ask = page.asked
+    ask = page.query
 
     def link(**changes: object) -> str:
         return table_link(ask.model_copy(update=changes), card.id)
