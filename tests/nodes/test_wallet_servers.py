@@ -104,7 +104,16 @@ def test_from_a_key_to_bits_exposure_and_a_choice_in_one_command(
     scores = coinhaze.score(store, nodes=names)
     spent = holder.wallet("listtransactions")[0]["address"]
     exposed = holder.write("exposed.txt", spent)
-    options = ("--nodes", keys, "--listed", exposed, "--amount", "500_000_000 sat", "--accuracy", "0")
+    options = (
+        "--nodes",
+        keys,
+        "--listed",
+        exposed,
+        "--amount",
+        "500_000_000 sat",
+        "--accuracy",
+        "0",
+    )
     told, said = holder.tell(holder.electrum.tcp, *options)
     assert names_of(told) == names
     assert len(names) == 3
