@@ -30,6 +30,7 @@ VALUES: dict[str, tuple[Any, ...]] = {
     "token": ("0xab",),
     "columns": ("from=a,to=b", "amount=c"),
     "decimals": (0, 18),
+    "unit": ("BTC", "GEM:18"),
     "unknown": ("error", "leave-out"),
     "view": ("coin", "address", "account"),
     "time": ("stationary", "temporal"),

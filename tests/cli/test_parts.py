@@ -207,7 +207,7 @@ def test_what_is_no_part_is_refused_and_not_run(run: Run, week: Path, tmp_path: 
         (("--part", "4/3", "-o", "x"), "not '4/3'"),
         (("--part", "3", "-o", "x"), "not '3'"),
         (("--part", "1/3"), "--part takes -o FILE"),
-        (("--part", "1/3", "-o", "x", "--json"), "no --dry-run, --keep or --json"),
+        (("--part", "1/3", "-o", "x", "--json"), "no --dry-run, --keep, --json or --observers"),
         (("--part", "1/3", "-o", "x", "--accuracy", "0.1"), "--accuracy 0.1 is reached by trying"),
         (("--part", "1/3", "-o", "x", "--accuracy", "preview"), "have one seed: give --seed"),
         (("--part", "1/3", "-o", "x", "--preset", "paper"), "--preset does not go with --part"),

@@ -152,4 +152,6 @@ def is_module(parts: list[str]) -> bool:
 def test_files_named_in_the_docs_exist() -> None:
     for page in PAGES:
         for path in re.findall(r"`((?:src|benchmarks|docs)/[\w/.-]+\.\w+)\b", page.read_text()):
-            assert (ROOT / path).exists(), f"{page.name}: {path}"
+            # What is built is there once somebody has.
+            built = path.startswith("docs/_build/")
+            assert built or (ROOT / path).exists(), f"{page.name}: {path}"

@@ -16,6 +16,8 @@ from coinhaze.measures.pairs import FIGURES, SourceRow, compare_rows
 from observer.test_owners import by_person, economy, told_owners
 from vectors import coins, load
 
+SEEDS = [seed for seed in range(28) if len(twin.coin_graph(economy(seed)).sinks) > 1]
+
 
 def test_worked_cases() -> None:
     ledger, answers = coins("utxo"), load("pairs")["answers"]
@@ -50,15 +52,13 @@ def slow(p: dict[str, Fraction], q: dict[str, Fraction], prior: dict[str, Fracti
     }
 
 
-@pytest.mark.parametrize("seed", range(25))
+@pytest.mark.parametrize("seed", SEEDS)
 def test_figures_are_what_fractions_give_for_every_observer(seed: int) -> None:
     records = economy(seed)
     ledger = coinhaze.CoinLedger.from_transactions(records)
     graph = twin.coin_graph(records)
     exact = twin.solve(twin.proportional(graph))
     sinks = sorted(graph.sinks)[:6]
-    if len(sinks) < 2:
-        pytest.skip("one coin is left: nothing to compare")
     found = coinhaze.shared(ledger, sinks, owners={"addr0": "Ann", "addr1": "Ann"})
     owners = [[], *told_owners(ledger, records, {"addr0": "Ann", "addr1": "Ann"})]
     total = sum(graph.opening.values())

@@ -11,6 +11,7 @@ import tarfile
 from collections import defaultdict
 from collections.abc import Iterable
 from datetime import UTC, datetime
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
@@ -59,7 +60,14 @@ def per_block(store: Store) -> list[tuple[int, int, int, int]]:
 
 def said_fees(store: Store) -> int:
     (line,) = (line for line in verify(store) if "; fees " in line)
-    return int(line.rpartition(" ")[2].replace(",", ""))
+    found = re.search(r"; fees ([\d,.]+) (?:BTC|ZEC)$", line)
+    assert found, line
+    return smallest(found[1])
+
+
+def smallest(amount: str) -> int:
+    """Give whole coins, as printed, in the smallest unit."""
+    return int(Decimal(amount.replace(",", "")) * 10**8)
 
 
 def test_every_coinbase_of_4001_blocks_takes_the_subsidy_and_all_fees(data: Path) -> None:
@@ -180,11 +188,11 @@ def test_pools_of_zcash_hold_what_the_chains_own_series_lets_them_pay(data: Path
         least = {}
         for line in verify(store):
             found = re.fullmatch(
-                r"pool (\w+): ([\d,]+) in, ([\d,]+) out, ([+-][\d,]+); it held at least "
-                r"([\d,]+) before", line
+                r"pool (\w+): ([\d,.]+) ZEC in, ([\d,.]+) ZEC out, ([+-][\d,.]+) ZEC; "
+                r"it held at least ([\d,.]+) ZEC before", line
             )  # fmt: skip
             if found:
-                least[found[1]] = int(found[5].replace(",", ""))
+                least[found[1]] = smallest(found[5])
         assert least.keys() == {"sapling", "sprout"}
         values = {p: min(supply_samples(data, p)["12/20/2019"]) * ZEC for p in least}
         verify(store, pool_values=values)

@@ -98,8 +98,8 @@ def test_json_has_keys_that_stay() -> None:
     document = json.loads(origins_json(hostile(), {"software": "s"}))
     assert sorted(document) == [
         "balance", "bits", "bits_high", "bits_low", "earlier", "flow", "hops", "label", "labels",
-        "lower_bound", "missing", "node", "other", "policy", "provenance", "sources", "steps",
-        "time", "unit", "view",
+        "lower_bound", "missing", "node", "observers", "other", "policy", "provenance",
+        "sources", "steps", "time", "unit", "view",
     ]  # fmt: skip
     assert [sorted(row) for row in document["sources"]] == [
         ["label", "probability", "source", "way"]

@@ -282,7 +282,7 @@ def app(evil: Evil) -> Guard:
 
 def weighed(app: Guard) -> httpx2.Response:
     """Give the page of a wallet that was pasted."""
-    form = {"coins": '<b onclick=n>" onclick="n', "exposed": '"><b onclick=n>', "amount": "5"}
+    form = {"coins": '<b onclick=n>" onclick="n', "exposed": '"><b onclick=n>', "amount": "5 sat"}
     return ask(app, "/l/town/wallet", method="POST", data=form, headers={"origin": BASE})
 
 

@@ -35,7 +35,7 @@ class Header:
 def stated_height(version: int, script: bytes, time: int) -> int | None:
     """Give the height that the script of a coinbase begins with (BIP34), if it does.
 
-    >>> height_told(2, bytes.fromhex("03be8b08"), 1541000000)
+    >>> stated_height(2, bytes.fromhex("03be8b08"), 1541000000)
     560062
     """
     if version < 2 or not script:

@@ -7,7 +7,7 @@ import csv
 import io
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import pyarrow as pa
 import pyarrow.csv
@@ -146,11 +146,15 @@ def _rows(
 ) -> Iterator[pa.RecordBatch]:
     # Columns that are not chosen may share a name.
     numbered = [name if name in columns else f"{name} {k}" for k, name in enumerate(names)]
-    if not text.peek(1):  # type: ignore[attr-defined]
+    head = text.read(BLOCK)
+    if not head:
         return iter(())  # a day without rows is a valid file
+    # Arrow reads ahead in a thread of its own. One that is about to enter Python when the process
+    # ends, after an error, aborts it: what fits in a block is given as plain memory.
+    whole = len(head) < BLOCK
     return iter(
         pa.csv.open_csv(
-            text,
+            pa.BufferReader(head) if whole else io.BufferedReader(_Joined(head, text), BLOCK),
             read_options=pa.csv.ReadOptions(block_size=BLOCK, column_names=numbered),
             parse_options=pa.csv.ParseOptions(
                 delimiter=delimiter,
@@ -168,6 +172,23 @@ def _rows(
             ),
         )
     )
+
+
+class _Joined(io.RawIOBase):
+    """What was read of a file already, and the rest of it."""
+
+    def __init__(self, head: bytes, rest: BinaryIO) -> None:
+        self._head, self._rest = memoryview(head), rest
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        room = memoryview(buffer).cast("B")
+        part = self._head[: len(room)] if self._head else memoryview(self._rest.read(len(room)))
+        self._head = self._head[len(part) :]
+        room[: len(part)] = part
+        return len(part)
 
 
 def header_names(line: str, delimiter: str = ",") -> list[str]:

@@ -133,15 +133,15 @@ def _groups(answer: WalletAnswer) -> dict[str, Any]:
     """Sort groups by what merging them does, those that tell nobody anything first; then pairs."""
     used = answer.settings
     read = reading_words(used.view, used.time, used.policy)
-    panels = []
-    for title, safe, notes in ((MERGED, True, (OWNERSHIP,)), (APART, False, ())):
+    panels: list[dict[str, Any]] = []
+    for title, safe in ((MERGED, True), (APART, False)):
         rows = [
             (each.kind.capitalize(), each)
             for each in answer.groups
             if each.safe is safe and len(each.coins) > 1
         ]
         if rows:
-            panels.append({"title": title, "rows": rows, "notes": notes})
+            panels.append({"title": title, "rows": rows, "notes": () if panels else (OWNERSHIP,)})
     seen = {frozenset(group.coins) for group in answer.groups}
     pairs = [pair for pair in answer.pairs or () if frozenset(pair.coins) not in seen]
     pairs.sort(key=lambda pair: bool(pair.safe))

@@ -77,7 +77,9 @@ def validated(model: type[M], fields: Mapping[str, object]) -> M:
     except ValidationError as error:
         first = error.errors(include_url=False, include_context=False)[0]
         where = ".".join(str(part) for part in first["loc"])
-        message = f"{where}: {first['msg']}"
+        # A pattern is no help to a reader: what was given is.
+        fault = f"{first['input']!r} cannot be read" if "pattern" in first["type"] else first["msg"]
+        message = f"{where}: {fault}"
         raise Refused("bad-request", message[:300], fix="use the page's own choices") from None
 
 
