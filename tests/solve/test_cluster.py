@@ -7,9 +7,11 @@ import itertools
 import os
 import signal
 import sys
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -404,3 +406,33 @@ def test_a_plan_is_made_by_workers_too(chain: coinhaze.AbsorbingChain, two: Work
     assert coinhaze.plan(chain, workers=two).method == coinhaze.plan(chain).method
     structure = Structure(chain)
     same(coinhaze.score(structure, workers=two), coinhaze.score(structure))
+
+
+class LostOnce:
+    """A future that is done when looked at, and lost with its worker before it is fetched."""
+
+    status = "finished"
+
+    def __init__(self) -> None:
+        self.lost = False
+
+    def exception(self, timeout: float) -> None:
+        assert timeout > 0
+
+    def result(self, timeout: float) -> str:
+        assert timeout > 0  # or it would be awaited for ever
+        if not self.lost:
+            self.lost = True
+            raise TimeoutError
+        return "part"
+
+
+def test_a_part_lost_before_it_is_fetched_is_awaited_again() -> None:
+    looks: list[str] = []
+    workers = object.__new__(ClusterWorkers)
+    workers.cluster = SimpleNamespace(  # type: ignore[assignment]
+        restart=lambda: None, look_after=lambda: looks.append("looked"), received=lambda part: part
+    )
+    begun = deque([("piece", LostOnce())])
+    assert workers._next(begun) == "part"
+    assert (len(begun), looks) == (0, ["looked"])

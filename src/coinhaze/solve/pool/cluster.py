@@ -22,6 +22,7 @@ import uuid
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from types import TracebackType
@@ -46,6 +47,7 @@ SAFELY = "see docs/cluster.md"
 CONNECTING = 10.0  # seconds until a scheduler must have answered
 STARTING = 60.0  # seconds until there must be a worker, at the beginning and after the last is gone
 LOOKING = 0.5  # seconds between looks at workers while a piece is awaited
+FETCHING = 30.0  # seconds until a part that is there must have come, or it is looked for again
 RESTARTS = 3  # of each process of this machine, in one work
 REPUBLISHED = 3  # times a work may be lost with all processes that held it
 
@@ -371,14 +373,16 @@ class ClusterWorkers:
             future = begun[0][1]
             if not self._done(future):
                 continue
-            if future.status == "finished":
-                part = self._checked(future.result)
-                begun.popleft()
-                return self.cluster.received(part)
             if future.status == "cancelled":
                 self._begin_again(begun)
                 continue
-            self._checked(future.result)
+            try:
+                part = self._checked(partial(future.result, FETCHING))
+            except TimeoutError:  # lost with the worker that had it, and begun again
+                self.cluster.look_after()
+                continue
+            begun.popleft()
+            return self.cluster.received(part)
 
     def _done(self, future: Any) -> bool:
         try:
@@ -410,7 +414,7 @@ class ClusterWorkers:
                 "another kind or its libraries are others: use machines of one kind, with the "
                 "same versions"
             ) from None
-        except CoinhazeError:
+        except (CoinhazeError, TimeoutError):
             raise
         except MemoryError as error:
             raise ResourceError(f"a worker is out of memory ({error}): {self._cure()}") from None
