@@ -174,7 +174,7 @@ OF_EXTRAS = r"^coinhaze (serve|ingest bitcoin\+http|compare|history table .*--fi
 
 
 def test_commands_of_the_readme_run_after_a_plain_install(
-    plain: Bare, folder: Path, address: str
+    plain: Bare, folder: Path, address: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """But for those that need an extra: they name it, and are run by this environment instead."""
     readme = ROOT / "README.md"
@@ -191,6 +191,7 @@ def test_commands_of_the_readme_run_after_a_plain_install(
             assert found.returncode == 0, f"{line}: {found.stderr}"
             tried += 1
     assert tried > 15
+    monkeypatch.setenv("COLUMNS", "96")  # as tests/docs/test_docs.py shows it
     (console,) = (block for block in blocks(readme, "console") if "coinhaze score" in block)
     command, _, shown = console.removeprefix("$ coinhaze ").partition("\n")
     printed = plain.run(*command.split(), folder=folder).stdout

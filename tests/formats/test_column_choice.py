@@ -210,6 +210,7 @@ def test_a_zip_archive_of_one_file_is_read(tmp_path: Path) -> None:
         (zipped(("a.csv", "from,to,amount\n"))[:-30], "cannot be read"),
         (b"from,to,amount\na,b,5\n", "cannot be read"),
     ],
+    ids=["two files", "none", "office", "cut off", "no archive"],  # archives hold the time
 )
 def test_a_zip_archive_that_is_none_or_holds_several_is_refused(
     tmp_path: Path, content: bytes, words: str
