@@ -187,7 +187,7 @@ def test_few_pieces_are_begun_ahead_of_the_first(tmp_path: Path) -> None:
 
         def exception(self, timeout: float) -> None: ...
 
-        def result(self) -> int:
+        def result(self, timeout: float) -> int:
             return self.piece
 
     class Still:

@@ -195,6 +195,7 @@ def test_25_without_script_there_are_number_sentence_and_tables(
     page.goto(f"{town_site.address}/l/town")
     page.fill("#bits_low", "1")
     page.click("#range-form button")
+    page.locator(".coins tbody tr").first.wait_for()
     assert page.locator(".coins tbody tr").count() > 0
 
 

@@ -152,6 +152,8 @@ def _rows(
     # Arrow reads ahead in a thread of its own. One that is about to enter Python when the process
     # ends, after an error, aborts it: what fits in a block is given as plain memory.
     whole = len(head) < BLOCK
+    if whole:
+        text.close()  # not when somebody collects a reader that an error left behind
     return iter(
         pa.csv.open_csv(
             pa.BufferReader(head) if whole else io.BufferedReader(_Joined(head, text), BLOCK),
