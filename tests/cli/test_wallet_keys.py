@@ -113,15 +113,16 @@ def test_no_message_shows_a_key(
 
 
 def test_options_of_servers_are_for_servers(
-    ledger: str, capsys: pytest.CaptureFixture[str]
+    ledger: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     proxy = ("--proxy", "socks5://127.0.0.1:9050")
     code, _, err = run(capsys, "wallet", ledger, "--nodes", "mix:0", *proxy)
     assert code == 2
     assert "--proxy is for servers: electrum+ssl://host:port" in err
-    code, _, err = run(capsys, "ingest", "electrum+ssl://127.0.0.1:1", "-o", "x")
+    code, _, err = run(capsys, "ingest", "electrum+ssl://127.0.0.1:1", "-o", str(tmp_path / "x"))
     assert code == 2
     assert "use it with coinhaze wallet" in err
+    assert not (tmp_path / "x").exists()
 
 
 @pytest.mark.parametrize("command", ["info", "score"])

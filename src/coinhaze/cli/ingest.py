@@ -71,11 +71,12 @@ def command(
                 again = _again(sources, output, format, options | table)
                 click.echo(f"to go on where it stopped: {again}", err=True)
                 raise
-            except CoinhazeError:
+            except CoinhazeError as error:
                 # What is whole is worth keeping; a new store without it would only be in the way.
-                made = made and not any(source.done for source in store.sources()) and not nodes
+                refused = not nodes or isinstance(error, UsageError)
+                made = made and refused and not any(source.done for source in store.sources())
                 raise
-    except InputError:
+    except (InputError, UsageError):
         if made:
             for path in (output, Path(f"{output}.wal")):
                 path.unlink(missing_ok=True)
