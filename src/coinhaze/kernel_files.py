@@ -14,6 +14,7 @@ import hashlib
 import os
 import pickle
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,8 @@ class CompiledFiles:
     """The files of one kernel, a file for each combination of types; for numba's cache."""
 
     def __init__(self, folder: Path, name: str, source: str) -> None:
-        self._folder, self._name, self._source = folder, name, source
+        self._folder, self._name = folder, name
+        self._current = f"{name}.{source[:16]}."  # what files of these sources begin with
 
     def load(self, key: object) -> Any:
         """Give what was saved for these types, None if nothing was or the file is damaged."""
@@ -48,20 +50,19 @@ class CompiledFiles:
             except OSError:
                 os.unlink(temporary)
                 raise
-            self._remove_stale()
+            self._remove(lambda name: not name.startswith(self._current))
 
     def flush(self) -> None:
         """Remove the files."""
-        for path in self._folder.glob(f"{self._name}.*.nbc"):
-            path.unlink(missing_ok=True)
+        self._remove(lambda name: True)
 
     def _path(self, key: object) -> Path:
         types = hashlib.sha256(repr(key).encode()).hexdigest()[:32]
-        return self._folder / f"{self._name}.{self._source[:16]}.{types}.nbc"
+        return self._folder / f"{self._current}{types}.nbc"
 
-    def _remove_stale(self) -> None:
+    def _remove(self, which: Callable[[str], bool]) -> None:
         for path in self._folder.glob(f"{self._name}.*.nbc"):
-            if not path.name.startswith(f"{self._name}.{self._source[:16]}."):
+            if which(path.name):
                 path.unlink(missing_ok=True)
 
 

@@ -20,9 +20,9 @@ from coinhaze.formats.tabular.column_use import plain_name
 from coinhaze.formats.tabular.pieces import Piece
 from coinhaze.formats.tabular.table_rows import OpenRows, TableLayout, names_in, open_rows
 from coinhaze.formats.transfers.columns import AS_NAMED, ColumnChoice, DescribedColumns
-from coinhaze.formats.transfers.files import described_ledger, transfer_batches
+from coinhaze.formats.transfers.files import described_ledger, export_batches
 from coinhaze.ledger.accounts import AccountLedger
-from coinhaze.ledger.batches import Batch, with_columns
+from coinhaze.ledger.batches import Batch
 from coinhaze.ledger.columns import CheckedColumns, is_text
 from coinhaze.ledger.window import ALL, LedgerWindow
 
@@ -46,16 +46,7 @@ def recognises_columns(names: Sequence[str]) -> bool:
 
 def batches(path: Path, *, choice: ColumnChoice = AS_NAMED) -> Iterator[Batch]:
     """Read one file for a store."""
-    from coinhaze.formats.registry import digest_of
-
-    rows, stated = _opened(path, choice)
-    rows.close()
-
-    def read(layout: TableLayout) -> Iterator[Piece]:
-        return _opened(path, choice)[0].pieces(layout)
-
-    found = transfer_batches(read, stated, lambda: digest_of(path))
-    yield from with_columns(found, stated.use(rows.names))
+    return export_batches(path, lambda: _opened(path, choice))
 
 
 def ledger(

@@ -93,6 +93,22 @@ def batches(path: Path, *, choice: ColumnChoice = AS_NAMED) -> Iterator[Batch]:
     yield from with_columns(rows, stated.use(names))
 
 
+def export_batches(
+    path: Path, opened: Callable[[], tuple[OpenRows, DescribedColumns]]
+) -> Iterator[Batch]:
+    """Read one export for a store; `opened` opens its rows anew, and says what they are."""
+    from coinhaze.formats.registry import digest_of
+
+    rows, stated = opened()
+    rows.close()
+
+    def read(layout: TableLayout) -> Iterator[Piece]:
+        return opened()[0].pieces(layout)
+
+    found = transfer_batches(read, stated, lambda: digest_of(path))
+    yield from with_columns(found, stated.use(rows.names))
+
+
 def ledger(
     sources: Sequence[Path | OpenRows],
     *,
