@@ -13,7 +13,7 @@ import argparse
 import tempfile
 import time
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -63,9 +63,8 @@ def emulation(data: Path) -> list[str]:
     return shown
 
 
-def listed(data: Path) -> list[str]:
-    """Count listed CoinJoins that are taken for payments of one owner."""
-    shown = []
+def listed_coinjoins(data: Path) -> Iterator[tuple[str, CoinLedger, set[str]]]:
+    """Give the sets whose CoinJoins are listed: name, ledger, ids of the CoinJoins."""
     for name, pattern, table in (
         ("Whirlpool 03/2024", "*sw*.zip", "SamouraiCoinJoins.txt"),
         ("Wasabi 1 08/2021", "*ww1*.zip", "WasabiCoinJoins.txt"),
@@ -76,7 +75,13 @@ def listed(data: Path) -> list[str]:
             ledger = coinhaze.read(sorted(Path(folder).rglob("*.txt")))
             lines = next(Path(folder).rglob(table)).read_text().splitlines()
         assert isinstance(ledger, CoinLedger)
-        mixes = {line.split(":::")[0] for line in lines}
+        yield name, ledger, {line.split(":::")[0] for line in lines}
+
+
+def listed(data: Path) -> list[str]:
+    """Count listed CoinJoins that are taken for payments of one owner."""
+    shown = []
+    for name, ledger, mixes in listed_coinjoins(data):
         kinds = coinjoin_kinds(ledger)
         missed = sum(
             txid in mixes and kinds[k] == CoinJoin.none

@@ -16,8 +16,6 @@ from __future__ import annotations
 
 import argparse
 import random
-import tempfile
-import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,6 +23,7 @@ from pathlib import Path
 import numpy as np
 
 import coinhaze
+from benchmarks.observers import listed_coinjoins
 from benchmarks.wasabi_truth import read_truth
 from coinhaze import CoinLedger, absorbing_chain, transaction_graph
 from coinhaze.amounts import Floats, Ints
@@ -162,17 +161,7 @@ def labelled(data: Path) -> list[LabelledPairs]:
     """Read the sets."""
     truth = read_truth(next((data / "btc_wasabi2_emulation_truth").glob("*.tar.xz")))
     found = [held_together("Wasabi 2 emulation", truth.ledger, truth.wallet)]
-    for name, pattern, listed in (
-        ("Whirlpool 03/2024", "*sw*.zip", "SamouraiCoinJoins.txt"),
-        ("Wasabi 1 08/2021", "*ww1*.zip", "WasabiCoinJoins.txt"),
-    ):
-        with tempfile.TemporaryDirectory() as folder:
-            with zipfile.ZipFile(next((data / "btc_coinjoin_dumplings").glob(pattern))) as packed:
-                packed.extractall(folder)
-            ledger = coinhaze.read(sorted(Path(folder).rglob("*.txt")))
-            lines = next(Path(folder).rglob(listed)).read_text().splitlines()
-        assert isinstance(ledger, CoinLedger)
-        found.append(spent_together(name, ledger, {line.split(":::")[0] for line in lines}))
+    found += [spent_together(*one) for one in listed_coinjoins(data)]
     early = coinhaze.read(sorted((data / "btc_utxo_100000_104000").glob("[ve]*.csv.gz")))
     assert isinstance(early, CoinLedger)
     return [*found, spent_together("wallets of 01/2011", early, set())]
